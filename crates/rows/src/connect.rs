@@ -1,0 +1,208 @@
+//! Connection strings and URLs to a [`Connection`] of either kind.
+//!
+//! Taken are `sqlite:` URLs, ODBC connection strings, `DSN=name`, and `postgresql://`, `mysql://`, `mssql://` URLs,
+//! which are mapped to the driver found on this machine.
+
+use onecopy_text::{Ledger, Policy};
+use onecopy_wire::{CancelHandle, ChunkSource};
+
+use crate::error::Error;
+use crate::schema::Schema;
+use crate::source::LongValues;
+use crate::value::Value;
+use crate::{odbc, sqlite};
+
+/// How to open a connection.
+#[derive(Clone, Debug)]
+pub struct ConnectOptions {
+    /// Open the database for reading alone: SQLite `mode=ro`; ODBC `SQL_ATTR_ACCESS_MODE` and a transaction that is
+    /// always rolled back.
+    pub read_only: bool,
+    /// Each statement is its own transaction. PEP 249 wants this off by default.
+    pub autocommit: bool,
+    /// How long to try to connect, in seconds.
+    pub login_timeout_s: u32,
+    /// What to do with malformed text from the database.
+    pub text_policy: Policy,
+}
+
+impl Default for ConnectOptions {
+    fn default() -> Self {
+        ConnectOptions {
+            read_only: false,
+            autocommit: false,
+            login_timeout_s: 15,
+            text_policy: Policy::Strict,
+        }
+    }
+}
+
+/// A format that rows can be streamed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Format {
+    /// One array of objects.
+    Json,
+    /// One object a line.
+    Ndjson,
+    /// RFC 4180 with a header line.
+    Csv,
+}
+
+/// A connection to a database. It is `Send`; statements keep it alive; driver calls on one connection exclude each other
+/// by a lock inside, which is never waited for by a caller that holds the GIL (the binding detaches first).
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Connection {
+    /// The embedded database.
+    Sqlite(sqlite::Connection),
+    /// Any ODBC driver.
+    Odbc(odbc::Connection),
+}
+
+/// Calls `$body` for the connection or statement of either kind: the one place where the kinds are told apart.
+macro_rules! either {
+    ($enum:ident, $self:expr, $x:ident => $body:expr) => {
+        match $self {
+            $enum::Sqlite($x) => $body,
+            $enum::Odbc($x) => $body,
+        }
+    };
+}
+
+impl Connection {
+    /// Opens `target`.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Connect`] with what was tried and what to install; never with a password.
+    pub fn open(target: &str, options: &ConnectOptions) -> Result<Connection, Error> {
+        if let Some(path) = target.strip_prefix("sqlite:") {
+            return sqlite::Connection::open(path, options).map(Connection::Sqlite);
+        }
+        odbc::Connection::open(target, options).map(Connection::Odbc)
+    }
+
+    /// Runs one statement with its parameters bound, and leaves its rows (if any) to be fetched.
+    ///
+    /// # Errors
+    /// As the database says; [`crate::ErrorKind::Programming`] for more than one statement or a wrong number of parameters.
+    pub fn execute(&self, sql: &str, parameters: &[Value]) -> Result<Statement, Error> {
+        Ok(match self {
+            Connection::Sqlite(c) => Statement::Sqlite(c.execute(sql, parameters)?),
+            Connection::Odbc(c) => Statement::Odbc(c.execute(sql, parameters)?),
+        })
+    }
+
+    /// Runs one statement for each row of parameters; returns the sum of the rows changed, where the database tells.
+    ///
+    /// # Errors
+    /// As [`Connection::execute`]; the error names the row of parameters (from 0).
+    pub fn execute_many(
+        &self,
+        sql: &str,
+        rows: &mut dyn Iterator<Item = Vec<Value>>,
+    ) -> Result<Option<u64>, Error> {
+        either!(Connection, self, c => c.execute_many(sql, rows))
+    }
+
+    /// Commits the transaction.
+    ///
+    /// # Errors
+    /// As the database says.
+    pub fn commit(&self) -> Result<(), Error> {
+        either!(Connection, self, c => c.commit())
+    }
+
+    /// Rolls the transaction back.
+    ///
+    /// # Errors
+    /// As the database says.
+    pub fn rollback(&self) -> Result<(), Error> {
+        either!(Connection, self, c => c.rollback())
+    }
+
+    /// Turns autocommit on or off.
+    ///
+    /// # Errors
+    /// As the database says.
+    pub fn set_autocommit(&self, on: bool) -> Result<(), Error> {
+        either!(Connection, self, c => c.set_autocommit(on))
+    }
+
+    /// Whether each statement is its own transaction.
+    #[must_use]
+    pub fn autocommit(&self) -> bool {
+        either!(Connection, self, c => c.autocommit())
+    }
+
+    /// Closes it: an open transaction is rolled back, statements under way fail with
+    /// [`crate::ErrorKind::Interface`]. Closing twice is no error.
+    ///
+    /// # Errors
+    /// As the database says.
+    pub fn close(&self) -> Result<(), Error> {
+        either!(Connection, self, c => c.close())
+    }
+
+    /// What a user should know about this database and its driver (a driver that buffers the whole result, 15-digit
+    /// doubles): one sentence each, for a warning or a log line at connect.
+    #[must_use]
+    pub fn notices(&self) -> Vec<String> {
+        either!(Connection, self, c => c.notices())
+    }
+
+    /// Name and version of the database and of the driver, for `doctor` and logs.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        either!(Connection, self, c => c.describe())
+    }
+}
+
+/// A statement that was executed; its rows come by fetch and emit ([`crate::Source`]).
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Statement {
+    /// Of the embedded database.
+    Sqlite(sqlite::Statement),
+    /// Of an ODBC driver.
+    Odbc(odbc::Statement),
+}
+
+impl Statement {
+    /// Columns of the result; none for a statement that gives no rows.
+    #[must_use]
+    pub fn schema(&self) -> &Schema {
+        use crate::source::Source;
+        either!(Statement, self, s => s.schema())
+    }
+
+    /// Rows inserted, changed or deleted, where the database tells.
+    #[must_use]
+    pub fn row_count(&self) -> Option<u64> {
+        either!(Statement, self, s => s.row_count())
+    }
+
+    /// How values too long for a block are to come; to be said before the first fetch.
+    pub fn set_long_values(&mut self, long_values: LongValues) {
+        either!(Statement, self, s => s.set_long_values(long_values));
+    }
+
+    /// A handle that stops this statement from any thread.
+    #[must_use]
+    pub fn cancel_handle(&self) -> CancelHandle {
+        use crate::source::Source;
+        either!(Statement, self, s => s.cancel_handle())
+    }
+
+    /// The rows as a stream of bytes: converted once, into the outgoing chunk.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Programming`] where the format needs distinct column names and these are not.
+    pub fn into_chunks(
+        self,
+        format: Format,
+        ledger: &Ledger,
+    ) -> Result<Box<dyn ChunkSource>, Error> {
+        either!(Statement, self, s => crate::row_stream::chunks(s, format, ledger))
+    }
+}

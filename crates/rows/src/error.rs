@@ -1,0 +1,94 @@
+//! The one error type of this room. It crosses language borders as a kind, never as text to parse.
+
+use std::fmt;
+
+/// What kind of error: decides the PEP 249 class, the HTTP status and the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// No connection could be made: wrong string, unknown driver, server away, login refused. PEP 249
+    /// `OperationalError`; exit code 3.
+    Connect,
+    /// The database stopped working for us: connection lost, shut down, out of resources. PEP 249 `OperationalError`.
+    Operational,
+    /// The statement is wrong: syntax, unknown table, wrong number of parameters. PEP 249 `ProgrammingError`.
+    Programming,
+    /// A value does not fit: overflow, division by zero, invalid date. PEP 249 `DataError`.
+    Data,
+    /// A constraint was broken. PEP 249 `IntegrityError`.
+    Integrity,
+    /// The driver's state broke, or the driver broke ODBC's rules. PEP 249 `InternalError`.
+    Internal,
+    /// The driver or the database cannot do this. PEP 249 `NotSupportedError`.
+    NotSupported,
+    /// The library was used wrongly: closed cursor, other process, other thread. PEP 249 `InterfaceError`
+    /// (`ProgrammingError` where PEP 249 says so).
+    Interface,
+    /// Text in a cell or parameter is malformed. PEP 249 `DataError`.
+    Malformed,
+    /// It was cancelled. PEP 249 `OperationalError`.
+    Cancelled,
+    /// A time limit ran out. PEP 249 `OperationalError`.
+    Timeout,
+}
+
+/// An error of a database, its driver, or of the use made of them.
+///
+/// Passwords never stand in it: whoever adds a connection string adds its redacted form.
+#[derive(Clone, Debug)]
+pub struct Error {
+    /// What kind.
+    pub kind: ErrorKind,
+    /// The whole message: the driver's own words where it spoke, a remedy on a line of its own where we know one.
+    pub message: String,
+    /// SQLSTATE (five characters) where the driver gave one; for SQLite empty.
+    pub sqlstate: String,
+    /// The database's own code: native error of ODBC, extended result code of SQLite. 0 where there is none.
+    pub native: i32,
+    /// Column index (from 0) and name, where a value is at fault.
+    pub column: Option<(usize, String)>,
+    /// Row of the result (from 0), where a value is at fault and it is known.
+    pub row: Option<u64>,
+}
+
+impl Error {
+    /// An error with neither SQLSTATE nor native code.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
+        Error {
+            kind,
+            message: message.into(),
+            sqlstate: String::new(),
+            native: 0,
+            column: None,
+            row: None,
+        }
+    }
+
+    /// Adds the column at fault.
+    #[must_use]
+    pub fn at_column(mut self, index: usize, name: &str) -> Error {
+        self.column.get_or_insert_with(|| (index, name.to_owned()));
+        self
+    }
+
+    /// Adds the row at fault.
+    #[must_use]
+    pub fn at_row(mut self, row: u64) -> Error {
+        self.row.get_or_insert(row);
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match (&self.column, self.row) {
+            (Some((i, name)), Some(row)) => write!(f, " (column {i} `{name}`, row {row})"),
+            (Some((i, name)), None) => write!(f, " (column {i} `{name}`)"),
+            (None, Some(row)) => write!(f, " (row {row})"),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

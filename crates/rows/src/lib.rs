@@ -1,0 +1,38 @@
+//! Rows of any ODBC database and of SQLite: source, cell, row sink.
+//!
+//! ```text
+//!  Source ── fetch(budget) ──► Block ── emit(rows, sink) ──► RowSink
+//! ```
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`cell`] | [`Cell`]: a borrowed view of one value in the driver's own buffer and encoding |
+//! | [`schema`] | names and types of a result's columns |
+//! | [`source`] | the traits [`Source`], [`Block`] and [`RowSink`], and the fetch [`Budget`] |
+//! | [`value`] | parameter values, bound and never pasted |
+//! | [`error`] | the one error type of this room |
+//! | [`connect`] | connection strings and URLs to a [`connect::Connection`] of either kind |
+//! | [`odbc`] | any ODBC driver, through a driver manager loaded at run time |
+//! | [`sqlite`] | the embedded database |
+//! | [`sink`] | row sinks that write JSON, NDJSON and CSV |
+//! | [`row_stream`] | a source and a sink as a [`onecopy_wire::ChunkSource`] |
+#![deny(unsafe_code)]
+
+pub mod cell;
+pub mod connect;
+pub mod error;
+#[allow(unsafe_code)] // Fence: the driver manager's C functions and bound buffers.
+pub mod odbc;
+pub mod row_stream;
+pub mod schema;
+pub mod sink;
+pub mod source;
+#[allow(unsafe_code)] // Fence: SQLite's C functions.
+pub mod sqlite;
+pub mod value;
+
+pub use cell::{Cell, Date, LongKind, Time, Timestamp};
+pub use error::{Error, ErrorKind};
+pub use schema::{Column, ColumnType, Schema};
+pub use source::{Block, Budget, Emitted, Fetched, LongValues, RowSink, Source};
+pub use value::Value;

@@ -1,0 +1,1 @@
+//! Row sinks that write JSON, NDJSON and CSV.

@@ -1,0 +1,190 @@
+//! The one idea: source → cell → row sink.
+//!
+//! **fetch** may block, sees no sink, needs no GIL and can be cancelled from another thread. **emit** never blocks
+//! and can stop after any row. What crosses a thread is `Send`. Everything here is dispatched statically: the choice
+//! of format is made once per stream.
+
+use onecopy_wire::CancelHandle;
+
+use crate::cell::{Cell, LongKind};
+use crate::error::Error;
+use crate::schema::Schema;
+
+/// How much a fetch may bring at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// Buffers of a block stay about below this many bytes.
+    pub block_bytes: usize,
+    /// Never more rows than this in a block.
+    pub block_rows: usize,
+}
+
+impl Default for Budget {
+    /// 512 KiB and 4,096 rows: a block stays in L2 while its cells are converted (anchors: rows, section 10).
+    fn default() -> Self {
+        Budget {
+            block_bytes: 512 << 10,
+            block_rows: 4096,
+        }
+    }
+}
+
+/// How a value too long for a block is to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LongValues {
+    /// Whole, as one cell: for sinks that need it whole (a Python `str`).
+    Whole,
+    /// As `begin / part / end`, each part at most this many bytes: for sinks that stream.
+    Parts {
+        /// Largest part, in bytes.
+        part_bytes: usize,
+    },
+}
+
+/// What a fetch brought into the current block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fetched {
+    /// The block holds this many rows (a row of which only a part is there, because a long value is under way, counts
+    /// as one): at least 1.
+    Rows(usize),
+    /// No rows are left; the block is empty.
+    End,
+}
+
+/// A statement under execution whose rows are fetched block by block.
+pub trait Source: Send {
+    /// The rows of one fetch.
+    type Block: Block;
+
+    /// Columns of the current result.
+    fn schema(&self) -> &Schema;
+
+    /// Fetches the next rows into the current block, replacing those it held. May block; holds no lock of Python's.
+    ///
+    /// # Errors
+    /// [`Error`] of the source; the rows of earlier fetches were right, no more will come.
+    fn fetch(&mut self, budget: Budget) -> Result<Fetched, Error>;
+
+    /// The current block: its cells are valid until the next call of `fetch`.
+    fn block(&self) -> &Self::Block;
+
+    /// Stops a fetch under way, from any thread.
+    fn cancel_handle(&self) -> CancelHandle;
+}
+
+/// Why an emit returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Emitted {
+    /// All rows of the block were emitted.
+    All,
+    /// The sink has had enough for now; go on with the row of this index (from 0, within the block).
+    Paused {
+        /// First row not yet emitted.
+        next_row: usize,
+    },
+}
+
+/// The rows of one fetch, in the driver's own buffers.
+pub trait Block {
+    /// Rows held, a partial one included.
+    fn n_rows(&self) -> usize;
+
+    /// Emits the rows from `first_row` (from 0) on, row by row, until the sink has enough. Never blocks.
+    ///
+    /// # Errors
+    /// The sink's error, with nothing emitted after the cell that failed.
+    fn emit<S: RowSink>(&self, first_row: usize, sink: &mut S) -> Result<Emitted, S::Error>;
+
+    /// Emits column by column, for sinks with [`RowSink::COLUMNS`]. `n_rows` rows from `first_row`, all complete.
+    ///
+    /// # Errors
+    /// As [`Block::emit`].
+    fn emit_columns<S: RowSink>(
+        &self,
+        first_row: usize,
+        n_rows: usize,
+        sink: &mut S,
+    ) -> Result<(), S::Error>;
+}
+
+/// Takes cells and puts each straight into its final place.
+///
+/// Row order: `begin_row`, then for each column `cell` or (`long_begin`, `long_part`…, `long_end`), then `end_row`.
+/// Between any two calls the stream may pause and go on with another block: a long value passes through many fetches.
+///
+/// Column order (for a sink with `COLUMNS`): `begin_columns`, then `column_cell` for every row of column 0, then of
+/// column 1, …, then `end_columns`.
+pub trait RowSink {
+    /// Why a value cannot be written.
+    type Error;
+
+    /// Whether this sink would rather be given a column of the block at a time.
+    const COLUMNS: bool = false;
+
+    /// A row begins.
+    ///
+    /// # Errors
+    /// The sink's own.
+    fn begin_row(&mut self) -> Result<(), Self::Error>;
+
+    /// The value of `column` (from 0).
+    ///
+    /// # Errors
+    /// The sink's own: the value has no form in this format, or there is no room.
+    fn cell(&mut self, column: usize, cell: Cell<'_>) -> Result<(), Self::Error>;
+
+    /// A value of `column` begins that comes in parts.
+    ///
+    /// # Errors
+    /// As `cell`.
+    fn long_begin(&mut self, column: usize, kind: LongKind) -> Result<(), Self::Error>;
+
+    /// The next part of it: `Cell::Text` or `Cell::Bytes`.
+    ///
+    /// # Errors
+    /// As `cell`.
+    fn long_part(&mut self, column: usize, part: Cell<'_>) -> Result<(), Self::Error>;
+
+    /// It is complete.
+    ///
+    /// # Errors
+    /// As `cell`.
+    fn long_end(&mut self, column: usize) -> Result<(), Self::Error>;
+
+    /// The row is complete. Returns whether the sink takes another one now.
+    ///
+    /// # Errors
+    /// The sink's own.
+    fn end_row(&mut self) -> Result<bool, Self::Error>;
+
+    /// `n_rows` rows are coming, column by column.
+    ///
+    /// # Errors
+    /// The sink's own.
+    fn begin_columns(&mut self, n_rows: usize) -> Result<(), Self::Error> {
+        let _ = n_rows;
+        Ok(())
+    }
+
+    /// The value of `row` (from 0, within this batch) and `column`.
+    ///
+    /// # Errors
+    /// As `cell`.
+    fn column_cell(
+        &mut self,
+        row: usize,
+        column: usize,
+        cell: Cell<'_>,
+    ) -> Result<(), Self::Error> {
+        let _ = row;
+        self.cell(column, cell)
+    }
+
+    /// All columns of the batch were given.
+    ///
+    /// # Errors
+    /// The sink's own.
+    fn end_columns(&mut self) -> Result<(), Self::Error> {
+        Ok(())
+    }
+}

@@ -1,0 +1,242 @@
+//! The ledger: how many bytes of text were taken in, converted and copied, by stage.
+//!
+//! An operation carries a [`Ledger`] handle. Where payload is converted or copied, a [`Tally`] is kept on the
+//! spot and entered once per batch (a block, a chunk), so the cost is a few additions per cell. A handle can go to
+//! any thread: the counts land in the scope that started the work, and in every scope around it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Where text was handled on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Stage {
+    /// Driver to block: long values gathered piece by piece.
+    Fetch,
+    /// Cell to Python `str`.
+    Decode,
+    /// Cell or `str` to bytes that go out (JSON, CSV, BSON).
+    Encode,
+    /// Python `str` to a parameter buffer.
+    Parameters,
+    /// HTTP heads.
+    Head,
+    /// Chunk to the socket or file, in user space.
+    Send,
+}
+
+impl Stage {
+    /// Every stage, in the order text passes them.
+    pub const ALL: [Stage; 6] = [
+        Stage::Fetch,
+        Stage::Decode,
+        Stage::Encode,
+        Stage::Parameters,
+        Stage::Head,
+        Stage::Send,
+    ];
+
+    /// The name shown to users.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::Fetch => "fetch",
+            Stage::Decode => "decode",
+            Stage::Encode => "encode",
+            Stage::Parameters => "parameters",
+            Stage::Head => "head",
+            Stage::Send => "send",
+        }
+    }
+}
+
+/// Counts of one stage. All sizes are bytes of text as its owner held it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Entry {
+    /// Bytes of text that entered the stage.
+    pub taken: u64,
+    /// Bytes of it that were converted to another encoding, or scanned for escapes on their way.
+    pub converted: u64,
+    /// Bytes of it that were copied with no change.
+    pub copied: u64,
+    /// How many texts were converted.
+    pub conversions: u64,
+}
+
+impl Entry {
+    fn add(&mut self, other: &Entry) {
+        self.taken += other.taken;
+        self.converted += other.converted;
+        self.copied += other.copied;
+        self.conversions += other.conversions;
+    }
+}
+
+/// Counts of one batch on one stage: kept without atomics, entered into a [`Ledger`] when the batch ends.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally(Entry);
+
+impl Tally {
+    /// Notes a text of `len_bytes` that was converted.
+    #[inline]
+    pub fn converted(&mut self, len_bytes: usize) {
+        self.0.taken += len_bytes as u64;
+        self.0.converted += len_bytes as u64;
+        self.0.conversions += 1;
+    }
+
+    /// Notes a text of `len_bytes` that was copied as it is.
+    #[inline]
+    pub fn copied(&mut self, len_bytes: usize) {
+        self.0.taken += len_bytes as u64;
+        self.0.copied += len_bytes as u64;
+    }
+
+    /// Notes a copy of bytes that were counted as taken in before: the extra copies that must not be.
+    #[inline]
+    pub fn copied_again(&mut self, len_bytes: usize) {
+        self.0.copied += len_bytes as u64;
+    }
+
+    /// Enters the counts into `ledger` under `stage` and starts anew.
+    pub fn enter(&mut self, ledger: &Ledger, stage: Stage) {
+        if self.0 != Entry::default() {
+            ledger.enter(stage, &self.0);
+            self.0 = Entry::default();
+        }
+    }
+
+    /// The counts so far.
+    #[must_use]
+    pub fn entry(&self) -> Entry {
+        self.0
+    }
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    taken: AtomicU64,
+    converted: AtomicU64,
+    copied: AtomicU64,
+    conversions: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Scope {
+    stages: [Counters; Stage::ALL.len()],
+    outer: Ledger,
+}
+
+/// A handle to the scope whose text is counted; the default handle counts nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger(Option<Arc<Scope>>);
+
+impl Ledger {
+    /// A handle that counts nothing and costs a branch.
+    #[must_use]
+    pub fn off() -> Ledger {
+        Ledger(None)
+    }
+
+    /// A new scope inside `outer`: what it counts, `outer` counts too.
+    #[must_use]
+    pub fn within(outer: &Ledger) -> Ledger {
+        Ledger(Some(Arc::new(Scope {
+            stages: Default::default(),
+            outer: outer.clone(),
+        })))
+    }
+
+    /// Whether anything is counted.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Adds `entry` to `stage`, here and in every scope around.
+    pub fn enter(&self, stage: Stage, entry: &Entry) {
+        let mut scope = self.0.as_deref();
+        while let Some(s) = scope {
+            let c = &s.stages[stage as usize];
+            c.taken.fetch_add(entry.taken, Relaxed);
+            c.converted.fetch_add(entry.converted, Relaxed);
+            c.copied.fetch_add(entry.copied, Relaxed);
+            c.conversions.fetch_add(entry.conversions, Relaxed);
+            scope = s.outer.0.as_deref();
+        }
+    }
+
+    /// The counts of one stage so far.
+    #[must_use]
+    pub fn stage(&self, stage: Stage) -> Entry {
+        self.0.as_deref().map_or_else(Entry::default, |s| {
+            let c = &s.stages[stage as usize];
+            Entry {
+                taken: c.taken.load(Relaxed),
+                converted: c.converted.load(Relaxed),
+                copied: c.copied.load(Relaxed),
+                conversions: c.conversions.load(Relaxed),
+            }
+        })
+    }
+
+    /// The sum over all stages.
+    #[must_use]
+    pub fn total(&self) -> Entry {
+        let mut sum = Entry::default();
+        for stage in Stage::ALL {
+            sum.add(&self.stage(stage));
+        }
+        sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inner_scope_counts_in_the_outer_too() {
+        let outer = Ledger::within(&Ledger::off());
+        let inner = Ledger::within(&outer);
+        let mut tally = Tally::default();
+        tally.converted(10);
+        tally.copied(5);
+        tally.enter(&inner, Stage::Decode);
+        tally.copied(1);
+        tally.enter(&outer, Stage::Encode);
+        assert_eq!(
+            inner.total(),
+            Entry {
+                taken: 15,
+                converted: 10,
+                copied: 5,
+                conversions: 1
+            }
+        );
+        assert_eq!(
+            outer.total(),
+            Entry {
+                taken: 16,
+                converted: 10,
+                copied: 6,
+                conversions: 1
+            }
+        );
+        assert_eq!(outer.stage(Stage::Encode).copied, 1);
+    }
+
+    #[test]
+    fn counts_of_another_thread_land_in_the_scope_that_started_the_work() {
+        let ledger = Ledger::within(&Ledger::off());
+        let handle = ledger.clone();
+        std::thread::spawn(move || {
+            let mut tally = Tally::default();
+            tally.converted(7);
+            tally.enter(&handle, Stage::Encode);
+        })
+        .join()
+        .expect("the thread only counts");
+        assert_eq!(ledger.stage(Stage::Encode).converted, 7);
+    }
+}

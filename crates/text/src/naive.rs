@@ -1,0 +1,141 @@
+//! The slow twins: one code point at a time, as the standards say it. Fast paths are tested against them.
+
+use crate::{Kind, Malformed, MalformedKind, Policy, Shape, Units};
+
+/// U+FFFD REPLACEMENT CHARACTER.
+pub const REPLACEMENT: u32 = 0xFFFD;
+
+/// The code points of `units`, each a scalar value or the malformed sequence in its place.
+pub fn code_points(units: Units<'_>) -> impl Iterator<Item = Result<u32, Malformed>> + '_ {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        if at >= units.len_units() {
+            return None;
+        }
+        let start = at;
+        let (item, used) = match units {
+            Units::Latin1(u) => (Ok(u32::from(u[at])), 1),
+            Units::Utf8(u) => utf8_at(&u[at..]),
+            Units::Utf16(u) => utf16_at(&u[at..]),
+            Units::Ucs2(u) => (scalar(u32::from(u[at])), 1),
+            Units::Utf32(u) => (scalar(u[at]), 1),
+        };
+        at += used;
+        Some(item.map_err(|kind| Malformed {
+            kind,
+            at_units: start,
+            len_units: used,
+        }))
+    })
+}
+
+fn scalar(c: u32) -> Result<u32, MalformedKind> {
+    match c {
+        0xD800..=0xDFFF => Err(MalformedKind::LoneSurrogate),
+        0x11_0000.. => Err(MalformedKind::OutOfRange),
+        _ => Ok(c),
+    }
+}
+
+fn utf16_at(u: &[u16]) -> (Result<u32, MalformedKind>, usize) {
+    match (u[0], u.get(1)) {
+        (0xD800..=0xDBFF, Some(&low @ 0xDC00..=0xDFFF)) => (
+            Ok(0x10000 + ((u32::from(u[0]) - 0xD800) << 10) + (u32::from(low) - 0xDC00)),
+            2,
+        ),
+        (0xD800..=0xDBFF, None) => (Err(MalformedKind::UnexpectedEnd), 1),
+        (0xD800..=0xDFFF, _) => (Err(MalformedKind::LoneSurrogate), 1),
+        (c, _) => (Ok(u32::from(c)), 1),
+    }
+}
+
+/// Unicode 16, table 3-7: well-formed UTF-8 byte sequences.
+fn utf8_at(u: &[u8]) -> (Result<u32, MalformedKind>, usize) {
+    let (n, low, high) = match u[0] {
+        c @ 0..0x80 => return (Ok(u32::from(c)), 1),
+        0xC2..=0xDF => (2, 0x80, 0xBF),
+        0xE0 => (3, 0xA0, 0xBF),
+        0xE1..=0xEC | 0xEE..=0xEF => (3, 0x80, 0xBF),
+        0xED => (3, 0x80, 0x9F),
+        0xF0 => (4, 0x90, 0xBF),
+        0xF1..=0xF3 => (4, 0x80, 0xBF),
+        0xF4 => (4, 0x80, 0x8F),
+        _ => return (Err(MalformedKind::InvalidStartByte), 1),
+    };
+    let mut c = u32::from(u[0]) & (0x7F >> n);
+    for i in 1..n {
+        let range = if i == 1 { low..=high } else { 0x80..=0xBF };
+        match u.get(i) {
+            None => return (Err(MalformedKind::UnexpectedEnd), i),
+            Some(b) if !range.contains(b) => return (Err(MalformedKind::InvalidContinuation), i),
+            Some(b) => c = c << 6 | u32::from(b & 0x3F),
+        }
+    }
+    (Ok(c), n)
+}
+
+/// The code points under `policy`.
+///
+/// # Errors
+/// [`Malformed`] at the first malformed sequence under [`Policy::Strict`].
+pub fn decode(units: Units<'_>, policy: Policy) -> Result<Vec<u32>, Malformed> {
+    code_points(units)
+        .map(|item| match (item, policy) {
+            (Err(_), Policy::Replace) => Ok(REPLACEMENT),
+            (item, _) => item,
+        })
+        .collect()
+}
+
+/// Kind and length of the narrowest `str`.
+///
+/// # Errors
+/// As [`decode`].
+pub fn shape(units: Units<'_>, policy: Policy) -> Result<Shape, Malformed> {
+    let code_points = decode(units, policy)?;
+    let kind = Kind::of(code_points.iter().copied().max().unwrap_or(0));
+    Ok(Shape {
+        kind,
+        n_chars: code_points.len(),
+    })
+}
+
+/// The text as UTF-8.
+///
+/// # Errors
+/// As [`decode`].
+pub fn to_utf8(units: Units<'_>, policy: Policy) -> Result<Vec<u8>, Malformed> {
+    let mut out = String::new();
+    out.extend(
+        decode(units, policy)?
+            .into_iter()
+            .map(|c| char::from_u32(c).expect("decode gives scalar values only")),
+    );
+    Ok(out.into_bytes())
+}
+
+/// The text as the body of a JSON string in UTF-8, without its quotes (RFC 8259, section 7): `"`, `\` and the
+/// controls below U+0020 are escaped, by their short form where there is one.
+///
+/// # Errors
+/// As [`decode`].
+pub fn to_json_body(units: Units<'_>, policy: Policy) -> Result<Vec<u8>, Malformed> {
+    let mut out = Vec::new();
+    for c in decode(units, policy)? {
+        match c {
+            0x22 => out.extend(b"\\\""),
+            0x5C => out.extend(b"\\\\"),
+            0x08 => out.extend(b"\\b"),
+            0x0C => out.extend(b"\\f"),
+            0x0A => out.extend(b"\\n"),
+            0x0D => out.extend(b"\\r"),
+            0x09 => out.extend(b"\\t"),
+            0..0x20 => out.extend(format!("\\u{c:04x}").into_bytes()),
+            _ => {
+                let c = char::from_u32(c).expect("decode gives scalar values only");
+                out.extend(c.encode_utf8(&mut [0; 4]).as_bytes());
+            }
+        }
+    }
+    Ok(out)
+}

@@ -1,0 +1,267 @@
+//! The chunk that bytes land in.
+
+use std::fmt;
+use std::mem::MaybeUninit;
+
+/// A sink cannot take more: memory ran out, or its fixed size is used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SinkFull {
+    /// Bytes that were asked for past those committed.
+    pub asked_bytes: usize,
+}
+
+impl fmt::Display for SinkFull {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no room for {} more bytes", self.asked_bytes)
+    }
+}
+
+impl std::error::Error for SinkFull {}
+
+/// A place in a sink to come back to: counted in bytes from the start of the current chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark(usize);
+
+/// The contiguous current chunk: bytes are written once, in their final place.
+///
+/// It ends in a `Vec`, a Python `bytes` or a finished chunk. A socket takes finished chunks and is never a sink.
+///
+/// # Safety
+///
+/// `spare(n)` returns at least `n` bytes that directly follow `committed()` in memory owned by the sink, and
+/// `commit(n)` makes the first `n` of the last spare part of `committed()` without moving or changing them.
+pub unsafe trait ByteSink {
+    /// The bytes written so far.
+    fn committed(&self) -> &[u8];
+
+    /// The same bytes, to be changed in place.
+    fn committed_mut(&mut self) -> &mut [u8];
+
+    /// Room for at least `n_bytes` behind the committed bytes; may move them.
+    ///
+    /// # Errors
+    /// [`SinkFull`] where the sink cannot grow so far; what is committed stays.
+    fn spare(&mut self, n_bytes: usize) -> Result<&mut [MaybeUninit<u8>], SinkFull>;
+
+    /// Commits `n_bytes` of the last `spare`.
+    ///
+    /// # Safety
+    /// The caller has initialised the first `n_bytes` of the slice that the last `spare` returned, and nothing was
+    /// called on the sink since.
+    unsafe fn commit(&mut self, n_bytes: usize);
+
+    /// Cuts the committed bytes to `len_bytes`; no effect where there are fewer.
+    fn cut(&mut self, len_bytes: usize);
+
+    /// A checked window of at least `n_bytes`: what is put into it is committed when it is dropped.
+    ///
+    /// # Errors
+    /// As [`ByteSink::spare`].
+    #[inline]
+    fn window(&mut self, n_bytes: usize) -> Result<Window<'_, Self>, SinkFull>
+    where
+        Self: Sized,
+    {
+        let spare = self.spare(n_bytes)?;
+        let (ptr, room) = (spare.as_mut_ptr(), spare.len());
+        Ok(Window {
+            sink: self,
+            ptr,
+            room,
+            len: 0,
+        })
+    }
+
+    /// Appends one byte.
+    ///
+    /// # Errors
+    /// As [`ByteSink::spare`].
+    #[inline]
+    fn put_byte(&mut self, byte: u8) -> Result<(), SinkFull> {
+        self.spare(1)?[0].write(byte);
+        // SAFETY: the first byte of the spare was written on the line above.
+        unsafe { self.commit(1) };
+        Ok(())
+    }
+
+    /// Appends `bytes`.
+    ///
+    /// # Errors
+    /// As [`ByteSink::spare`].
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) -> Result<(), SinkFull> {
+        let spare = self.spare(bytes.len())?;
+        // SAFETY: spare has at least bytes.len() bytes (contract of `spare`), and it is borrowed mutably, so the
+        // two do not overlap.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), spare.as_mut_ptr().cast(), bytes.len());
+        }
+        // SAFETY: that many bytes were written on the lines above.
+        unsafe { self.commit(bytes.len()) };
+        Ok(())
+    }
+
+    /// The current end, to come back to with [`ByteSink::patch`] or [`ByteSink::rewind`].
+    #[inline]
+    fn mark(&self) -> Mark {
+        Mark(self.committed().len())
+    }
+
+    /// Overwrites committed bytes from `mark` on.
+    ///
+    /// # Panics
+    /// Where `bytes` would reach past the committed end: a bug of the caller.
+    #[inline]
+    fn patch(&mut self, mark: Mark, bytes: &[u8]) {
+        self.committed_mut()[mark.0..][..bytes.len()].copy_from_slice(bytes);
+    }
+
+    /// Takes back all that was written since `mark`.
+    #[inline]
+    fn rewind(&mut self, mark: Mark) {
+        self.cut(mark.0);
+    }
+}
+
+// SAFETY: Vec keeps its spare capacity directly behind its elements; set_len after initialisation only extends it.
+unsafe impl ByteSink for Vec<u8> {
+    #[inline]
+    fn committed(&self) -> &[u8] {
+        self
+    }
+
+    #[inline]
+    fn committed_mut(&mut self) -> &mut [u8] {
+        self
+    }
+
+    #[inline]
+    fn spare(&mut self, n_bytes: usize) -> Result<&mut [MaybeUninit<u8>], SinkFull> {
+        if self.capacity() - self.len() < n_bytes {
+            self.try_reserve(n_bytes).map_err(|_| SinkFull {
+                asked_bytes: n_bytes,
+            })?;
+        }
+        Ok(self.spare_capacity_mut())
+    }
+
+    #[inline]
+    unsafe fn commit(&mut self, n_bytes: usize) {
+        let len = self.len() + n_bytes;
+        debug_assert!(len <= self.capacity());
+        // SAFETY: the caller vouches that these bytes of the spare capacity are initialised.
+        unsafe { self.set_len(len) };
+    }
+
+    #[inline]
+    fn cut(&mut self, len_bytes: usize) {
+        Vec::truncate(self, len_bytes);
+    }
+}
+
+/// Room in a sink that was checked once: puts are bounded by it and committed when the window is dropped.
+#[derive(Debug)]
+pub struct Window<'a, S: ByteSink> {
+    sink: &'a mut S,
+    ptr: *mut MaybeUninit<u8>,
+    room: usize,
+    len: usize,
+}
+
+impl<S: ByteSink> Window<'_, S> {
+    /// Bytes that still fit.
+    #[inline]
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.room - self.len
+    }
+
+    /// Puts one byte.
+    ///
+    /// # Panics
+    /// Where the window is full: a bug of the caller.
+    #[inline]
+    pub fn put_byte(&mut self, byte: u8) {
+        assert!(self.len < self.room, "window is full");
+        // SAFETY: len < room, checked on the line above, and ptr has room bytes.
+        unsafe { self.ptr.add(self.len).write(MaybeUninit::new(byte)) };
+        self.len += 1;
+    }
+
+    /// Puts `bytes`.
+    ///
+    /// # Panics
+    /// Where they do not fit: a bug of the caller.
+    #[inline]
+    pub fn put(&mut self, bytes: &[u8]) {
+        assert!(bytes.len() <= self.room(), "window is full");
+        // SAFETY: they fit, checked on the line above; the window is the only user of the spare memory.
+        unsafe {
+            let to = self.ptr.add(self.len).cast::<u8>();
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
+        }
+        self.len += bytes.len();
+    }
+
+    /// The rest of the window, for a kernel to write into; follow it with [`Window::advance`].
+    #[inline]
+    pub fn rest(&mut self) -> &mut [MaybeUninit<u8>] {
+        // SAFETY: ptr has room bytes and len <= room; the window borrows the sink mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.ptr.add(self.len), self.room - self.len) }
+    }
+
+    /// Counts `n_bytes` of [`Window::rest`] as put.
+    ///
+    /// # Safety
+    /// The first `n_bytes` of the rest were initialised.
+    #[inline]
+    pub unsafe fn advance(&mut self, n_bytes: usize) {
+        debug_assert!(n_bytes <= self.room());
+        self.len += n_bytes;
+    }
+}
+
+impl<S: ByteSink> Drop for Window<'_, S> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: the first len bytes of the spare were written by put_byte, put, or by the kernel that vouched for
+        // them in advance; the sink was borrowed all the while.
+        unsafe { self.sink.commit(self.len) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn window_commits_what_was_put() {
+        let mut sink = vec![b'a'];
+        let mut window = sink.window(3).expect("memory");
+        window.put_byte(b'b');
+        window.put(b"cd");
+        drop(window);
+        assert_eq!(sink, b"abcd");
+    }
+
+    #[test]
+    fn patch_and_rewind_work_from_a_mark() {
+        let mut sink: Vec<u8> = Vec::new();
+        sink.put(b"xx").expect("memory");
+        let mark = sink.mark();
+        sink.put(b"0000tail").expect("memory");
+        sink.patch(mark, b"0004");
+        assert_eq!(sink, b"xx0004tail");
+        sink.rewind(mark);
+        assert_eq!(sink, b"xx");
+    }
+
+    #[test]
+    #[should_panic(expected = "window is full")]
+    fn window_refuses_more_than_it_holds() {
+        let mut sink: Vec<u8> = Vec::with_capacity(8);
+        let mut window = sink.window(1).expect("memory");
+        let room = window.room();
+        window.put(&vec![0_u8; room + 1]);
+    }
+}

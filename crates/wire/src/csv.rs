@@ -1,0 +1,1 @@
+//! The CSV writer (RFC 4180).

@@ -1,0 +1,1 @@
+//! The JSON writer (RFC 8259).

@@ -1,0 +1,16 @@
+//! Text in, bytes out, and back: the formats on the wire. No databases, no sockets, no `unsafe`.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`chunk_source`] | [`ChunkSource`]: "fill the next chunk"; what a row stream is and what the server pumps |
+//! | [`json`] | the JSON writer: escaping and UTF-8 in one go, from any [`onecopy_text::Units`] |
+//! | [`csv`] | the CSV writer (RFC 4180) |
+//! | [`http`] | the strict HTTP/1.1 request head, response heads, the chunked coding |
+#![forbid(unsafe_code)]
+
+pub mod chunk_source;
+pub mod csv;
+pub mod http;
+pub mod json;
+
+pub use chunk_source::{CancelHandle, ChunkError, ChunkSource, Filled};
