@@ -49,6 +49,17 @@ pub enum Format {
     Csv,
 }
 
+/// What a statement would take and give, learned without running it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Prepared {
+    /// Columns of the result; empty for a statement that gives no rows.
+    pub schema: Schema,
+    /// How many parameters are to be bound, where the database tells.
+    pub n_parameters: Option<usize>,
+    /// Whether the statement only reads, where the database tells (SQLite does).
+    pub read_only: Option<bool>,
+}
+
 /// A connection to a database. It is `Send`; statements keep it alive; driver calls on one connection exclude each other
 /// by a lock inside, which is never waited for by a caller that holds the GIL (the binding detaches first).
 #[derive(Debug)]
@@ -91,6 +102,21 @@ impl Connection {
             Connection::Sqlite(c) => Statement::Sqlite(c.execute(sql, parameters)?),
             Connection::Odbc(c) => Statement::Odbc(c.execute(sql, parameters)?),
         })
+    }
+
+    /// Prepares one statement and runs nothing: for a check of a configuration.
+    ///
+    /// # Errors
+    /// As [`Connection::execute`], as far as the database looks at a statement that it only prepares.
+    pub fn prepare_check(&self, sql: &str) -> Result<Prepared, Error> {
+        either!(Connection, self, c => c.prepare_check(sql))
+    }
+
+    /// A handle that stops, from any thread, whatever runs on this connection at that moment, an `execute` that has not
+    /// returned yet included; it stops nothing that starts later, and outlives the connection without harm.
+    #[must_use]
+    pub fn cancel_handle(&self) -> CancelHandle {
+        either!(Connection, self, c => c.cancel_handle())
     }
 
     /// Runs one statement for each row of parameters; returns the sum of the rows changed, where the database tells.

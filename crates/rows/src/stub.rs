@@ -34,6 +34,12 @@ impl Connection {
     ) -> Result<Option<u64>, Error> {
         Err(not_yet())
     }
+    pub fn prepare_check(&self, _: &str) -> Result<crate::connect::Prepared, Error> {
+        Err(not_yet())
+    }
+    pub fn cancel_handle(&self) -> CancelHandle {
+        CancelHandle::new(|| ())
+    }
     pub fn commit(&self) -> Result<(), Error> {
         Err(not_yet())
     }
