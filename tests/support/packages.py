@@ -1,0 +1,65 @@
+"""What the machine needs for the database tests: Debian's packages, and the line that installs them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+#: Debian package -> why the tests want it.
+PACKAGES = {
+    "unixodbc": "the ODBC driver manager, loaded at run time",
+    "odbcinst": "its registry, asked for by the driver packages",
+    "postgresql": "a PostgreSQL server",
+    "odbc-postgresql": "psqlodbc, Unicode and ANSI",
+    "mariadb-server": "a MariaDB server",
+    "odbc-mariadb": "MariaDB Connector/ODBC",
+    "libsqliteodbc": "SQLite through ODBC",
+    "tdsodbc": "FreeTDS, one of three drivers for SQL Server",
+    "libgssapi-krb5-2": "Microsoft's ODBC driver links against it",
+}
+
+
+def missing() -> list[str]:
+    """The packages of ``PACKAGES`` that dpkg does not know as installed; none where there is no dpkg to ask."""
+    if shutil.which("dpkg-query") is None:
+        return []
+    known = subprocess.run(
+        ["dpkg-query", "-W", "-f", "${Package} ${db:Status-Abbrev}\n", *PACKAGES],
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout
+    installed = {line.split()[0] for line in known.splitlines() if line.split()[1:2] == ["ii"]}
+    return [name for name in PACKAGES if name not in installed]
+
+
+def install_line(names: list[str]) -> str:
+    """The one line that installs ``names``, to be read by a person."""
+    return "sudo apt-get update && sudo apt-get install -y --no-install-recommends " + " ".join(names)
+
+
+def install(names: list[str]) -> bool:
+    """Install ``names`` by apt, as root; False where that is not possible or failed (apt's own words are shown)."""
+    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+        return False
+    # Debian starts a freshly installed server; the tests run their own, so a start is refused here where nothing
+    # refuses it already.
+    policy = "/usr/sbin/policy-rc.d"
+    ours = not os.path.exists(policy)
+    if ours:
+        with open(policy, "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\nexit 101\n")
+        os.chmod(policy, 0o755)
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    try:
+        for command in (
+            ["apt-get", "update", "-q"],
+            ["apt-get", "install", "-q", "-y", "--no-install-recommends", *names],
+        ):
+            if subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=False).returncode != 0:
+                return False
+        return True
+    finally:
+        if ours:
+            os.unlink(policy)

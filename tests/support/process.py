@@ -1,0 +1,101 @@
+"""Processes that outlive the command that started them: known by pid and start time, stopped by pid, never by name."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Process(NamedTuple):
+    """A pid, and the moment its process started, so that a pid used again is not taken for ours."""
+
+    pid: int
+    started: str
+
+
+def _start_time(pid: int) -> str | None:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return None
+    fields = stat.rpartition(")")[2].split()
+    # Field 22 of proc_pid_stat(5); a zombie (field 3 `Z`) has ended.
+    return None if fields[0] == "Z" else fields[19]
+
+
+def alive(process: Process) -> bool:
+    """Whether that very process still runs."""
+    return _start_time(process.pid) == process.started
+
+
+def spawn(command: list[str], log: Path, user: str | None = None, cwd: Path | None = None) -> Process:
+    """Start ``command`` in a session of its own, output to ``log``; as ``user`` where given (needs root)."""
+    identity: dict[str, object] = {}
+    if user is not None:
+        entry = pwd.getpwnam(user)
+        identity = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+    with open(log, "ab") as out:
+        child = subprocess.Popen(  # type: ignore[call-overload]
+            command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, cwd=cwd, **identity
+        )
+    started = _start_time(child.pid)
+    if started is None:
+        raise RuntimeError(f"`{command[0]}` ended at once; its log:\n{tail(log)}")
+    # The parent keeps no handle: the next command knows the process by its pid.
+    child.returncode = 0
+    return Process(child.pid, started)
+
+
+def stop(process: Process, first: signal.Signals = signal.SIGTERM, patience_s: float = 20) -> None:
+    """Ask with ``first``, then insist with SIGKILL; returns when the process has ended. Not ours or gone: nothing."""
+    for number, seconds in ((first, patience_s), (signal.SIGKILL, 10.0)):
+        if not alive(process):
+            return
+        os.kill(process.pid, number)
+        end = time.monotonic() + seconds
+        while alive(process) and time.monotonic() < end:
+            try:  # Reaps it where it is our own child.
+                os.waitpid(process.pid, os.WNOHANG)
+            except ChildProcessError:
+                pass
+            time.sleep(0.02)
+
+
+def free_port() -> int:
+    """A TCP port of 127.0.0.1 that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_for_port(port: int, process: Process, log: Path, seconds: float = 60) -> None:
+    """Return when ``port`` accepts.
+
+    Raises:
+        RuntimeError: the process ended first or the time is up; with the end of its log.
+    """
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if not alive(process):
+            break
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
+    raise RuntimeError(f"nothing answers on port {port}; the log says:\n{tail(log)}")
+
+
+def tail(log: Path, lines: int = 12) -> str:
+    """The last lines of a log file."""
+    try:
+        return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
+    except OSError as error:
+        return f"(no log: {error})"

@@ -1,0 +1,360 @@
+"""The databases of the tests on loopback: start, stop, and the connection strings.
+
+    python3 -m tests.support.servers start [NAME ...]   # postgres mariadb sqlite tds; all where none is named
+    python3 -m tests.support.servers env [NAME ...]     # `export` lines for a shell, starting what is not running
+    python3 -m tests.support.servers load 31000 400000  # `t31000`, `t400000` into every database that runs
+    python3 -m tests.support.servers status
+    python3 -m tests.support.servers stop [NAME ...]
+
+Each server has its own directory and a port that was free; processes are known by pid and start time. Starting one that
+runs does nothing; one that died is started anew on its old data. `--home DIR` keeps a second set apart (a soak run that
+kills its database does not take the tests' away). What cannot be started is reported with its reason and left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import hashlib
+import json
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.support import drivers, load
+from tests.support.drivers import CACHE, ROOT, Unavailable
+from tests.support.process import Process, alive, free_port, spawn, stop, wait_for_port
+
+USER = "onecopy"
+PASSWORD = "1copy-Test"  # A loopback server of the tests; SQL Server's rules want upper, lower and digits.
+DATABASE = "onecopy"
+
+#: Servers by name, in the order they are started.
+NAMES = ("postgres", "mariadb", "sqlite", "tds")
+#: ODBC profile -> the server it needs, the driver it loads.
+PROFILES = {
+    "postgres": ("postgres", "psqlodbcw"),
+    "postgres_ansi": ("postgres", "psqlodbca"),
+    "mariadb": ("mariadb", "maodbc"),
+    "sqlite_odbc": ("sqlite", "sqliteodbc"),
+    "tds_freetds": ("tds", "freetds"),
+    "tds_msodbc": ("tds", "msodbc"),
+    "tds_rust": ("tds", "mssqlrs"),
+}
+
+
+class Home:
+    """One set of servers: where its state and its data are."""
+
+    def __init__(self, directory: Path | None = None) -> None:
+        self.state_dir = directory or CACHE / "servers"
+        self.state_dir.mkdir(parents=True, exist_ok=True)
+        # PostgreSQL runs as its own user where we are root, and that user cannot enter a checkout below /root.
+        if os.geteuid() == 0:
+            mark = hashlib.sha256(str(self.state_dir.resolve()).encode()).hexdigest()[:10]
+            self.data_dir = Path(tempfile.gettempdir()) / f"onecopy-servers-{mark}"
+        else:
+            self.data_dir = self.state_dir
+        self.data_dir.mkdir(exist_ok=True)
+        self.data_dir.chmod(0o755)
+        self._file = self.state_dir / "state.json"
+
+    @contextmanager
+    def state(self) -> Iterator[dict[str, Any]]:
+        """The state of all servers, written back at the end; one command at a time."""
+        with open(self.state_dir / "lock", "w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            try:
+                state = json.loads(self._file.read_text(encoding="utf-8"))
+            except (OSError, ValueError):
+                state = {}
+            try:
+                yield state
+            finally:
+                self._file.write_text(json.dumps(state, indent=1), encoding="utf-8")
+
+    def log(self, name: str) -> Path:
+        """Where server ``name`` writes what it has to say."""
+        return self.state_dir / f"{name}.log"
+
+
+def _owner(name: str, directory: Path) -> str | None:
+    """The user a server runs as: ``name`` where we are root (and ``directory`` is given to it), else ourselves."""
+    if os.geteuid() != 0:
+        return None
+    try:
+        entry = pwd.getpwnam(name)
+    except KeyError:
+        raise Unavailable(f"no user `{name}` to run the server as; it comes with the server's package") from None
+    directory.mkdir(exist_ok=True)
+    os.chown(directory, entry.pw_uid, entry.pw_gid)
+    return name
+
+
+def _as_user(command: list[str], user: str | None, log: Path) -> None:
+    """Run ``command`` to its end as ``user``; its output goes to the log."""
+    process: dict[str, Any] = {}
+    if user is not None:
+        entry = pwd.getpwnam(user)
+        process = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+    with open(log, "ab") as out:
+        done = subprocess.run(command, stdout=out, stderr=out, cwd="/", check=False, **process)
+    if done.returncode != 0:
+        raise RuntimeError(f"`{' '.join(command)}` failed ({done.returncode}); see {log}")
+
+
+def _program(*candidates: str) -> str:
+    """The first of the programs (names or glob patterns) that is there."""
+    for candidate in candidates:
+        if "*" in candidate:
+            found = sorted(Path("/").glob(candidate.lstrip("/")))
+            if found:
+                return str(found[-1])
+        elif (path := shutil.which(candidate, path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")) is not None:
+            return path
+    raise Unavailable(f"`{candidates[-1]}` is not installed")
+
+
+class Started(NamedTuple):
+    """A server that answers; ``fresh`` where its data directory was made anew."""
+
+    process: Process
+    port: int
+    fresh: bool
+
+
+def _start_postgres(home: Home) -> Started:
+    initdb = _program("/usr/lib/postgresql/*/bin/initdb", "initdb")
+    postgres = _program("/usr/lib/postgresql/*/bin/postgres", "postgres")
+    base, log = home.data_dir / "postgres", home.log("postgres")
+    user = _owner("postgres", base)
+    base.mkdir(exist_ok=True)
+    data, ready = base / "data", home.state_dir / "postgres.ready"
+    fresh = not (ready.exists() and data.exists())
+    if fresh:
+        shutil.rmtree(data, ignore_errors=True)
+        secret = base / "password"
+        secret.write_text(PASSWORD, encoding="utf-8")
+        secret.chmod(0o644)
+        _as_user(
+            [initdb, "-D", str(data), "-U", USER, f"--pwfile={secret}", "-A", "scram-sha-256", "--no-sync"]
+            + ["-E", "UTF8", "--locale=C.UTF-8"],
+            user,
+            log,
+        )
+        ready.touch()
+    (data / "postmaster.pid").unlink(missing_ok=True)  # Left by a machine that went down; alive() said it is not ours.
+    port = free_port()
+    settings = {
+        "port": port,
+        "listen_addresses": "127.0.0.1",
+        "unix_socket_directories": "",
+        "fsync": "off",
+        "synchronous_commit": "off",
+        "full_page_writes": "off",
+        "max_wal_size": "4GB",
+        "logging_collector": "off",
+    }
+    options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
+    process = spawn([postgres, "-D", str(data), *options], log, user, cwd=base)
+    wait_for_port(port, process, log)
+    return Started(process, port, fresh)
+
+
+def _start_mariadb(home: Home) -> Started:
+    install = _program("mariadb-install-db", "mysql_install_db")
+    server = _program("mariadbd", "mysqld")
+    base, log = home.data_dir / "mariadb", home.log("mariadb")
+    user = _owner("mysql", base)
+    base.mkdir(exist_ok=True)
+    data, ready = base / "data", home.state_dir / "mariadb.ready"
+    fresh = not (ready.exists() and data.exists())
+    if fresh:
+        shutil.rmtree(data, ignore_errors=True)
+        command = [install, "--no-defaults", f"--datadir={data}", "--auth-root-authentication-method=normal"]
+        _as_user([*command, "--skip-test-db"], user, log)
+        ready.touch()
+    setup = base / "setup.sql"
+    setup.write_text(
+        f"CREATE DATABASE IF NOT EXISTS {DATABASE} CHARACTER SET utf8mb4;\n"
+        f"CREATE USER IF NOT EXISTS '{USER}'@'127.0.0.1' IDENTIFIED BY '{PASSWORD}';\n"
+        f"GRANT ALL ON *.* TO '{USER}'@'127.0.0.1';\n",
+        encoding="utf-8",
+    )
+    setup.chmod(0o644)
+    port = free_port()
+    command = [server, "--no-defaults", f"--datadir={data}", f"--init-file={setup}", f"--port={port}"]
+    # A socket's path may have 107 bytes: it stands in the temporary directory, under a short name.
+    mark = hashlib.sha256(str(base).encode()).hexdigest()[:8]
+    command += [f"--socket={tempfile.gettempdir()}/onecopy-{mark}.sock", f"--pid-file={base}/pid", "--local-infile=1"]
+    command += ["--bind-address=127.0.0.1", "--skip-name-resolve", "--character-set-server=utf8mb4"]
+    command += ["--innodb-flush-log-at-trx-commit=0", "--innodb-doublewrite=0", "--innodb-buffer-pool-size=256M"]
+    process = spawn(command, log, user, cwd=base)
+    wait_for_port(port, process, log)
+    return Started(process, port, fresh)
+
+
+def _start_tds(home: Home) -> Started:
+    port, log = free_port(), home.log("tds")
+    command = [sys.executable, "-m", "tests.support.tds", "--port", str(port), "--user", USER, "--password", PASSWORD]
+    process = spawn(command, log, cwd=ROOT)
+    wait_for_port(port, process, log)
+    return Started(process, port, fresh=True)
+
+
+_STARTERS: dict[str, Callable[[Home], Started]] = {
+    "postgres": _start_postgres,
+    "mariadb": _start_mariadb,
+    "tds": _start_tds,
+}
+
+
+def running(known: dict[str, Any] | None) -> bool:
+    """Whether the server of a state entry can be used now; SQLite's file always can."""
+    if not known:
+        return False
+    return "file" in known or ("process" in known and alive(Process(*known["process"])))
+
+
+def start(names: list[str], home: Home) -> dict[str, str]:
+    """Start each server that does not run; returns what could not be had, with its reason."""
+    failed: dict[str, str] = {}
+    for name in names:
+        with home.state() as state:
+            known = state.setdefault(name, {})
+            try:
+                if name == "sqlite":
+                    known["file"] = str(home.state_dir / "t.db")
+                elif not running(known):
+                    started = _STARTERS[name](home)
+                    known["process"], known["port"] = started.process, started.port
+                    if started.fresh:
+                        known["loaded"] = []
+                # The smallest table is what the tests read; benches ask for the others.
+                load.ensure(name, known, [1_000])
+            except (Unavailable, RuntimeError, OSError) as error:
+                failed[name] = str(error)
+    return failed
+
+
+def stop_servers(names: list[str], home: Home) -> None:
+    """Stop each named server that this home started."""
+    for name in names:
+        with home.state() as state:
+            # PostgreSQL: SIGINT is the fast shutdown; SIGTERM would wait for every client.
+            if "process" in state.get(name, {}):
+                process = Process(*state[name].pop("process"))
+                stop(process, signal.SIGINT if name == "postgres" else signal.SIGTERM)
+
+
+def kill_server(name: str, home: Home) -> None:
+    """End a server at once, as a crash would."""
+    with home.state() as state:
+        stop(Process(*state[name].pop("process")), signal.SIGKILL)
+
+
+def odbc_string(profile: str, home: Home) -> str:
+    """The DSN-less ODBC connection string of a profile whose server runs.
+
+    Raises:
+        Unavailable: the server or the driver is not there; with the reason.
+    """
+    server, driver = PROFILES[profile]
+    with home.state() as state:
+        known = state.get(server)
+    if not running(known):
+        raise Unavailable(f"server `{server}` does not run")
+    path = drivers.find(driver)
+    if server == "sqlite":
+        return f"Driver={path};Database={known['file']}"
+    port = known["port"]
+    login = f"Uid={USER};Pwd={PASSWORD}"
+    if profile == "tds_freetds":
+        return f"Driver={path};Server=127.0.0.1;Port={port};{login};TDS_Version=7.4;ClientCharset=UTF-8"
+    if server == "tds":
+        return f"Driver={path};Server=127.0.0.1,{port};{login};Encrypt=no;TrustServerCertificate=yes"
+    name = "postgres" if server == "postgres" else DATABASE
+    return f"Driver={path};Server=127.0.0.1;Port={port};Database={name};{login}"
+
+
+def native(server: str, home: Home) -> dict[str, Any]:
+    """What a native driver (psycopg, mysqlclient) needs to reach the same database."""
+    with home.state() as state:
+        known = state[server]
+    if server == "sqlite":
+        return {"database": known["file"]}
+    database = "postgres" if server == "postgres" else DATABASE
+    return {"host": "127.0.0.1", "port": known["port"], "user": USER, "password": PASSWORD, "database": database}
+
+
+def environment(names: list[str], home: Home) -> dict[str, str]:
+    """`ONECOPY_TEST_<PROFILE>` for each profile that can be used: what Rust's tests read.
+
+    A profile that cannot be used has `ONECOPY_TEST_<PROFILE>_MISSING` with the reason instead.
+    """
+    result: dict[str, str] = {}
+    failed = start(names, home)
+    for profile, (server, _) in PROFILES.items():
+        if server not in names:
+            continue
+        key = f"ONECOPY_TEST_{profile.upper()}"
+        try:
+            if server in failed:
+                raise Unavailable(failed[server])
+            drivers.driver_manager()
+            result[key] = odbc_string(profile, home)
+        except Unavailable as error:
+            result[f"{key}_MISSING"] = str(error)
+    return result
+
+
+def main() -> int:
+    """The command line of this module."""
+    parser = argparse.ArgumentParser(prog="tests.support.servers", description="Databases of the tests, on loopback.")
+    parser.add_argument("--home", type=Path, help="keep this set of servers in DIR")
+    parser.add_argument("action", choices=("start", "stop", "status", "env", "load"))
+    parser.add_argument("rest", nargs="*", help="servers, or row counts for `load`")
+    arguments = parser.parse_args()
+    home = Home(arguments.home)
+    if arguments.action == "load":
+        for name in NAMES:
+            with home.state() as state:
+                if running(state.get(name)):
+                    load.ensure(name, state[name], [int(count) for count in arguments.rest])
+        return 0
+    names = arguments.rest or list(NAMES)
+    unknown = set(names) - set(NAMES)
+    if unknown:
+        parser.error(f"no server {sorted(unknown)}; there are {', '.join(NAMES)}")
+    if arguments.action == "stop":
+        stop_servers(names, home)
+        return 0
+    if arguments.action == "env":
+        for key, value in environment(names, home).items():
+            quoted = value.replace("'", "'\\''")
+            print(f"export {key}='{quoted}'")
+        return 0
+    failed = start(names, home) if arguments.action == "start" else {}
+    with home.state() as state:
+        for name in names:
+            known = state.get(name)
+            if not running(known):
+                print(f"{name:9} not running" + (f": {failed[name]}" if name in failed else ""))
+            elif "file" in known:
+                print(f"{name:9} {known['file']}, tables {known['loaded']}")
+            else:
+                tables = known.get("loaded", "made as they are asked for")
+                print(f"{name:9} running on port {known['port']}, pid {known['process'][0]}, tables {tables}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

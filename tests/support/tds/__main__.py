@@ -1,0 +1,43 @@
+"""Run the responder: ``python3 -m tests.support.tds --port 14330``."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import socket
+import sys
+import threading
+
+from tests.support.tds.session import Dropped, Session
+
+
+def _serve(sock: socket.socket, user: str, password: str) -> None:
+    with sock:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            Session(sock, user, password).run()
+        except (ConnectionError, Dropped):
+            pass
+
+
+def main() -> None:
+    """Listen on 127.0.0.1 until SIGTERM or Ctrl-C; a thread for each client."""
+    parser = argparse.ArgumentParser(prog="tests.support.tds", description="A small TDS 7.4 responder.")
+    parser.add_argument("--port", type=int, default=14330)
+    parser.add_argument("--user", default="sa")
+    parser.add_argument("--password", default="x")
+    arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    with socket.create_server(("127.0.0.1", arguments.port), backlog=64) as listener:
+        while True:
+            sock, _ = listener.accept()
+            threading.Thread(
+                target=_serve, args=(sock, arguments.user, arguments.password), daemon=True
+            ).start()
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,90 @@
+"""The tokens of an answer, [MS-TDS] 2.2.7, as bytes."""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from tests.support.tds.types import COLLATION
+
+DONE, DONEPROC, DONEINPROC = 0xFD, 0xFE, 0xFF
+MORE, ERROR, COUNT, ATTENTION = 0x01, 0x02, 0x10, 0x20
+ROW = b"\xd1"
+SERVER = "onecopy-tds"
+
+
+class Column(NamedTuple):
+    """A result's column: name and TYPE_INFO."""
+
+    name: str
+    info: bytes
+    nullable: bool = True
+
+
+def _short(text: str) -> bytes:
+    """B_VARCHAR: a byte of length in units, then UTF-16."""
+    return bytes((len(text),)) + text.encode("utf-16-le")
+
+
+def _long(text: str) -> bytes:
+    """US_VARCHAR: two bytes of length in units, then UTF-16."""
+    data = text.encode("utf-16-le")
+    return struct.pack("<H", len(data) // 2) + data
+
+
+def metadata(columns: list[Column]) -> bytes:
+    """COLMETADATA."""
+    parts = [struct.pack("<BH", 0x81, len(columns))]
+    for column in columns:
+        parts += (struct.pack("<IH", 0, 0x01 if column.nullable else 0), column.info, _short(column.name))
+    return b"".join(parts)
+
+
+def done(token: int, status: int, n_rows: int = 0) -> bytes:
+    """DONE, DONEPROC or DONEINPROC; 0xC1 says that a SELECT gave ``n_rows``."""
+    return struct.pack("<BHHQ", token, status | (COUNT if n_rows or status == 0 else 0), 0xC1, n_rows)
+
+
+def error(number: int, message: str, severity: int = 16, state: int = 1) -> bytes:
+    """ERROR; severity 20 and above tells the client that the connection is lost."""
+    body = struct.pack("<iBB", number, state, severity) + _long(message) + _short(SERVER) + _short("") + struct.pack("<i", 1)
+    return struct.pack("<BH", 0xAA, len(body)) + body
+
+
+def return_status(value: int = 0) -> bytes:
+    """RETURNSTATUS of a procedure."""
+    return struct.pack("<Bi", 0x79, value)
+
+
+def return_handle(handle: int) -> bytes:
+    """RETURNVALUE: the handle of a prepared statement, an output parameter of type int."""
+    return struct.pack("<BH", 0xAC, 0) + _short("") + struct.pack("<BIHBBBi", 1, 0, 0, 0x26, 4, 4, handle)
+
+
+def _change(kind: int, new: bytes, old: bytes) -> bytes:
+    body = bytes((kind,)) + new + old
+    return struct.pack("<BH", 0xE3, len(body)) + body
+
+
+def login_answer(database: str, packet_size: int, version: int) -> bytes:
+    """What follows a good LOGIN7: environment, acknowledgement, done."""
+    ack = b"\x01" + struct.pack(">I", version) + _short("Microsoft SQL Server") + bytes((16, 0, 0x10, 0))
+    return b"".join(
+        (
+            _change(1, _short(database), _short("master")),
+            _change(7, bytes((len(COLLATION),)) + COLLATION, b"\0"),
+            _change(4, _short(str(packet_size)), _short("4096")),
+            struct.pack("<BH", 0xAD, len(ack)) + ack,
+            struct.pack("<BHHQ", DONE, 0, 0, 0),
+        )
+    )
+
+
+def transaction_began(descriptor: bytes) -> bytes:
+    """ENVCHANGE 8: a transaction runs, known by eight bytes."""
+    return _change(8, b"\x08" + descriptor, b"\0")
+
+
+def transaction_ended(descriptor: bytes, committed: bool) -> bytes:
+    """ENVCHANGE 9 (committed) or 10 (rolled back)."""
+    return _change(9 if committed else 10, b"\0", b"\x08" + descriptor)

@@ -1,0 +1,299 @@
+"""SQL Server's types, [MS-TDS] 2.2.5.4 and 2.2.5.5: a column's description, its values as bytes, and parameters back."""
+
+from __future__ import annotations
+
+import re
+import struct
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+#: SQL_Latin1_General_CP1_CI_AS: varchar is Windows-1252.
+COLLATION = bytes((0x09, 0x04, 0xD0, 0x00, 0x34))
+_PLP_NULL = b"\xff" * 8
+_PLP_UNKNOWN = b"\xfe" + b"\xff" * 7
+#: Long values travel in pieces of this size, as a server sends them.
+_PIECE = 8_000
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A column type: its TYPE_INFO and how a Python value becomes its row bytes."""
+
+    info: bytes
+    encode: Callable[[Any], bytes]
+
+
+def _sized(size: int, pack: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
+    """Types with a one-byte length in front of the value; length 0 is NULL."""
+    prefix = bytes((size,))
+    return lambda value: b"\0" if value is None else prefix + pack(value)
+
+
+def _fixed(token: int, size: int, layout: str, convert: Callable[[Any], Any]) -> Kind:
+    packer = struct.Struct(layout)
+    return Kind(bytes((token, size)), _sized(size, lambda value: packer.pack(convert(value))))
+
+
+def _to_bool(value: Any) -> int:
+    return int(bool(int(value)))
+
+
+def _money(value: Any) -> bytes:
+    scaled = int(Decimal(value).scaleb(4).to_integral_value())
+    return struct.pack("<iI", scaled >> 32, scaled & 0xFFFF_FFFF)
+
+
+def decimal(precision: int, scale: int) -> Kind:
+    """decimal(precision, scale): a sign byte and the magnitude, 4, 8, 12 or 16 bytes by precision."""
+    size = 4 if precision <= 9 else 8 if precision <= 19 else 12 if precision <= 28 else 16
+
+    def pack(value: Any) -> bytes:
+        # Not scaleb: that rounds to the context's 28 digits, and SQL Server has 38.
+        sign, digits, exponent = Decimal(value).as_tuple()
+        number = int("".join(map(str, digits)))
+        shift = scale + int(exponent)
+        number = number * 10**shift if shift >= 0 else number // 10**-shift
+        return bytes((0 if sign else 1,)) + number.to_bytes(size, "little")
+
+    return Kind(bytes((0x6A, size + 1, precision, scale)), _sized(size + 1, pack))
+
+
+_DAY_1 = date(1, 1, 1).toordinal()
+
+
+def _days(value: date) -> bytes:
+    return (value.toordinal() - _DAY_1).to_bytes(3, "little")
+
+
+def _time_size(scale: int) -> int:
+    return 3 if scale <= 2 else 4 if scale <= 4 else 5
+
+
+def _ticks(value: datetime | time, scale: int) -> bytes:
+    micro = ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
+    units = micro // 10 ** (6 - scale) if scale <= 6 else micro * 10
+    return units.to_bytes(_time_size(scale), "little")
+
+
+def _parse(cls: type[Any]) -> Callable[[Any], Any]:
+    return lambda value: cls.fromisoformat(value) if isinstance(value, str) else value
+
+
+def sql_date() -> Kind:
+    """date: days since 0001-01-01 in three bytes."""
+    parse = _parse(date)
+    return Kind(b"\x28", _sized(3, lambda value: _days(parse(value))))
+
+
+def sql_time(scale: int) -> Kind:
+    """time(scale): units of 10^-scale seconds since midnight."""
+    parse = _parse(time)
+    return Kind(bytes((0x29, scale)), _sized(_time_size(scale), lambda value: _ticks(parse(value), scale)))
+
+
+def datetime2(scale: int) -> Kind:
+    """datetime2(scale): time, then date."""
+    parse = _parse(datetime)
+
+    def pack(value: Any) -> bytes:
+        moment = parse(value)
+        return _ticks(moment, scale) + _days(moment.date())
+
+    return Kind(bytes((0x2A, scale)), _sized(_time_size(scale) + 3, pack))
+
+
+def datetimeoffset(scale: int) -> Kind:
+    """datetimeoffset(scale): time and date in UTC, then the offset in minutes."""
+    parse = _parse(datetime)
+
+    def pack(value: Any) -> bytes:
+        moment = parse(value)
+        offset = moment.utcoffset() or timedelta()
+        utc = moment.replace(tzinfo=None) - offset
+        return _ticks(utc, scale) + _days(utc.date()) + struct.pack("<h", int(offset.total_seconds()) // 60)
+
+    return Kind(bytes((0x2B, scale)), _sized(_time_size(scale) + 5, pack))
+
+
+def _datetime() -> Kind:
+    parse = _parse(datetime)
+
+    def pack(value: Any) -> bytes:
+        moment = parse(value)
+        days = moment.toordinal() - date(1900, 1, 1).toordinal()
+        since = timedelta(hours=moment.hour, minutes=moment.minute, seconds=moment.second, microseconds=moment.microsecond)
+        return struct.pack("<iI", days, round(since.total_seconds() * 300))
+
+    return Kind(b"\x6f\x08", _sized(8, pack))
+
+
+def _as_utf16(value: Any) -> bytes:
+    # A lone surrogate is data to SQL Server; it goes out as it stands.
+    return str(value).encode("utf-16-le", "surrogatepass")
+
+
+def _as_1252(value: Any) -> bytes:
+    return value if isinstance(value, bytes) else str(value).encode("cp1252")
+
+
+def _variable(token: int, size: int, collation: bytes, convert: Callable[[Any], bytes]) -> Kind:
+    def encode(value: Any) -> bytes:
+        if value is None:
+            return b"\xff\xff"
+        data = convert(value)
+        return struct.pack("<H", len(data)) + data
+
+    return Kind(struct.pack("<BH", token, size) + collation, encode)
+
+
+def _unbounded(token: int, collation: bytes, convert: Callable[[Any], bytes]) -> Kind:
+    def encode(value: Any) -> bytes:
+        if value is None:
+            return _PLP_NULL
+        data = convert(value)
+        pieces = [_PLP_UNKNOWN if len(data) > _PIECE else struct.pack("<Q", len(data))]
+        for start in range(0, len(data), _PIECE):
+            piece = data[start : start + _PIECE]
+            pieces += (struct.pack("<I", len(piece)), piece)
+        return b"".join([*pieces, b"\0\0\0\0"])
+
+    return Kind(struct.pack("<BH", token, 0xFFFF) + collation, encode)
+
+
+def nvarchar(size: int | None) -> Kind:
+    """nvarchar(size) in UTF-16 units, or nvarchar(max) where ``size`` is None."""
+    if size is None:
+        return _unbounded(0xE7, COLLATION, _as_utf16)
+    return _variable(0xE7, size * 2, COLLATION, _as_utf16)
+
+
+def varchar(size: int | None) -> Kind:
+    """varchar(size) in bytes of Windows-1252, or varchar(max)."""
+    return _unbounded(0xA7, COLLATION, _as_1252) if size is None else _variable(0xA7, size, COLLATION, _as_1252)
+
+
+def varbinary(size: int | None) -> Kind:
+    """varbinary(size), or varbinary(max)."""
+    return _unbounded(0xA5, b"", bytes) if size is None else _variable(0xA5, size, b"", bytes)
+
+
+def _guid(value: Any) -> bytes:
+    return value.bytes_le if isinstance(value, uuid.UUID) else uuid.UUID(value).bytes_le
+
+
+_SIMPLE: dict[str, Callable[[], Kind]] = {
+    "bit": lambda: _fixed(0x68, 1, "<B", _to_bool),
+    "tinyint": lambda: _fixed(0x26, 1, "<B", int),
+    "smallint": lambda: _fixed(0x26, 2, "<h", int),
+    "int": lambda: _fixed(0x26, 4, "<i", int),
+    "bigint": lambda: _fixed(0x26, 8, "<q", int),
+    "real": lambda: _fixed(0x6D, 4, "<f", float),
+    "float": lambda: _fixed(0x6D, 8, "<d", float),
+    "money": lambda: Kind(b"\x6e\x08", _sized(8, _money)),
+    "smallmoney": lambda: _fixed(0x6E, 4, "<i", lambda value: int(Decimal(value).scaleb(4))),
+    "datetime": _datetime,
+    "date": sql_date,
+    "uniqueidentifier": lambda: Kind(b"\x24\x10", _sized(16, _guid)),
+}
+
+
+def kind(name: str) -> Kind:
+    """The type that ``name`` says in SQL: ``decimal(38,10)``, ``nvarchar(max)``, ``datetime2(7)``, …
+
+    Raises:
+        KeyError: a type the responder does not know.
+    """
+    match = re.fullmatch(r"\s*(\w+)\s*(?:\(\s*(\w+)\s*(?:,\s*(\d+)\s*)?\))?\s*", name)
+    if match is None:
+        raise KeyError(name)
+    base, first, second = match[1].lower(), match[2], match[3]
+    if base in ("decimal", "numeric"):
+        return decimal(int(first or 18), int(second or 0))
+    if base in ("time", "datetime2", "datetimeoffset"):
+        scale = int(first or 7)
+        return {"time": sql_time, "datetime2": datetime2, "datetimeoffset": datetimeoffset}[base](scale)
+    if base in ("nvarchar", "varchar", "varbinary"):
+        size = None if (first or "").lower() == "max" else int(first or 30)
+        return {"nvarchar": nvarchar, "varchar": varchar, "varbinary": varbinary}[base](size)
+    return _SIMPLE[base]()
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a remote procedure call, kept as it came: what is echoed needs no understanding."""
+
+    name: str
+    info: bytes
+    raw: bytes
+
+    def value(self) -> Any:
+        """The Python value of integers, text and NULL, which is what the responder itself reads.
+
+        Raises:
+            ValueError: another type.
+        """
+        token = self.info[0]
+        if token == 0x26:
+            return int.from_bytes(self.raw[1:], "little", signed=True) if self.raw[0] else None
+        if token in (0x30, 0x34, 0x38, 0x7F):
+            return int.from_bytes(self.raw, "little", signed=True)
+        if token in (0xE7, 0xEF, 0xA7, 0xAF):
+            encoding = "utf-16-le" if token in (0xE7, 0xEF) else "cp1252"
+            if struct.unpack_from("<H", self.info, 1)[0] != 0xFFFF:
+                return None if self.raw[:2] == b"\xff\xff" else self.raw[2:].decode(encoding)
+            if self.raw[:8] == _PLP_NULL:
+                return None
+            data, at = b"", 8
+            while size := struct.unpack_from("<I", self.raw, at)[0]:
+                data += self.raw[at + 4 : at + 4 + size]
+                at += 4 + size
+            return data.decode(encoding)
+        if token == 0x63:
+            return self.raw[4:].decode("utf-16-le") if self.raw[:4] != b"\xff" * 4 else None
+        if token in (0x6A, 0x6C):
+            if not self.raw[0]:
+                return None
+            number = Decimal(int.from_bytes(self.raw[2:], "little")).scaleb(-self.info[3])
+            return number if self.raw[1] else -number
+        raise ValueError(f"a parameter of type 0x{token:02X} is echoed, not read")
+
+
+#: token -> bytes of TYPE_INFO after it, for types whose value starts with a one-byte length.
+_BYTE_LENGTH = {0x24: 1, 0x26: 1, 0x68: 1, 0x6A: 3, 0x6C: 3, 0x6D: 1, 0x6E: 1, 0x6F: 1, 0x28: 0, 0x29: 1, 0x2A: 1, 0x2B: 1}
+_SHORT_LENGTH = {0xA5: 2, 0xA7: 7, 0xAD: 2, 0xAF: 7, 0xE7: 7, 0xEF: 7}
+_LONG_LENGTH = {0x22: 4, 0x23: 9, 0x63: 9}
+_FIXED = {0x30: 1, 0x32: 1, 0x34: 2, 0x38: 4, 0x3B: 4, 0x3E: 8, 0x7F: 8, 0x3D: 8, 0x3C: 8}
+
+
+def read_type_and_value(data: bytes, at: int) -> tuple[bytes, bytes, int]:
+    """TYPE_INFO and value that start at ``at``, and where they end.
+
+    Raises:
+        ValueError: a type the responder does not know.
+    """
+    token = data[at]
+    if token in _FIXED:
+        return data[at : at + 1], data[at + 1 : at + 1 + _FIXED[token]], at + 1 + _FIXED[token]
+    extra = _BYTE_LENGTH.get(token, _SHORT_LENGTH.get(token, _LONG_LENGTH.get(token)))
+    if extra is None:
+        raise ValueError(f"parameter type 0x{token:02X}")
+    info, start = data[at : at + 1 + extra], at + 1 + extra
+    if token in _BYTE_LENGTH:
+        end = start + 1 + data[start]
+    elif token in _LONG_LENGTH:
+        size = struct.unpack_from("<i", data, start)[0]
+        end = start + 4 + max(size, 0)
+    elif struct.unpack_from("<H", info, 1)[0] == 0xFFFF:
+        end = start + 8
+        if data[start:end] != _PLP_NULL:
+            while size := struct.unpack_from("<I", data, end)[0]:
+                end += 4 + size
+            end += 4
+    else:
+        size = struct.unpack_from("<H", data, start)[0]
+        end = start + 2 + (0 if size == 0xFFFF else size)
+    return info, data[start:end], end
