@@ -220,15 +220,18 @@ impl Statement {
         either!(Statement, self, s => s.cancel_handle())
     }
 
-    /// The rows as a stream of bytes: converted once, into the outgoing chunk.
+    /// The rows as a stream of bytes: converted once, into the outgoing chunk. Long values come in parts.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Programming`] where the format needs distinct column names and these are not.
     pub fn into_chunks(
-        self,
+        mut self,
         format: Format,
         ledger: &Ledger,
     ) -> Result<Box<dyn ChunkSource>, Error> {
+        self.set_long_values(LongValues::Parts {
+            part_bytes: crate::row_stream::PART_BYTES,
+        });
         either!(Statement, self, s => crate::row_stream::chunks(s, format, ledger))
     }
 }

@@ -7,6 +7,10 @@ use crate::connect::Format;
 use crate::error::{Error, ErrorKind};
 use crate::source::Source;
 
+/// Largest part of a long value that a row stream asks its source for, in bytes: half of a usual chunk of 64 KiB, so
+/// that a part converted from UTF-16 (three bytes for two at most, but for escapes) still fits one.
+pub const PART_BYTES: usize = 32 << 10;
+
 /// The rows of `source` as a stream of bytes in `format`.
 ///
 /// # Errors

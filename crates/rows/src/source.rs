@@ -45,7 +45,8 @@ pub enum LongValues {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fetched {
     /// The block holds this many rows (a row of which only a part is there, because a long value is under way, counts
-    /// as one): at least 1.
+    /// as one): at least 1. A block ends after each part of a long value that is not its last, so that a sink of bytes
+    /// can hand a chunk on between two parts: what one emit writes stays bounded however long the value is.
     Rows(usize),
     /// No rows are left; the block is empty.
     End,
