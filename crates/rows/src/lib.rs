@@ -11,6 +11,7 @@
 //! | [`source`] | the traits [`Source`], [`Block`] and [`RowSink`], and the fetch [`Budget`] |
 //! | [`value`] | parameter values, bound and never pasted |
 //! | [`error`] | the one error type of this room |
+//! | [`named`] | `:name` parameters to positional ones, by a lexer that knows literals |
 //! | [`connect`] | connection strings and URLs to a [`connect::Connection`] of either kind |
 //! | [`odbc`] | any ODBC driver, through a driver manager loaded at run time |
 //! | [`sqlite`] | the embedded database |
@@ -21,6 +22,7 @@
 pub mod cell;
 pub mod connect;
 pub mod error;
+pub mod named;
 #[allow(unsafe_code)] // Fence: the driver manager's C functions and bound buffers.
 pub mod odbc;
 pub mod row_stream;

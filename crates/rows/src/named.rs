@@ -1,0 +1,516 @@
+//! `:name` in SQL to positional `?`, by a lexer that knows where SQL text is not SQL: strings, comments, quoted names.
+//!
+//! Nothing is parsed beyond that: a token is either copied as it stands, or is a parameter and becomes `?`. What differs
+//! between databases (does a backslash escape a quote? does `[` quote a name?) is a [`Dialect`].
+
+use crate::error::{Error, ErrorKind};
+
+/// How a database writes strings, comments and quoted names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Dialect {
+    /// Unknown database: standard SQL, and brackets and dollar quotes as well.
+    #[default]
+    Generic,
+    /// `[name]`, `` `name` ``.
+    Sqlite,
+    /// `E'\''`, `$tag$…$tag$`, nested comments, `a[1:2]`.
+    Postgres,
+    /// Backslash escapes in strings, `#` comments, `--` only before white space.
+    MySql,
+    /// `[name]`, nested comments.
+    SqlServer,
+}
+
+impl Dialect {
+    /// The dialect of a connection string or URL, as far as it tells; `Generic` otherwise.
+    #[must_use]
+    pub fn of(target: &str) -> Dialect {
+        let target = target.to_ascii_lowercase();
+        if let Some((scheme, _)) = target.split_once(':') {
+            match scheme {
+                "sqlite" => return Dialect::Sqlite,
+                "postgresql" | "postgres" => return Dialect::Postgres,
+                "mysql" | "mariadb" => return Dialect::MySql,
+                "mssql" | "sqlserver" => return Dialect::SqlServer,
+                _ => {}
+            }
+        }
+        let driver = target
+            .split(';')
+            .filter_map(|pair| pair.split_once('='))
+            .find(|(key, _)| key.trim() == "driver")
+            .map_or("", |(_, value)| value);
+        let has = |parts: &[&str]| parts.iter().any(|part| driver.contains(part));
+        if has(&["sqlite"]) {
+            Dialect::Sqlite
+        } else if has(&["psqlodbc", "postgres"]) {
+            Dialect::Postgres
+        } else if has(&["maodbc", "myodbc", "mysql", "mariadb"]) {
+            Dialect::MySql
+        } else if has(&["msodbcsql", "mssql", "tdsodbc", "freetds", "sql server"]) {
+            Dialect::SqlServer
+        } else {
+            Dialect::Generic
+        }
+    }
+
+    fn brackets_quote(self) -> bool {
+        matches!(
+            self,
+            Dialect::Generic | Dialect::Sqlite | Dialect::SqlServer
+        )
+    }
+
+    fn dollar_quotes(self) -> bool {
+        matches!(self, Dialect::Generic | Dialect::Postgres)
+    }
+
+    fn nested_comments(self) -> bool {
+        matches!(self, Dialect::Postgres | Dialect::SqlServer)
+    }
+}
+
+/// A statement whose named parameters became positional.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The SQL with `?` for each parameter.
+    pub sql: String,
+    /// The name behind each `?`, in order; a name used twice stands twice.
+    pub names: Vec<String>,
+    /// How many statements the text holds: parts between `;` with more than white space and comments in them.
+    pub n_statements: usize,
+}
+
+/// Translates `:name` to `?`.
+///
+/// A colon starts a parameter where a letter or `_` follows it and neither a letter, a digit, `_` nor another colon stands
+/// right before it: so `a::text`, `x[1:n]` and `:=` stay as they are.
+///
+/// # Errors
+/// [`ErrorKind::Programming`], with line and column: a string, comment or quoted name that does not end; a `?` beside named
+/// parameters (the driver would count it as one more).
+pub fn positional(sql: &str, dialect: Dialect) -> Result<Named, Error> {
+    let mut lexer = Lexer {
+        sql,
+        at: 0,
+        dialect,
+    };
+    let mut out = Named {
+        sql: String::with_capacity(sql.len()),
+        names: Vec::new(),
+        n_statements: 0,
+    };
+    let mut question_mark = None;
+    let mut in_statement = false;
+    while let Some((start, token)) = lexer.next_token()? {
+        match token {
+            Token::Parameter => {
+                out.names.push(sql[start + 1..lexer.at].to_owned());
+                out.sql.push('?');
+            }
+            _ => out.sql.push_str(&sql[start..lexer.at]),
+        }
+        match token {
+            Token::Space => {}
+            Token::Semicolon => in_statement = false,
+            _ if in_statement => {}
+            _ => {
+                in_statement = true;
+                out.n_statements += 1;
+            }
+        }
+        if token == Token::QuestionMark {
+            question_mark.get_or_insert(start);
+        }
+    }
+    match question_mark {
+        Some(at) if !out.names.is_empty() => Err(error_at(
+            sql,
+            at,
+            "a `?` stands beside named parameters and would be counted as one more\n\
+             use names alone; for an operator spelled `?` use the function behind it (PostgreSQL: `jsonb_exists`)",
+        )),
+        _ => Ok(out),
+    }
+}
+
+/// What the lexer tells apart; all but parameters are copied as they stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Token {
+    /// White space or a comment.
+    Space,
+    Semicolon,
+    QuestionMark,
+    Parameter,
+    /// A word, a string, a quoted name, a number, an operator.
+    Other,
+}
+
+struct Lexer<'a> {
+    sql: &'a str,
+    at: usize,
+    dialect: Dialect,
+}
+
+/// A letter, digit or `_` of any script: what can stand in a name.
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// What can start a name.
+fn is_word_start(c: char) -> bool {
+    c.is_alphabetic() || c == '_'
+}
+
+impl Lexer<'_> {
+    /// The next token's start and kind; `self.at` is its end.
+    fn next_token(&mut self) -> Result<Option<(usize, Token)>, Error> {
+        let start = self.at;
+        let rest = &self.sql[start..];
+        let Some(c) = rest.chars().next() else {
+            return Ok(None);
+        };
+        let backslash = self.dialect == Dialect::MySql;
+        let token = match c {
+            _ if c.is_whitespace() => self.run(char::is_whitespace, Token::Space),
+            '\'' => self.quoted('\'', backslash, "string")?,
+            '"' => self.quoted('"', backslash, "quoted name")?,
+            '`' => self.quoted('`', false, "quoted name")?,
+            '[' if self.dialect.brackets_quote() => self.quoted(']', false, "quoted name")?,
+            '-' if rest.starts_with("--") && self.is_dash_comment(rest) => self.line_comment(),
+            '#' if self.dialect == Dialect::MySql => self.line_comment(),
+            '/' if rest.starts_with("/*") => self.block_comment()?,
+            '$' if self.dialect.dollar_quotes() => self.dollar()?,
+            ':' => self.colon(rest),
+            ';' => self.one(c, Token::Semicolon),
+            '?' => self.one(c, Token::QuestionMark),
+            'e' | 'E' if self.dialect == Dialect::Postgres && rest[1..].starts_with('\'') => {
+                self.at += 1;
+                self.quoted('\'', true, "string")?
+            }
+            // A word swallows what may stand inside it: `a$b$` opens no dollar quote, `ide'` is no escape string, and a
+            // colon right after it (`lo:hi`) is no parameter.
+            _ if is_word(c) => {
+                self.run(|c| is_word(c) || c == '$', Token::Other);
+                if self.sql[self.at..].starts_with(':') {
+                    self.at += 1;
+                    self.run(|c| c == ':' || is_word(c), Token::Other);
+                }
+                Token::Other
+            }
+            _ => self.one(c, Token::Other),
+        };
+        Ok(Some((start, token)))
+    }
+
+    fn one(&mut self, c: char, token: Token) -> Token {
+        self.at += c.len_utf8();
+        token
+    }
+
+    fn run(&mut self, belongs: impl Fn(char) -> bool, token: Token) -> Token {
+        let rest = &self.sql[self.at..];
+        self.at += rest.find(|c| !belongs(c)).unwrap_or(rest.len());
+        token
+    }
+
+    /// MySQL reads `5--1` as a sum: its comments need white space after the dashes.
+    fn is_dash_comment(&self, rest: &str) -> bool {
+        self.dialect != Dialect::MySql
+            || rest[2..]
+                .chars()
+                .next()
+                .is_none_or(|c| c.is_whitespace() || c.is_control())
+    }
+
+    fn line_comment(&mut self) -> Token {
+        self.run(|c| c != '\n', Token::Space)
+    }
+
+    fn block_comment(&mut self) -> Result<Token, Error> {
+        let start = self.at;
+        let bytes = self.sql.as_bytes();
+        self.at += 2;
+        let mut depth = 1;
+        while depth > 0 {
+            match bytes.get(self.at..self.at + 2) {
+                Some(b"*/") => {
+                    depth -= 1;
+                    self.at += 2;
+                }
+                Some(b"/*") if self.dialect.nested_comments() => {
+                    depth += 1;
+                    self.at += 2;
+                }
+                // Bytes of the two delimiters never stand inside a UTF-8 sequence, so a step of one byte is right.
+                Some(_) => self.at += 1,
+                None => return Err(error_at(self.sql, start, "this comment does not end")),
+            }
+        }
+        Ok(Token::Space)
+    }
+
+    /// From an opening quote to the closing one: doubled it stands for itself, and so does what a backslash escapes.
+    fn quoted(&mut self, close: char, backslash: bool, what: &str) -> Result<Token, Error> {
+        let start = self.at;
+        let mut chars = self.sql[start..].char_indices().skip(1).peekable();
+        while let Some((i, c)) = chars.next() {
+            if c == close {
+                if chars.next_if(|&(_, c)| c == close).is_none() {
+                    self.at = start + i + 1;
+                    return Ok(Token::Other);
+                }
+            } else if c == '\\' && backslash {
+                chars.next();
+            }
+        }
+        let message = format!("this {what} does not end");
+        Err(error_at(self.sql, start, &message))
+    }
+
+    /// `$tag$ … $tag$`, or a dollar sign that opens nothing.
+    fn dollar(&mut self) -> Result<Token, Error> {
+        let start = self.at;
+        let rest = &self.sql[start..];
+        let tag_end = 1 + rest[1..].find(|c| !is_word(c)).unwrap_or(rest.len() - 1);
+        let tag = &rest[1..tag_end];
+        if !rest[tag_end..].starts_with('$') || tag.starts_with(|c: char| c.is_numeric()) {
+            return Ok(self.one('$', Token::Other));
+        }
+        let fence = &rest[..=tag_end];
+        match rest[fence.len()..].find(fence) {
+            Some(i) => {
+                self.at = start + fence.len() + i + fence.len();
+                Ok(Token::Other)
+            }
+            None => Err(error_at(
+                self.sql,
+                start,
+                "this dollar-quoted string does not end",
+            )),
+        }
+    }
+
+    /// `:name`, or colons that are an operator (`::`, `:=`).
+    fn colon(&mut self, rest: &str) -> Token {
+        if rest[1..].starts_with(is_word_start) {
+            self.at += 1;
+            self.run(is_word, Token::Parameter)
+        } else {
+            self.run(|c| c == ':', Token::Other)
+        }
+    }
+}
+
+/// An error that says where in `sql` (line and column from 1).
+fn error_at(sql: &str, at: usize, message: &str) -> Error {
+    let before = &sql[..at];
+    let line = before.matches('\n').count() + 1;
+    let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
+    Error::new(
+        ErrorKind::Programming,
+        format!("line {line}, column {column} of the SQL: {message}"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn names(sql: &str, dialect: Dialect) -> (String, Vec<String>) {
+        let named = positional(sql, dialect).unwrap();
+        (named.sql, named.names)
+    }
+
+    #[test]
+    fn names_become_question_marks_in_the_order_they_stand() {
+        let (sql, names) = names(
+            "select * from t where a = :a and (b>:b_2 or c=:a) limit :größe",
+            Dialect::Generic,
+        );
+        assert_eq!(sql, "select * from t where a = ? and (b>? or c=?) limit ?");
+        assert_eq!(names, ["a", "b_2", "a", "größe"]);
+    }
+
+    #[test]
+    fn colons_that_are_operators_stay() {
+        for sql in [
+            "select a::text, b :: int, c::varchar(3)::text",
+            "set @a := 1",
+            "select x[1:n], x[lo:hi], x[1:2:3]",
+            "select geography::Point(1, 2, 3)",
+            ":",
+            "a :1",
+        ] {
+            assert_eq!(
+                names(sql, Dialect::Postgres),
+                (sql.to_owned(), Vec::new()),
+                "{sql}"
+            );
+        }
+        assert_eq!(
+            names("select :a::text", Dialect::Postgres).0,
+            "select ?::text"
+        );
+    }
+
+    #[test]
+    fn each_dialect_reads_its_own_literals() {
+        use Dialect::{Generic, MySql, Postgres, SqlServer, Sqlite};
+        for (dialect, sql) in [
+            (Generic, r"select 'a\', x ':b'"),
+            (MySql, r"select 'it\'s :b', '\\', ':c' # :d"),
+            (MySql, "select \"it\\\":b\", `:c`"),
+            (Postgres, r"select E'it\'s :b', e'\\', 'a\', ':c'"),
+            (Postgres, "select $$ :b ' $$, $x$ :c $$ $x$, $1"),
+            (Postgres, "select 1 /* /* :a */ :b */ -- :c"),
+            (SqlServer, "select [a]]:b], [:c] /* /* :a */ :b */"),
+            (
+                Sqlite,
+                "select [:b], `:c`, \":d\", 'it''s :e' /* /* :f */ -- :g",
+            ),
+        ] {
+            assert_eq!(names(sql, dialect), (sql.to_owned(), Vec::new()), "{sql}");
+        }
+        assert_eq!(names("select array[:a]", Postgres).1, ["a"]);
+        assert_eq!(names("select 5--:a", MySql).1, ["a"]);
+        assert_eq!(names("/* /* */ :a", Sqlite).1, ["a"]);
+    }
+
+    #[test]
+    fn what_does_not_end_is_named_with_its_place() {
+        for (sql, part) in [
+            (
+                "select 1,\n 'abc",
+                "line 2, column 2 of the SQL: this string",
+            ),
+            ("/* abc", "line 1, column 1 of the SQL: this comment"),
+            ("select \"abc", "this quoted name"),
+            ("select $a$ b", "this dollar-quoted string"),
+        ] {
+            let error = positional(sql, Dialect::Generic).unwrap_err();
+            assert!(error.message.contains(part), "{}", error.message);
+            assert_eq!(error.kind, ErrorKind::Programming);
+        }
+    }
+
+    #[test]
+    fn a_question_mark_beside_names_is_refused_and_alone_is_left() {
+        let error = positional("select data ? :key", Dialect::Postgres).unwrap_err();
+        assert!(error.message.contains("column 13"), "{}", error.message);
+        assert_eq!(names("select ?", Dialect::Generic).0, "select ?");
+        assert_eq!(names("select '?', :a", Dialect::Generic).1, ["a"]);
+    }
+
+    #[test]
+    fn statements_are_counted_without_literals_and_empty_ones() {
+        for (sql, n) in [
+            ("", 0),
+            (" -- nothing\n;", 0),
+            ("select ';'", 1),
+            ("select 1; -- and\n ;; /* ; */", 1),
+            ("select 1; drop table t", 2),
+            (";select 1;select 2;", 2),
+        ] {
+            let named = positional(sql, Dialect::Generic).unwrap();
+            assert_eq!(named.n_statements, n, "{sql}");
+        }
+    }
+
+    #[test]
+    fn the_dialect_is_told_by_url_and_driver() {
+        for (target, dialect) in [
+            ("sqlite:a.db", Dialect::Sqlite),
+            ("postgresql://u:p@h/d", Dialect::Postgres),
+            ("mysql://u@h/d", Dialect::MySql),
+            ("mssql://u@h/d", Dialect::SqlServer),
+            ("Driver=psqlodbcw.so;Server=h", Dialect::Postgres),
+            (
+                "Server=h;DRIVER={ODBC Driver 18 for SQL Server}",
+                Dialect::SqlServer,
+            ),
+            ("Driver=/x/libmaodbc.so", Dialect::MySql),
+            ("DSN=mysql", Dialect::Generic),
+        ] {
+            assert_eq!(Dialect::of(target), dialect, "{target}");
+        }
+    }
+
+    /// Pieces of SQL with what they must become: literals are drawn with anything inside that their quoting allows.
+    fn piece(dialect: Dialect) -> BoxedStrategy<(String, Option<String>)> {
+        let any = "[a-z:?;'\"`\\[\\]$/*é漢 #\\n-]{0,12}";
+        let copied = |s: String| (s, None);
+        let quoted = move |open: &'static str, close: char| {
+            any.prop_map(move |s| {
+                let s = s.replace(close, &format!("{close}{close}"));
+                (format!("{open}{s}{close}"), None)
+            })
+        };
+        let mut all = vec![
+            "[a-z_][a-z_0-9]{0,5}"
+                .prop_map(|n| (format!(":{n}"), Some(n)))
+                .boxed(),
+            "[a-z]{1,6}|[0-9]{1,3}|[(),=<>+.]".prop_map(copied).boxed(),
+            "::[a-z]{1,4}|:=|;".prop_map(copied).boxed(),
+            quoted("'", '\'').boxed(),
+            quoted("\"", '"').boxed(),
+            quoted("`", '`').boxed(),
+            any.prop_map(|s| (format!("-- {}\n", s.replace('\n', " ")), None))
+                .boxed(),
+            any.prop_map(|s| (format!("/*{}*/", s.replace(['*', '/'], "")), None))
+                .boxed(),
+        ];
+        if dialect.brackets_quote() {
+            all.push(quoted("[", ']').boxed());
+        }
+        if dialect.dollar_quotes() {
+            all.push(
+                any.prop_map(|s| (format!("$q${}$q$", s.replace('$', "")), None))
+                    .boxed(),
+            );
+        }
+        if dialect == Dialect::Postgres {
+            all.push(
+                any.prop_map(|s| {
+                    (
+                        format!("E'{}'", s.replace('\\', r"\\").replace('\'', r"\'")),
+                        None,
+                    )
+                })
+                .boxed(),
+            );
+        }
+        proptest::strategy::Union::new(all).boxed()
+    }
+
+    fn statement() -> impl Strategy<Value = (Dialect, Vec<(String, Option<String>)>)> {
+        prop_oneof![
+            Just(Dialect::Generic),
+            Just(Dialect::Sqlite),
+            Just(Dialect::Postgres),
+            Just(Dialect::SqlServer)
+        ]
+        .prop_flat_map(|d| (Just(d), proptest::collection::vec(piece(d), 0..12)))
+    }
+
+    proptest! {
+        #[test]
+        fn literals_are_never_touched_and_names_always_found((dialect, pieces) in statement()) {
+            let sql: Vec<&str> = pieces.iter().map(|(s, _)| s.as_str()).collect();
+            let expected: Vec<&str> =
+                pieces.iter().map(|(s, name)| if name.is_some() { "?" } else { s }).collect();
+            let wanted: Vec<String> = pieces.iter().filter_map(|(_, n)| n.clone()).collect();
+            let named = positional(&sql.join(" "), dialect).unwrap();
+            prop_assert_eq!(named.sql, expected.join(" "));
+            prop_assert_eq!(named.names, wanted);
+        }
+
+        #[test]
+        fn any_text_is_translated_or_refused_without_a_panic(sql in "\\PC{0,60}", which in 0..5_usize) {
+            use Dialect::{Generic, MySql, Postgres, SqlServer, Sqlite};
+            let _ = positional(&sql, [Generic, Sqlite, Postgres, MySql, SqlServer][which]);
+        }
+    }
+}
