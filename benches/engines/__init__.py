@@ -1,0 +1,1 @@
+"""How each library does the job of a bench, in its faster configuration."""

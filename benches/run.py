@@ -1,0 +1,260 @@
+"""Runs one definition: compares answers, measures in turns, prints the table, keeps the record, draws the plot."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import datetime
+import json
+import os
+import platform
+import re
+import statistics
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+sys.path.insert(0, str(ROOT))
+
+from tests.support import servers  # noqa: E402
+from tests.support.drivers import Unavailable  # noqa: E402
+
+CORE = "0"
+
+
+def machine() -> str:
+    """A name for this kind of machine: processor and cores, never a host name."""
+    model = "unknown"
+    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        if line.startswith("model name"):
+            model = line.split(":", 1)[1]
+            break
+    slug = re.sub(r"[^a-z0-9]+", "-", re.sub(r"\(.*?\)|@.*|CPU|Processor", "", model).lower()).strip("-")
+    return f"{slug}-{os.cpu_count()}-cores"
+
+
+def commit() -> str:
+    """The commit that is measured, with `+` where the tree has changes."""
+    git = ["git", "-C", str(ROOT)]
+    head = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+    dirty = subprocess.run([*git, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=True).stdout.strip()
+    return head + ("+" if dirty else "")
+
+
+class Worker:
+    """A process with one engine in it."""
+
+    def __init__(self, module: str, function: str, target: dict[str, Any], size: int) -> None:
+        command = ["taskset", "-c", CORE, sys.executable, str(HERE / "worker.py"), module, function]
+        self._process = subprocess.Popen(
+            [*command, json.dumps(target), str(size)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+        )
+
+    def ask(self, do: str) -> dict[str, Any]:
+        """Give one command, wait for its answer."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        print(json.dumps({"do": do}), file=self._process.stdin, flush=True)
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the engine ended with code {self._process.wait()}")
+        return dict(json.loads(line))
+
+    def close(self) -> None:
+        """End the process."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+
+
+def target_of(profile: str, home: servers.Home) -> dict[str, Any]:
+    """What engines need to reach the database of a profile."""
+    if profile == "sqlite":
+        file = servers.native("sqlite", home)["database"]
+        return {"profile": profile, "onecopy": f"sqlite:{file}?mode=ro", "file": file}
+    odbc = servers.odbc_string(profile, home)
+    server = servers.PROFILES[profile][0]
+    native = {} if server == "tds" else servers.native(server, home)
+    return {"profile": profile, "onecopy": odbc, "odbc": odbc, "native": native}
+
+
+def measure(row: dict[str, Any], target: dict[str, Any], size: int, rounds: int) -> dict[str, Any]:
+    """One row at one size: ours and the peer in turns."""
+    ours, peer = Worker("rows", row["ours"], target, size), Worker("rows", row["peer"], target, size)
+    try:
+        times: list[tuple[float, float]] = []
+        for k in range(rounds + 1):
+            pair = (ours.ask("time")["wall"], peer.ask("time")["wall"])
+            if k:  # The first round warms both up.
+                times.append(pair)
+    finally:
+        ours.close()
+        peer.close()
+    ratios = sorted(b / a for a, b in times)
+    return {
+        "row": row["name"],
+        "size": size,
+        "ours_us": statistics.median(a for a, _ in times) / size * 1e6,
+        "peer_us": statistics.median(b for _, b in times) / size * 1e6,
+        "ratio": statistics.median(ratios),
+        "ratio_min": ratios[0],
+        "ratio_max": ratios[-1],
+        "at_least": row.get("at_least", ""),
+    }
+
+
+def same_answers(row: dict[str, Any], target: dict[str, Any], size: int) -> str | None:
+    """None where both engines give the same rows; else what differs."""
+    answers = []
+    for function in (row["ours"], row["peer"]):
+        worker = Worker("rows", function, target, size)
+        answers.append(worker.ask("answer")["answer"])
+        worker.close()
+    # An iteration keeps no rows: its count is what there is to compare.
+    if answers[0].split()[0] == answers[1].split()[0] and ("iterate" in row["ours"] or answers[0] == answers[1]):
+        return None
+    return f"{row['ours']}: {answers[0]}; {row['peer']}: {answers[1]}"
+
+
+def memory(definition: dict[str, Any], home: servers.Home) -> list[dict[str, Any]]:
+    """Growth of the process while each profile streams, at each size."""
+    results = []
+    for row in definition["row"]:
+        for size in definition["sizes"]:
+            worker = Worker("rows", definition["engine"], target_of(row["profile"], home), size)
+            growth = worker.ask("memory")["growth"] / 1e6
+            worker.close()
+            bar = row["at_most_mb"]
+            verdict = "no bar" if not bar else ("ok" if growth <= bar else "SHORT")
+            print(f"  {row['profile']:14} {size:>9,} rows  {growth:7.1f} MB  (at most {bar or '-'})  {verdict}", flush=True)
+            results.append(
+                {"row": f"memory, {row['profile']}", "size": size, "ours_us": "", "peer_us": "", "ratio": round(growth, 2),
+                 "ratio_min": "", "ratio_max": "", "at_least": bar}
+            )
+    return results
+
+
+def save(name: str, results: list[dict[str, Any]]) -> Path:
+    """Append the results to the record of this machine and day."""
+    folder = HERE / "record" / machine()
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{datetime.date.today()}.csv"
+    fresh = not path.exists()
+    with open(path, "a", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, ["bench", "commit", "python", *results[0]])
+        if fresh:
+            writer.writeheader()
+        for result in results:
+            rounded = {k: round(v, 4) if isinstance(v, float) else v for k, v in result.items()}
+            writer.writerow({"bench": name, "commit": commit(), "python": platform.python_version(), **rounded})
+    return path
+
+
+def plot(name: str, results: list[dict[str, Any]], path: Path) -> None:
+    """One bar a row and size: how many times faster; the mark is what was asked."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    timed = [result for result in results if result["ours_us"] != ""]
+    names = list(dict.fromkeys(result["row"] for result in timed))
+    sizes = list(dict.fromkeys(result["size"] for result in timed))
+    figure, axes = pyplot.subplots(figsize=(10, 0.62 * len(names) + 1.6), constrained_layout=True)
+    height, colours = 0.8 / len(sizes), ("#9ecae1", "#4292c6", "#084594")
+    for k, size in enumerate(sizes):
+        for result in (r for r in timed if r["size"] == size):
+            y = names.index(result["row"]) + k * height - 0.4 + height / 2
+            axes.barh(y, result["ratio"], height * 0.92, color=colours[k % 3], label=f"{size:,} rows")
+            axes.text(result["ratio"] + 0.03, y, f"{result['ratio']:.2f}", va="center", fontsize=7)
+    for y, row in enumerate(names):
+        bar = next(r["at_least"] for r in timed if r["row"] == row)
+        if bar:
+            axes.plot([bar, bar], [y - 0.42, y + 0.42], color="#d7301f", linewidth=1.6)
+    axes.axvline(1, color="#555", linewidth=0.8, linestyle=":")
+    axes.set_yticks(range(len(names)), names, fontsize=8)
+    axes.invert_yaxis()
+    axes.set_xlabel("time of the peer / time of onecopy (red: what was asked)", fontsize=9)
+    axes.set_title(f"{name}, {machine()}", fontsize=10)
+    handles, labels = axes.get_legend_handles_labels()
+    first = {label: handle for handle, label in zip(handles, labels, strict=True)}
+    axes.legend(first.values(), first.keys(), fontsize=8, loc="lower right")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=130)
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="bench", description=__doc__)
+    parser.add_argument("name", help="a file of definitions/, without .toml")
+    parser.add_argument("--save", action="store_true", help="append to the record")
+    parser.add_argument("--once", action="store_true", help="only compare the answers, on the smallest size: a test")
+    parser.add_argument("--only", default="", help="rows whose name holds this")
+    parser.add_argument("--sizes", default="", help="sizes to measure, with commas")
+    parser.add_argument("--no-memory", action="store_true")
+    arguments = parser.parse_args()
+    definition = tomllib.loads((HERE / "definitions" / f"{arguments.name}.toml").read_text(encoding="utf-8"))
+    sizes = [int(size) for size in arguments.sizes.split(",") if size] or definition["sizes"]
+    rows = [row for row in definition["row"] if arguments.only in row["name"]]
+    home = servers.Home()
+    failed = servers.start(list(servers.NAMES), home)
+    for name, reason in failed.items():
+        print(f"bench: `{name}` cannot be had: {reason}", file=sys.stderr)
+    if not arguments.once:
+        wanted = sorted({*sizes, *definition.get("memory", {}).get("sizes", [])})
+        subprocess.run(
+            [sys.executable, "-m", "tests.support.servers", "load", *map(str, wanted)], cwd=ROOT, check=True
+        )
+    results: list[dict[str, Any]] = []
+    short = 0
+    print(f"{'':58} {'rows':>9} {'ours':>8} {'peer':>8}   ratio  (min - max)   asked", flush=True)
+    for row in rows:
+        try:
+            target = target_of(row["profile"], home)
+        except Unavailable as error:
+            print(f"{row['name']:58} cannot be measured here: {error}")
+            short += 1
+            continue
+        difference = same_answers(row, target, definition["sizes"][0])
+        if difference:
+            print(f"{row['name']:58} ANSWERS DIFFER: {difference}")
+            short += 1
+            continue
+        if arguments.once:
+            print(f"{row['name']:58} answers agree")
+            continue
+        for size in sizes:
+            result = measure(row, target, size, int(definition["rounds"][str(size)]))
+            results.append(result)
+            bar = result["at_least"]
+            falls = bool(bar) and result["ratio"] < bar
+            short += falls
+            print(
+                f"{row['name']:58} {size:>9,} {result['ours_us']:>8.3f} {result['peer_us']:>8.3f}  {result['ratio']:>6.2f}"
+                f"  ({result['ratio_min']:.2f} - {result['ratio_max']:.2f})   {bar or '-'}{'  SHORT' if falls else ''}",
+                flush=True,
+            )
+    if "memory" in definition and not (arguments.no_memory or arguments.once or arguments.only):
+        print("\ngrowth of the process while it streams NDJSON:")
+        results += memory(definition["memory"], home)
+        short += sum(bool(r["at_least"]) and r["row"].startswith("memory") and r["ratio"] > r["at_least"] for r in results)
+    if results:
+        folder = HERE / ".data"
+        folder.mkdir(exist_ok=True)
+        picture = folder / f"{arguments.name}.png"
+        plot(arguments.name, results, picture)
+        print(f"\nplot: {picture.relative_to(ROOT)}")
+        if arguments.save:
+            path = save(arguments.name, results)
+            saved = path.with_name(f"{path.stem}-{arguments.name}.png")
+            saved.write_bytes(picture.read_bytes())
+            print(f"record: {path.relative_to(ROOT)}")
+    print(f"{short} rows short of what was asked" if short else "every row reaches what was asked")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

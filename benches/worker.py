@@ -1,0 +1,79 @@
+"""One engine in a process of its own: reads commands from stdin, answers with a line of JSON each.
+
+    {"do": "time"}     run the job once: wall and CPU seconds
+    {"do": "answer"}   run the job once: a digest of what it made, comparable between engines
+    {"do": "memory"}   run the job once: growth of the peak resident set, in bytes
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import sys
+import time
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+
+def plain(value: Any) -> Any:
+    """A value as every engine can give it: decimals and timestamps as JSON writers see them."""
+    if isinstance(value, Decimal):
+        return float(value)
+    return value if value is None or isinstance(value, (int, float, str)) else value.isoformat()
+
+
+def digest(made: Any) -> str:
+    """The same for the same rows, whichever engine made them and in whichever form."""
+    if isinstance(made, int):
+        return f"{made} rows"
+    if isinstance(made, list) and made and isinstance(made[0], bytes):
+        made = b"".join(made)
+    if isinstance(made, bytes):
+        rows = [[plain(value) for value in row.values()] for row in json.loads(made)]
+    else:
+        rows = [[plain(value) for value in row] for row in made]
+    for row in rows:  # "2003-01-02 03:04:05.5" of SQLite, "…T…500000" of isoformat: one form
+        row[6] = row[6].replace(" ", "T").ljust(26, "0") if "." in row[6] else row[6].replace(" ", "T") + ".000000"
+    return f"{len(rows)} rows {hashlib.sha256(json.dumps(rows).encode()).hexdigest()[:16]}"
+
+
+def peak() -> int:
+    """The process's peak resident set since it was last reset, in bytes."""
+    with open("/proc/self/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
+
+
+def reset_peak() -> int:
+    """Start the peak anew from what is resident now; returns that."""
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    return peak()
+
+
+def main() -> None:
+    """Serve one engine: arguments are module, function, target (JSON), rows."""
+    module, function, target, size = sys.argv[1:]
+    job = getattr(importlib.import_module(f"benches.engines.{module}"), function)(json.loads(target), int(size))
+    for line in sys.stdin:
+        match json.loads(line)["do"]:
+            case "time":
+                wall, cpu = time.perf_counter(), time.process_time()
+                made = job()
+                answer: dict[str, Any] = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
+                del made
+            case "answer":
+                answer = {"answer": digest(job())}
+            case "memory":
+                before = reset_peak()
+                job()
+                answer = {"growth": peak() - before}
+            case other:
+                answer = {"error": f"unknown command {other}"}
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main()
