@@ -208,6 +208,15 @@ impl Statement {
         either!(Statement, self, s => s.row_count())
     }
 
+    /// The row id of the last row inserted by this statement, where the database tells (SQLite: INSERT and REPLACE).
+    #[must_use]
+    pub fn last_row_id(&self) -> Option<i64> {
+        match self {
+            Statement::Sqlite(s) => s.last_row_id(),
+            Statement::Odbc(_) => None,
+        }
+    }
+
     /// How values too long for a block are to come; to be said before the first fetch.
     pub fn set_long_values(&mut self, long_values: LongValues) {
         either!(Statement, self, s => s.set_long_values(long_values));

@@ -36,5 +36,7 @@ pub mod value;
 pub use cell::{Cell, Date, LongKind, Time, Timestamp};
 pub use error::{Error, ErrorKind};
 pub use schema::{Column, ColumnType, Schema};
-pub use source::{Block, Budget, Emitted, Fetched, LongValues, RowSink, Source};
+pub use source::{
+    Block, BlockPosition, Budget, Emitted, Fetched, LongValues, PumpError, Pumped, RowSink, Source,
+};
 pub use value::Value;

@@ -52,6 +52,34 @@ pub enum Fetched {
     End,
 }
 
+/// Where a pump stands within the current block; starts as the default. SQLite does not need it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockPosition {
+    /// First row of the block not yet emitted, from 0.
+    pub next_row: usize,
+    /// Rows in the block; 0 before the first fetch.
+    pub n_rows: usize,
+}
+
+/// What a pump has left to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pumped {
+    /// The sink has had enough, the budget is used up, or a part of a long value was emitted: pump again when there is
+    /// room. At least one cell or part was emitted.
+    More,
+    /// No rows are left.
+    End,
+}
+
+/// Why a pump failed: the two sides keep their own errors.
+#[derive(Debug)]
+pub enum PumpError<E> {
+    /// The database or its driver.
+    Source(Error),
+    /// The sink.
+    Sink(E),
+}
+
 /// A statement under execution whose rows are fetched block by block.
 pub trait Source: Send {
     /// The rows of one fetch.
@@ -68,6 +96,40 @@ pub trait Source: Send {
 
     /// The current block: its cells are valid until the next call of `fetch`.
     fn block(&self) -> &Self::Block;
+
+    /// Fetches and emits in one go, row by row: what a caller wants that has a place for rows now. A source whose text
+    /// dies at the next row (SQLite) steps and emits in one tight loop under one lock; the others emit what is left of
+    /// the block, fetching one first where nothing is left. May block, as `fetch` does.
+    ///
+    /// A statement is read either by `fetch` and `emit` or by `pump`, not by both in turn; `position` is the same
+    /// variable in every call.
+    ///
+    /// # Errors
+    /// [`PumpError`] with the side that failed; nothing can be pumped after it.
+    fn pump<S: RowSink>(
+        &mut self,
+        position: &mut BlockPosition,
+        budget: Budget,
+        sink: &mut S,
+    ) -> Result<Pumped, PumpError<S::Error>> {
+        if position.next_row >= position.n_rows {
+            match self.fetch(budget).map_err(PumpError::Source)? {
+                Fetched::End => return Ok(Pumped::End),
+                Fetched::Rows(n_rows) => {
+                    *position = BlockPosition {
+                        next_row: 0,
+                        n_rows,
+                    }
+                }
+            }
+        }
+        let emitted = self.block().emit(position.next_row, sink);
+        position.next_row = match emitted.map_err(PumpError::Sink)? {
+            Emitted::All => position.n_rows,
+            Emitted::Paused { next_row } => next_row,
+        };
+        Ok(Pumped::More)
+    }
 
     /// Stops a fetch under way, from any thread.
     fn cancel_handle(&self) -> CancelHandle;

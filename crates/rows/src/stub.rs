@@ -68,6 +68,9 @@ impl Statement {
     pub fn row_count(&self) -> Option<u64> {
         None
     }
+    pub fn last_row_id(&self) -> Option<i64> {
+        None
+    }
     pub fn set_long_values(&mut self, _: LongValues) {}
 }
 
