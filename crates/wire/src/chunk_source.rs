@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use onecopy_text::Chunk;
+
 /// What a call of [`ChunkSource::fill`] has left to come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filled {
@@ -82,7 +84,7 @@ pub trait ChunkSource: Send {
     ///
     /// # Errors
     /// [`ChunkError`]; what the chunk then holds is to be dropped or sent with a broken end.
-    fn fill(&mut self, chunk: &mut Vec<u8>) -> Result<Filled, ChunkError>;
+    fn fill(&mut self, chunk: &mut Chunk) -> Result<Filled, ChunkError>;
 
     /// A handle that stops the source from another thread.
     fn cancel_handle(&self) -> CancelHandle;
@@ -94,7 +96,7 @@ pub trait ChunkSource: Send {
 }
 
 impl<T: ChunkSource + ?Sized> ChunkSource for Box<T> {
-    fn fill(&mut self, chunk: &mut Vec<u8>) -> Result<Filled, ChunkError> {
+    fn fill(&mut self, chunk: &mut Chunk) -> Result<Filled, ChunkError> {
         (**self).fill(chunk)
     }
 
