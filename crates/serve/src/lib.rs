@@ -1,1 +1,48 @@
-//! serve
+//! An HTTP/1.1 server over epoll that pumps [`onecopy_wire::ChunkSource`]s to sockets. No async runtime.
+//!
+//! ```no_run
+//! use onecopy_serve::{Config, FnHandler, Response, Server};
+//!
+//! let server = Server::bind("127.0.0.1:8000".parse()?, Config::default())?;
+//! let handle = server.handle(); // stops the server from another thread, or from a signal
+//! server.run(FnHandler(|_request: onecopy_serve::Request<'_>| {
+//!     Response::new(200).content_type("text/plain").body("hello\n")
+//! }))?;
+//! # drop(handle);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`server`] | [`Server`], [`Handle`]: bind, run, stop |
+//! | [`handler`], [`request`], [`response`], [`headers`] | what an application sees |
+//! | [`config`], [`clock`] | limits and their time |
+//! | [`access`] | the access log, as data |
+//! | [`host`] | the `Host` guard of loopback servers |
+//! | `sys` | system calls: the only `unsafe` |
+#![deny(unsafe_code)]
+
+pub mod access;
+pub mod clock;
+pub mod config;
+pub mod error;
+pub mod handler;
+pub mod headers;
+pub mod host;
+pub mod request;
+pub mod response;
+pub mod server;
+#[allow(unsafe_code)] // Fence: system calls.
+mod sys;
+
+pub use access::{Access, Outcome};
+pub use clock::{Clock, SystemClock};
+pub use config::{Config, Limits};
+pub use error::Error;
+pub use handler::{FnHandler, Handler};
+pub use headers::{HeaderError, Headers};
+pub use host::host_is_loopback;
+pub use request::{BodyPolicy, Request};
+pub use response::{Body, Chunks, Response, StreamEnd};
+pub use server::{Handle, Server, Stopped};
+pub use sys::{SignalGuard, stop_on_signals};

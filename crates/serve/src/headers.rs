@@ -1,0 +1,174 @@
+//! Header fields of an answer, kept as the bytes that will be sent.
+
+use std::fmt;
+
+/// Header fields of an answer in wire form: one buffer, checked when a field is added, copied once into the head.
+#[derive(Clone, Default)]
+pub struct Headers {
+    /// `Name: value\r\n`, repeated.
+    wire: Vec<u8>,
+}
+
+/// Fields that describe the framing or the connection: only the server knows them.
+const RESERVED: [&str; 8] = [
+    "connection",
+    "content-length",
+    "date",
+    "keep-alive",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+impl Headers {
+    /// Appends a field. Copies: one, into the outgoing form.
+    ///
+    /// # Errors
+    /// [`HeaderError`]; nothing is appended then.
+    pub fn push(&mut self, name: &str, value: &[u8]) -> Result<(), HeaderError> {
+        if name.is_empty() || !name.bytes().all(is_token_byte) {
+            return Err(HeaderError::Name(name.escape_default().to_string()));
+        }
+        if RESERVED.iter().any(|r| r.eq_ignore_ascii_case(name)) {
+            return Err(HeaderError::Reserved(name.to_owned()));
+        }
+        // RFC 9110 5.5: field values hold visible characters, obs-text, space and tab. A CR or LF would end the
+        // field and let the value speak for the server.
+        let bad = |b: &u8| (*b < b' ' && *b != b'\t') || *b == 0x7f;
+        if let Some(at) = value.iter().position(bad) {
+            return Err(HeaderError::Value {
+                name: name.to_owned(),
+                at,
+            });
+        }
+        self.wire.reserve(name.len() + value.len() + 4);
+        self.wire.extend_from_slice(name.as_bytes());
+        self.wire.extend_from_slice(b": ");
+        self.wire.extend_from_slice(value.trim_ascii());
+        self.wire.extend_from_slice(b"\r\n");
+        Ok(())
+    }
+
+    /// The first value of the field `name`, whatever its case.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&[u8]> {
+        self.iter()
+            .find(|(n, _)| n.eq_ignore_ascii_case(name.as_bytes()))
+            .map(|(_, value)| value)
+    }
+
+    /// The fields, in the order they were added.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.wire.split(|b| *b == b'\n').filter_map(|line| {
+            let colon = line.iter().position(|b| *b == b':')?;
+            Some((&line[..colon], line[colon + 1..].trim_ascii()))
+        })
+    }
+
+    pub(crate) fn wire(&self) -> &[u8] {
+        &self.wire
+    }
+}
+
+impl fmt::Debug for Headers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Names only: a value may be a cookie or a token.
+        f.debug_list()
+            .entries(self.iter().map(|(n, _)| String::from_utf8_lossy(n)))
+            .finish()
+    }
+}
+
+/// A header field that an answer cannot carry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HeaderError {
+    /// The name is not a token of RFC 9110; it is given escaped. Rename the field.
+    Name(String),
+    /// The value of field `name` holds a control character at byte `at`, counted from 0. Encode or remove it.
+    Value {
+        /// The field.
+        name: String,
+        /// Where, in bytes from 0.
+        at: usize,
+    },
+    /// The field is written by the server itself, from the body and the state of the connection. Leave it out.
+    Reserved(String),
+}
+
+impl fmt::Display for HeaderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HeaderError::Name(name) => write!(
+                f,
+                "`{name}` is not a header field name\nuse letters, digits and `-`"
+            ),
+            HeaderError::Value { name, at } => write!(
+                f,
+                "the value of `{name}` holds a control character at byte {at}\nremove it or encode the value"
+            ),
+            HeaderError::Reserved(name) => {
+                write!(
+                    f,
+                    "`{name}` is written by the server\nleave it out of the answer"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for HeaderError {}
+
+/// `tchar` of RFC 9110 5.6.2.
+fn is_token_byte(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_that_would_end_its_line_is_refused() {
+        let mut h = Headers::default();
+        for (value, at) in [
+            ("a\r\nX: y", 1),
+            ("a\n", 1),
+            ("\rb", 0),
+            ("ab\0", 2),
+            ("\x7f", 0),
+        ] {
+            let error = h.push("X-A", value.as_bytes()).unwrap_err();
+            assert_eq!(
+                error,
+                HeaderError::Value {
+                    name: "X-A".into(),
+                    at
+                }
+            );
+        }
+        for name in ["", "a b", "a:", "a\r\n", "é", "a\0"] {
+            assert!(
+                matches!(h.push(name, b"v"), Err(HeaderError::Name(_))),
+                "{name:?}"
+            );
+        }
+        assert!(matches!(
+            h.push("content-LENGTH", b"3"),
+            Err(HeaderError::Reserved(_))
+        ));
+        assert!(h.wire().is_empty());
+    }
+
+    #[test]
+    fn fields_are_found_whatever_their_case() {
+        let mut h = Headers::default();
+        h.push("Content-Type", b"text/csv").unwrap();
+        h.push("X-Caf", b"caf\xe9: a").unwrap();
+        assert_eq!(h.get("content-type"), Some(&b"text/csv"[..]));
+        assert_eq!(h.get("x-caf"), Some(&b"caf\xe9: a"[..]));
+        assert_eq!(h.get("x"), None);
+        assert_eq!(h.iter().count(), 2);
+    }
+}

@@ -1,0 +1,285 @@
+//! What a handler answers with.
+
+use std::fmt;
+use std::sync::Arc;
+
+use onecopy_text::ledger::Ledger;
+use onecopy_wire::{ChunkError, ChunkSource};
+
+use crate::headers::{HeaderError, Headers};
+
+/// A status, header fields and a body. The server adds the framing fields, `Date` and `Connection` itself.
+#[derive(Debug)]
+pub struct Response {
+    pub(crate) status: u16,
+    pub(crate) headers: Headers,
+    pub(crate) body: Body,
+}
+
+impl Response {
+    /// An answer with `status` (200..=599), no header fields and no body.
+    #[must_use]
+    pub fn new(status: u16) -> Response {
+        debug_assert!((200..600).contains(&status), "1xx is the server's");
+        Response {
+            status,
+            headers: Headers::default(),
+            body: Body::Empty,
+        }
+    }
+
+    /// Adds a header field.
+    ///
+    /// # Errors
+    /// [`HeaderError`] if the name is no token, the value holds CR, LF, NUL or another control character, or the
+    /// field is one that the server writes itself.
+    pub fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Result<Response, HeaderError> {
+        self.headers.push(name, value.as_ref())?;
+        Ok(self)
+    }
+
+    /// Sets `Content-Type` to a type the program knows while it is written.
+    #[must_use]
+    pub fn content_type(mut self, value: &'static str) -> Response {
+        self.headers
+            .push("Content-Type", value.as_bytes())
+            .expect("a literal media type holds no control character");
+        self
+    }
+
+    /// Sets the body.
+    #[must_use]
+    pub fn body(mut self, body: impl Into<Body>) -> Response {
+        self.body = body.into();
+        self
+    }
+
+    /// A problem of RFC 9457: `application/problem+json` with `title` and `detail`, the form of every error answer.
+    #[must_use]
+    pub fn problem(status: u16, title: &str, detail: &str) -> Response {
+        let mut json = Vec::with_capacity(64 + title.len() + detail.len());
+        json.extend_from_slice(b"{\"type\":\"about:blank\",\"title\":");
+        push_json_string(&mut json, title);
+        json.extend_from_slice(b",\"status\":");
+        json.extend_from_slice(status.to_string().as_bytes());
+        json.extend_from_slice(b",\"detail\":");
+        push_json_string(&mut json, detail);
+        json.extend_from_slice(b"}\n");
+        Response::new(status)
+            .content_type("application/problem+json")
+            .body(json)
+    }
+
+    /// The status code.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// The header fields set so far.
+    #[must_use]
+    pub fn headers(&self) -> &Headers {
+        &self.headers
+    }
+
+    /// The body.
+    #[must_use]
+    pub fn body_ref(&self) -> &Body {
+        &self.body
+    }
+
+    /// Takes the answer apart: for tests of handlers, and for handlers that wrap others.
+    #[must_use]
+    pub fn into_parts(self) -> (u16, Headers, Body) {
+        (self.status, self.headers, self.body)
+    }
+}
+
+/// The bytes of an answer. Copies: none, whatever the kind; a body is written from where it lies.
+#[non_exhaustive]
+pub enum Body {
+    /// No bytes; `Content-Length: 0` where the status allows a body.
+    Empty,
+    /// Bytes made for this answer.
+    Bytes(Vec<u8>),
+    /// Bytes shared with other answers.
+    Shared(Arc<[u8]>),
+    /// Bytes of the program.
+    Static(&'static [u8]),
+    /// A stream.
+    Chunks(Chunks),
+}
+
+impl Body {
+    /// The length in bytes where it is known before sending.
+    #[must_use]
+    pub fn len_bytes(&self) -> Option<usize> {
+        match self {
+            Body::Empty => Some(0),
+            Body::Bytes(b) => Some(b.len()),
+            Body::Shared(b) => Some(b.len()),
+            Body::Static(b) => Some(b.len()),
+            Body::Chunks(_) => None,
+        }
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Body::Empty => f.write_str("Empty"),
+            Body::Chunks(_) => f.write_str("Chunks"),
+            known => write!(f, "{} bytes", known.len_bytes().unwrap_or(0)),
+        }
+    }
+}
+
+impl From<Vec<u8>> for Body {
+    fn from(bytes: Vec<u8>) -> Body {
+        Body::Bytes(bytes)
+    }
+}
+
+impl From<String> for Body {
+    fn from(text: String) -> Body {
+        Body::Bytes(text.into_bytes())
+    }
+}
+
+impl From<Arc<[u8]>> for Body {
+    fn from(bytes: Arc<[u8]>) -> Body {
+        Body::Shared(bytes)
+    }
+}
+
+impl From<&'static [u8]> for Body {
+    fn from(bytes: &'static [u8]) -> Body {
+        Body::Static(bytes)
+    }
+}
+
+impl From<&'static str> for Body {
+    fn from(text: &'static str) -> Body {
+        Body::Static(text.as_bytes())
+    }
+}
+
+impl From<Chunks> for Body {
+    fn from(chunks: Chunks) -> Body {
+        Body::Chunks(chunks)
+    }
+}
+
+/// Called once with how a stream ended, after its source was dropped.
+pub type OnEnd = Box<dyn FnOnce(StreamEnd) + Send>;
+
+/// Makes the answer that is sent when the very first fill of a stream fails, while the status is still open.
+pub type OnError = Box<dyn FnOnce(&ChunkError) -> Response + Send>;
+
+/// A body that is pulled from a [`ChunkSource`], chunk by chunk, on a worker thread.
+///
+/// The head is held until the first chunk is filled. At most one chunk is being sent while the next is filled.
+pub struct Chunks {
+    pub(crate) source: Box<dyn ChunkSource>,
+    pub(crate) on_end: Option<OnEnd>,
+    pub(crate) on_error: Option<OnError>,
+    pub(crate) ledger: Ledger,
+}
+
+impl Chunks {
+    /// A stream of what `source` fills.
+    #[must_use]
+    pub fn new(source: impl ChunkSource + 'static) -> Chunks {
+        Chunks {
+            source: Box::new(source),
+            on_end: None,
+            on_error: None,
+            ledger: Ledger::off(),
+        }
+    }
+
+    /// Calls `on_end` exactly once, with how the stream ended, on a thread of the server; it must not block.
+    #[must_use]
+    pub fn on_end(mut self, on_end: impl FnOnce(StreamEnd) + Send + 'static) -> Chunks {
+        self.on_end = Some(Box::new(on_end));
+        self
+    }
+
+    /// Answers with what `on_error` makes of the error if the first fill fails. Without it: 500 with no detail.
+    #[must_use]
+    pub fn on_error(
+        mut self,
+        on_error: impl FnOnce(&ChunkError) -> Response + Send + 'static,
+    ) -> Chunks {
+        self.on_error = Some(Box::new(on_error));
+        self
+    }
+
+    /// Counts into `ledger` what the server converts and copies of this body in user space.
+    #[must_use]
+    pub fn ledger(mut self, ledger: &Ledger) -> Chunks {
+        self.ledger = ledger.clone();
+        self
+    }
+}
+
+impl fmt::Debug for Chunks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Chunks")
+    }
+}
+
+/// How a stream ended, from the point of view of who asked for it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum StreamEnd {
+    /// Every byte, with its end mark, was handed to the kernel.
+    Done {
+        /// What [`ChunkSource::n_rows`] said at the end.
+        n_rows: u64,
+    },
+    /// The source failed: an error answer if nothing had been sent, else a broken close.
+    Failed(ChunkError),
+    /// The source panicked; the client saw what it sees for `Failed`.
+    Panicked,
+    /// The peer closed its side before the end. The source was cancelled.
+    ClientGone,
+    /// The peer took no byte for [`crate::Limits::write_stall`]. The source was cancelled.
+    Stalled,
+    /// The server was stopped and its limit passed. The source was cancelled.
+    Stopped,
+    /// The request wanted no body (HEAD, or a status that has none): nothing was filled.
+    NoBody,
+}
+
+/// Writes `text` as a JSON string. The server's own messages are short; rows go through `wire::json`.
+fn push_json_string(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    for c in text.chars() {
+        match c {
+            '"' => out.extend_from_slice(b"\\\""),
+            '\\' => out.extend_from_slice(b"\\\\"),
+            '\n' => out.extend_from_slice(b"\\n"),
+            c if c < ' ' => out.extend_from_slice(format!("\\u{:04x}", u32::from(c)).as_bytes()),
+            c => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+    out.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn problem_escapes_its_texts() {
+        let (status, _, body) = Response::problem(400, "a \"b\"", "x\n\u{1}é").into_parts();
+        assert_eq!(status, 400);
+        let Body::Bytes(bytes) = body else {
+            panic!("a problem has bytes")
+        };
+        let expected = "{\"type\":\"about:blank\",\"title\":\"a \\\"b\\\"\",\"status\":400,\
+                        \"detail\":\"x\\n\\u0001é\"}\n";
+        assert_eq!(String::from_utf8(bytes).unwrap(), expected);
+    }
+}

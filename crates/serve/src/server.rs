@@ -1,0 +1,124 @@
+//! Bind, run, stop.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::config::Config;
+use crate::error::Error;
+use crate::handler::Handler;
+use crate::sys::{self, EventFd};
+
+/// A server that listens. Nothing is answered until [`Server::run`].
+pub struct Server {
+    listener: TcpListener,
+    local: SocketAddr,
+    config: Config,
+    signals: Arc<Signals>,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stopped {
+    /// Connections with a request under way that were cut because the limit of the stop had passed.
+    pub n_cut: usize,
+    /// Threads still inside a handler or a source that did not come back; they end when it does.
+    pub n_left: usize,
+}
+
+/// Stops or wakes a server, from any thread. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Handle(Arc<Signals>);
+
+/// The descriptors that reach the poll from outside.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    /// 1 asks for a graceful stop, each further 1 for a cut.
+    pub(crate) stop: EventFd,
+    /// Makes the poll return, to look at the clock or the timers again.
+    pub(crate) wake: EventFd,
+    stop_asked: AtomicBool,
+}
+
+impl Server {
+    /// Listens at `address` (port 0: a free port, see [`Server::local_addr`]).
+    ///
+    /// # Errors
+    /// [`Error::AddressInUse`], [`Error::Bind`], [`Error::System`].
+    pub fn bind(address: SocketAddr, config: Config) -> Result<Server, Error> {
+        let listener = sys::listen(address).map_err(|source| match source.kind() {
+            io::ErrorKind::AddrInUse => Error::AddressInUse { address },
+            _ => Error::Bind { address, source },
+        })?;
+        let local = listener
+            .local_addr()
+            .map_err(Error::system("getsockname"))?;
+        let event = || EventFd::new().map_err(Error::system("eventfd"));
+        let signals = Arc::new(Signals {
+            stop: event()?,
+            wake: event()?,
+            stop_asked: AtomicBool::new(false),
+        });
+        Ok(Server {
+            listener,
+            local,
+            config,
+            signals,
+        })
+    }
+
+    /// The address listened at, with the port that was taken.
+    #[must_use]
+    pub fn local_addr(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// A handle that stops this server.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        Handle(Arc::clone(&self.signals))
+    }
+
+    /// Serves until the server is stopped through its handle. The calling thread waits meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::System`] if the event loop cannot be set up or breaks.
+    pub fn run(self, handler: impl Handler) -> Result<Stopped, Error> {
+        let _ = (&handler, &self.listener, &self.config);
+        Err(Error::System {
+            doing: "run",
+            source: io::ErrorKind::Unsupported.into(),
+        })
+    }
+}
+
+impl Handle {
+    /// Stops the server gracefully: the listener and idle connections are closed at once, requests under way get
+    /// [`crate::Limits::stop`], what is left then is cut. Returns at once; further calls do nothing.
+    pub fn stop(&self) {
+        if !self.0.stop_asked.swap(true, Ordering::SeqCst) {
+            self.0.stop.add(1);
+        }
+    }
+
+    /// Stops the server and cuts requests under way.
+    pub fn cut(&self) {
+        self.0.stop_asked.store(true, Ordering::SeqCst);
+        self.0.stop.add(2);
+    }
+
+    /// Makes the server look at its clock again: for clocks that are moved by hand.
+    pub fn wake(&self) {
+        self.0.wake.add(1);
+    }
+
+    /// An event descriptor (eventfd(2)): writing a native-endian `1_u64` asks for a graceful stop, writing it again
+    /// cuts. write(2) is all that is needed, so a signal handler may do it. It is open as long as this handle lives.
+    #[must_use]
+    pub fn stop_fd(&self) -> RawFd {
+        self.0.stop.as_raw_fd()
+    }
+}

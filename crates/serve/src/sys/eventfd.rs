@@ -1,0 +1,45 @@
+//! eventfd(2): a counter that wakes the poll.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use super::check;
+
+/// A counter in the kernel: adding to it makes it readable, draining sets it to zero.
+#[derive(Debug)]
+pub(crate) struct EventFd(OwnedFd);
+
+impl EventFd {
+    pub(crate) fn new() -> io::Result<EventFd> {
+        // SAFETY: no pointer is passed; the result is checked.
+        let fd = check(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
+        // SAFETY: `fd` was just made and nobody else knows it.
+        Ok(EventFd(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// Adds `n`. Safe in a signal handler.
+    pub(crate) fn add(&self, n: u64) {
+        add_to(self.0.as_raw_fd(), n);
+    }
+
+    /// The count since the last call, which is 0 afterwards.
+    pub(crate) fn drain(&self) -> u64 {
+        let mut n: u64 = 0;
+        // SAFETY: eventfd writes exactly eight bytes, the size of `n`, or fails and writes none.
+        let got = unsafe { libc::read(self.0.as_raw_fd(), (&raw mut n).cast(), 8) };
+        if got == 8 { n } else { 0 }
+    }
+}
+
+impl AsRawFd for EventFd {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+}
+
+/// Adds `n` to the event descriptor `fd`: one write(2), nothing else, so it may be called in a signal handler.
+pub(super) fn add_to(fd: RawFd, n: u64) {
+    // SAFETY: eight bytes are read from `n`. The only failures are a full counter, which wakes the reader all the
+    // same, and a descriptor that is closed, which wants no wake-up.
+    let _ = unsafe { libc::write(fd, (&raw const n).cast(), 8) };
+}

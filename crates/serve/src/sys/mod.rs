@@ -1,0 +1,22 @@
+//! System calls under the names of what they do. The only place of this crate with `unsafe`.
+
+mod epoll;
+mod eventfd;
+mod signal;
+mod socket;
+
+pub(crate) use epoll::{Epoll, Event, Interest};
+pub(crate) use eventfd::EventFd;
+pub use signal::{SignalGuard, stop_on_signals};
+pub(crate) use socket::{accept, listen, max_open_files, reset_on_close, send};
+
+use std::io;
+
+/// The value of a system call, or the error in `errno` where it is -1.
+fn check(value: libc::c_int) -> io::Result<libc::c_int> {
+    if value == -1 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(value)
+    }
+}
