@@ -203,6 +203,24 @@ impl<S: ByteSink> Window<'_, S> {
         self.len += bytes.len();
     }
 
+    /// Puts the first `len_bytes` of `bytes` by one copy of fixed size: for keys and numbers, where a copy of unknown
+    /// length is a call that costs more than the bytes.
+    ///
+    /// # Panics
+    /// Where the window has not `N` bytes left, or `len_bytes` is above `N`: a bug of the caller.
+    #[inline]
+    pub fn put_short<const N: usize>(&mut self, bytes: &[u8; N], len_bytes: usize) {
+        assert!(N <= self.room() && len_bytes <= N, "window is full");
+        // SAFETY: N bytes fit, checked on the line above; an unaligned write of an array has no other duty.
+        unsafe {
+            self.ptr
+                .add(self.len)
+                .cast::<[u8; N]>()
+                .write_unaligned(*bytes);
+        }
+        self.len += len_bytes;
+    }
+
     /// The rest of the window, for a kernel to write into; follow it with [`Window::advance`].
     #[inline]
     pub fn rest(&mut self) -> &mut [MaybeUninit<u8>] {
@@ -242,6 +260,26 @@ mod tests {
         window.put(b"cd");
         drop(window);
         assert_eq!(sink, b"abcd");
+    }
+
+    #[test]
+    fn put_short_keeps_only_the_bytes_asked_for() {
+        let mut sink = vec![b'a'];
+        let mut window = sink.window(16).expect("memory");
+        window.put_short(b"bcdefgh\0", 2);
+        window.put_byte(b'!');
+        drop(window);
+        assert_eq!(sink, b"abc!");
+    }
+
+    #[test]
+    #[should_panic(expected = "window is full")]
+    fn put_short_refuses_where_its_whole_copy_does_not_fit() {
+        let mut sink: Vec<u8> = Vec::with_capacity(8);
+        let mut window = sink.window(1).expect("memory");
+        let room = window.room();
+        window.put(&vec![0_u8; room - 1]);
+        window.put_short(b"ab", 1);
     }
 
     #[test]

@@ -6,11 +6,19 @@
 //! | [`json`] | the JSON writer: escaping and UTF-8 in one go, from any [`onecopy_text::Units`] |
 //! | [`csv`] | the CSV writer (RFC 4180) |
 //! | [`http`] | the strict HTTP/1.1 request head, response heads, the chunked coding |
+//! | [`datetime`], [`base64`], [`short`] | dates, binary and numbers as text, shared by JSON and CSV |
+//! | [`error`] | [`WriteError`]: why a value has no form in a format |
 #![forbid(unsafe_code)]
 
+pub mod base64;
 pub mod chunk_source;
 pub mod csv;
+pub mod datetime;
+mod decimal;
+pub mod error;
 pub mod http;
 pub mod json;
+pub mod short;
 
-pub use chunk_source::{CancelHandle, ChunkError, ChunkSource, Filled};
+pub use chunk_source::{CancelHandle, ChunkError, ChunkErrorKind, ChunkSource, Filled};
+pub use error::{NonFinite, WriteError};

@@ -1,0 +1,97 @@
+//! Binary values as base64 (RFC 4648, section 4, with padding), whole or in parts.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use onecopy_text::{ByteSink, SinkFull};
+
+/// Bytes encoded at a time, on the stack: a multiple of 3, so that padding comes last.
+const STEP_BYTES: usize = 768;
+
+/// Appends all of `bytes`.
+///
+/// Copies: one besides the encoding, of 1 KiB at a time within the first-level cache.
+///
+/// # Errors
+/// [`SinkFull`]; the sink then holds a part.
+pub fn write<S: ByteSink>(bytes: &[u8], sink: &mut S) -> Result<(), SinkFull> {
+    let mut window = sink.window(bytes.len().div_ceil(3) * 4)?;
+    let mut encoded = [0_u8; STEP_BYTES / 3 * 4];
+    for step in bytes.chunks(STEP_BYTES) {
+        let len = STANDARD
+            .encode_slice(step, &mut encoded)
+            .expect("four bytes for each three begun");
+        window.put(&encoded[..len]);
+    }
+    Ok(())
+}
+
+/// What is left of the parts so far: the 0 to 2 bytes that make no group of three yet.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Carry {
+    bytes: [u8; 2],
+    len: usize,
+}
+
+impl Carry {
+    /// Appends all whole groups of three and keeps the rest.
+    ///
+    /// # Errors
+    /// [`SinkFull`].
+    pub fn part<S: ByteSink>(&mut self, mut part: &[u8], sink: &mut S) -> Result<(), SinkFull> {
+        if self.len > 0 {
+            let missing = 3 - self.len;
+            if part.len() < missing {
+                self.keep(part);
+                return Ok(());
+            }
+            let mut group = [0; 3];
+            group[..self.len].copy_from_slice(&self.bytes[..self.len]);
+            group[self.len..].copy_from_slice(&part[..missing]);
+            write(&group, sink)?;
+            part = &part[missing..];
+            self.len = 0;
+        }
+        let (whole, rest) = part.split_at(part.len() / 3 * 3);
+        write(whole, sink)?;
+        self.keep(rest);
+        Ok(())
+    }
+
+    /// Appends what is left, with its padding, and starts anew.
+    ///
+    /// # Errors
+    /// [`SinkFull`].
+    pub fn end<S: ByteSink>(&mut self, sink: &mut S) -> Result<(), SinkFull> {
+        let len = std::mem::take(&mut self.len);
+        write(&self.bytes[..len], sink)
+    }
+
+    fn keep(&mut self, rest: &[u8]) {
+        self.bytes[self.len..self.len + rest.len()].copy_from_slice(rest);
+        self.len += rest.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn parts_encode_as_the_whole(bytes in prop::collection::vec(any::<u8>(), 0..2000), cuts in prop::collection::vec(0..2000_usize, 0..6)) {
+            let mut whole = Vec::new();
+            write(&bytes, &mut whole).expect("memory");
+            prop_assert_eq!(&whole, &STANDARD.encode(&bytes).into_bytes());
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|c| c.min(bytes.len())).collect();
+            cuts.sort_unstable();
+            let (mut out, mut carry, mut at) = (Vec::new(), Carry::default(), 0);
+            for cut in cuts.into_iter().chain([bytes.len()]) {
+                carry.part(&bytes[at..cut], &mut out).expect("memory");
+                at = cut;
+            }
+            carry.end(&mut out).expect("memory");
+            prop_assert_eq!(out, whole);
+        }
+    }
+}

@@ -1,1 +1,0 @@
-//! The CSV writer (RFC 4180).

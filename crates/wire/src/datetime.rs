@@ -1,0 +1,291 @@
+//! Dates and times in RFC 3339, with the precision that is stored. JSON puts them between quotes, CSV bare.
+
+use crate::error::WriteError;
+use crate::short::Short;
+
+/// A calendar date (proleptic Gregorian).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Date {
+    /// 0 to 9999, else [`WriteError::YearOutOfRange`].
+    pub year: i32,
+    /// 1 to 12.
+    pub month: u8,
+    /// 1 to the month's last.
+    pub day: u8,
+}
+
+/// A time of day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Time {
+    /// 0 to 23; `24:00:00` (PostgreSQL, ISO 8601) is written as it is.
+    pub hour: u8,
+    /// 0 to 59.
+    pub minute: u8,
+    /// 0 to 59, 60 in a leap second.
+    pub second: u8,
+    /// Fraction of the second, below 1,000,000,000.
+    pub nanosecond: u32,
+    /// Digits of the fraction that are stored, 0 to 9. More are written where the fraction has more: nothing is cut.
+    pub digits: u8,
+}
+
+/// A date and a time, with or without an offset from UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timestamp {
+    /// The date.
+    pub date: Date,
+    /// The time of day.
+    pub time: Time,
+    /// Offset from UTC in minutes, east positive, below 24 hours.
+    pub offset_minutes: Option<i16>,
+}
+
+impl Date {
+    /// `YYYY-MM-DD` (RFC 3339 `full-date`).
+    ///
+    /// # Errors
+    /// [`WriteError::YearOutOfRange`], [`WriteError::NotADate`].
+    pub fn to_short(self) -> Result<Short, WriteError> {
+        let mut short = Short::new();
+        self.push_to(&mut short)?;
+        Ok(short)
+    }
+
+    #[inline]
+    fn push_to(self, short: &mut Short) -> Result<(), WriteError> {
+        let year = u16::try_from(self.year)
+            .ok()
+            .filter(|y| *y <= 9999)
+            .ok_or(WriteError::YearOutOfRange(self.year))?;
+        if self.day == 0 || self.day > days_in(year, self.month) {
+            return Err(WriteError::NotADate);
+        }
+        short.push_two((year / 100) as u8);
+        short.push_two((year % 100) as u8);
+        short.push(b'-');
+        short.push_two(self.month);
+        short.push(b'-');
+        short.push_two(self.day);
+        Ok(())
+    }
+}
+
+/// Days of a month; 0 for a month that is none.
+fn days_in(year: u16, month: u8) -> u8 {
+    match month {
+        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+        4 | 6 | 9 | 11 => 30,
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        _ => 0,
+    }
+}
+
+impl Time {
+    /// `HH:MM:SS[.fraction]` (RFC 3339 `partial-time`).
+    ///
+    /// # Errors
+    /// [`WriteError::NotADate`].
+    pub fn to_short(self) -> Result<Short, WriteError> {
+        let mut short = Short::new();
+        self.push_to(&mut short)?;
+        Ok(short)
+    }
+
+    #[inline]
+    fn push_to(self, short: &mut Short) -> Result<(), WriteError> {
+        let end_of_day =
+            self.hour == 24 && self.minute == 0 && self.second == 0 && self.nanosecond == 0;
+        if (self.hour > 23 && !end_of_day)
+            || self.minute > 59
+            || self.second > 60
+            || self.nanosecond > 999_999_999
+            || self.digits > 9
+        {
+            return Err(WriteError::NotADate);
+        }
+        short.push_two(self.hour);
+        short.push(b':');
+        short.push_two(self.minute);
+        short.push(b':');
+        short.push_two(self.second);
+        let mut digits = usize::from(self.digits);
+        while self.nanosecond % POWERS[9 - digits] != 0 {
+            digits += 1;
+        }
+        if digits > 0 {
+            short.push(b'.');
+            short.push_padded(self.nanosecond / POWERS[9 - digits], digits);
+        }
+        Ok(())
+    }
+}
+
+const POWERS: [u32; 10] = [
+    1,
+    10,
+    100,
+    1_000,
+    10_000,
+    100_000,
+    1_000_000,
+    10_000_000,
+    100_000_000,
+    1_000_000_000,
+];
+
+impl Timestamp {
+    /// `YYYY-MM-DDTHH:MM:SS[.fraction][±HH:MM]` (RFC 3339 `date-time`; without an offset where none is stored). UTC is
+    /// `+00:00`: since RFC 9557 `Z` says that the local offset is unknown.
+    ///
+    /// # Errors
+    /// [`WriteError::YearOutOfRange`], [`WriteError::NotADate`].
+    pub fn to_short(self) -> Result<Short, WriteError> {
+        let mut short = Short::new();
+        self.date.push_to(&mut short)?;
+        short.push(b'T');
+        self.time.push_to(&mut short)?;
+        if let Some(offset) = self.offset_minutes {
+            let minutes = offset.unsigned_abs();
+            if minutes >= 24 * 60 {
+                return Err(WriteError::NotADate);
+            }
+            short.push(if offset < 0 { b'-' } else { b'+' });
+            short.push_two((minutes / 60) as u8);
+            short.push(b':');
+            short.push_two((minutes % 60) as u8);
+        }
+        Ok(short)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(short: Result<Short, WriteError>) -> String {
+        String::from_utf8(short.expect("valid").as_bytes().to_vec()).expect("ASCII")
+    }
+
+    const NOON: Time = Time {
+        hour: 12,
+        minute: 5,
+        second: 9,
+        nanosecond: 120_000_000,
+        digits: 3,
+    };
+    const LEAP: Date = Date {
+        year: 2024,
+        month: 2,
+        day: 29,
+    };
+
+    #[test]
+    fn fraction_has_the_stored_precision_and_is_never_cut() {
+        assert_eq!(text(NOON.to_short()), "12:05:09.120");
+        assert_eq!(
+            text(Time { digits: 6, ..NOON }.to_short()),
+            "12:05:09.120000"
+        );
+        assert_eq!(text(Time { digits: 0, ..NOON }.to_short()), "12:05:09.12");
+        let whole = Time {
+            digits: 0,
+            nanosecond: 0,
+            ..NOON
+        };
+        assert_eq!(text(whole.to_short()), "12:05:09");
+        let last = Time {
+            digits: 9,
+            nanosecond: 1,
+            ..NOON
+        };
+        assert_eq!(text(last.to_short()), "12:05:09.000000001");
+    }
+
+    #[test]
+    fn timestamps_carry_the_offset_that_is_stored() {
+        let stamp = |offset_minutes| Timestamp {
+            date: LEAP,
+            time: NOON,
+            offset_minutes,
+        };
+        assert_eq!(text(stamp(None).to_short()), "2024-02-29T12:05:09.120");
+        assert_eq!(
+            text(stamp(Some(0)).to_short()),
+            "2024-02-29T12:05:09.120+00:00"
+        );
+        assert_eq!(
+            text(stamp(Some(-210)).to_short()),
+            "2024-02-29T12:05:09.120-03:30"
+        );
+        assert_eq!(
+            stamp(Some(1440)).to_short().err(),
+            Some(WriteError::NotADate)
+        );
+    }
+
+    #[test]
+    fn years_beyond_rfc_3339_are_an_error_of_their_own() {
+        for year in [-1, 10_000, i32::MIN, i32::MAX] {
+            let error = Date { year, ..LEAP }.to_short().err();
+            assert_eq!(error, Some(WriteError::YearOutOfRange(year)));
+        }
+        assert_eq!(
+            text(
+                Date {
+                    year: 0,
+                    month: 1,
+                    day: 1
+                }
+                .to_short()
+            ),
+            "0000-01-01"
+        );
+    }
+
+    #[test]
+    fn impossible_dates_and_times_are_errors() {
+        for (year, month, day) in [
+            (2023, 2, 29),
+            (1900, 2, 29),
+            (2024, 0, 1),
+            (2024, 13, 1),
+            (2024, 4, 31),
+            (0, 0, 0),
+        ] {
+            let date = Date { year, month, day };
+            assert_eq!(
+                date.to_short().err(),
+                Some(WriteError::NotADate),
+                "{date:?}"
+            );
+        }
+        let midnight = Time {
+            hour: 24,
+            minute: 0,
+            second: 0,
+            nanosecond: 0,
+            digits: 0,
+        };
+        assert_eq!(text(midnight.to_short()), "24:00:00");
+        for time in [
+            Time {
+                second: 1,
+                ..midnight
+            },
+            Time {
+                hour: 25,
+                ..midnight
+            },
+            Time { minute: 60, ..NOON },
+            Time { second: 61, ..NOON },
+            Time { digits: 10, ..NOON },
+        ] {
+            assert_eq!(
+                time.to_short().err(),
+                Some(WriteError::NotADate),
+                "{time:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Decimals as their digits: every digit kept, only what JSON refuses about their form mended.
+
+use crate::error::WriteError;
+
+/// A decimal taken apart: what is to be written of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decimal<'a> {
+    /// `-`?, whole digits (none stands for `0`), then the rest as it is: `.digits` and the exponent.
+    Number {
+        negative: bool,
+        whole: &'a [u8],
+        fraction: &'a [u8],
+        exponent: &'a [u8],
+    },
+    /// NaN or an infinity, as PostgreSQL's `numeric` has them.
+    NonFinite(&'static str),
+}
+
+/// Reads `[+-]digits[.digits][e[+-]digits]`, where the digits on one side of the point may be missing.
+///
+/// # Errors
+/// [`WriteError::NotADecimal`] for all else.
+pub(crate) fn read(text: &[u8]) -> Result<Decimal<'_>, WriteError> {
+    let (negative, unsigned) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        rest => (false, rest),
+    };
+    let (digits, rest) = split_digits(unsigned);
+    let (fraction, exponent) = match rest {
+        [b'.', rest @ ..] => split_digits(rest),
+        rest => (&rest[..0], rest),
+    };
+    if digits.is_empty() && fraction.is_empty() {
+        return special(text);
+    }
+    if !is_exponent(exponent) {
+        return Err(WriteError::NotADecimal);
+    }
+    let zeros = digits.iter().take_while(|d| **d == b'0').count();
+    Ok(Decimal::Number {
+        negative,
+        whole: &digits[zeros..],
+        fraction,
+        exponent,
+    })
+}
+
+fn split_digits(text: &[u8]) -> (&[u8], &[u8]) {
+    text.split_at(text.iter().take_while(|b| b.is_ascii_digit()).count())
+}
+
+fn is_exponent(text: &[u8]) -> bool {
+    match text {
+        [] => true,
+        [b'e' | b'E', b'+' | b'-', digits @ ..] | [b'e' | b'E', digits @ ..] => {
+            !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+        }
+        _ => false,
+    }
+}
+
+fn special(text: &[u8]) -> Result<Decimal<'static>, WriteError> {
+    let is = |name: &str| text.eq_ignore_ascii_case(name.as_bytes());
+    Ok(Decimal::NonFinite(if is("nan") {
+        "NaN"
+    } else if is("infinity") || is("inf") || is("+infinity") {
+        "Infinity"
+    } else if is("-infinity") || is("-inf") {
+        "-Infinity"
+    } else {
+        return Err(WriteError::NotADecimal);
+    }))
+}
+
+/// Whether `text` is a JSON number as it stands (RFC 8259, section 6), without an exponent: nearly every decimal.
+#[inline]
+pub(crate) fn is_plain(text: &[u8]) -> bool {
+    let unsigned = text.strip_prefix(b"-").unwrap_or(text);
+    let mut points = 0;
+    let mut bad = false;
+    for &b in unsigned {
+        points += usize::from(b == b'.');
+        bad |= !(b.is_ascii_digit() || b == b'.');
+    }
+    !bad && points <= 1
+        && matches!(unsigned, [b'0'] | [b'0', b'.', ..] | [b'1'..=b'9', ..])
+        && unsigned.last() != Some(&b'.')
+}

@@ -1,1 +1,0 @@
-//! The JSON writer (RFC 8259).

@@ -1,0 +1,18 @@
+//! The JSON writer (RFC 8259).
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`scalar`] | one value: null, booleans, numbers with all their digits, dates, UUIDs, binary, text |
+//! | [`keys`] | [`KeySegments`]: the keys of an object, escaped once per statement and copied per cell |
+//!
+//! Scalars know no structure: rows, `json.dumps` and whoever writes objects set commas and brackets themselves. The
+//! `put_` functions write into a window that was reserved once for a key and its value; the others take a sink.
+
+pub mod keys;
+pub mod scalar;
+
+pub use keys::KeySegments;
+pub use scalar::{
+    SCALAR_BYTES, put_bool, put_f32, put_f64, put_i64, put_null, put_short, put_u64, put_uuid,
+    write_base64, write_decimal, write_text,
+};

@@ -1,0 +1,171 @@
+//! One JSON value at a time.
+
+use onecopy_text::{ByteSink, Policy, Units, Window, convert};
+
+use crate::base64;
+use crate::decimal::{self, Decimal};
+use crate::error::{NonFinite, WriteError, non_finite, non_finite_name};
+use crate::short::{SHORT_BYTES, Short};
+
+/// Bytes that a window needs for any value that a `put_` function writes: a [`Short`] between quotes.
+pub const SCALAR_BYTES: usize = SHORT_BYTES + 2;
+
+/// Puts `null`.
+#[inline]
+pub fn put_null<S: ByteSink>(window: &mut Window<'_, S>) {
+    window.put_short(b"null", 4);
+}
+
+/// Puts `true` or `false`.
+#[inline]
+pub fn put_bool<S: ByteSink>(value: bool, window: &mut Window<'_, S>) {
+    if value {
+        window.put_short(b"true", 4);
+    } else {
+        window.put_short(b"false", 5);
+    }
+}
+
+/// Puts an integer with all its digits.
+#[inline]
+pub fn put_i64<S: ByteSink>(value: i64, window: &mut Window<'_, S>) {
+    Short::of_u64(value.unsigned_abs(), value < 0).put_into(window);
+}
+
+/// Puts an unsigned integer with all its digits.
+#[inline]
+pub fn put_u64<S: ByteSink>(value: u64, window: &mut Window<'_, S>) {
+    Short::of_u64(value, false).put_into(window);
+}
+
+/// Puts the shortest decimal that reads back as the same 64-bit float.
+///
+/// # Errors
+/// [`WriteError::NonFinite`] where `policy` says so.
+#[inline]
+pub fn put_f64<S: ByteSink>(
+    value: f64,
+    policy: NonFinite,
+    window: &mut Window<'_, S>,
+) -> Result<(), WriteError> {
+    if !value.is_finite() {
+        return put_non_finite(non_finite_name(value), policy, window);
+    }
+    window.put(zmij::Buffer::new().format_finite(value).as_bytes());
+    Ok(())
+}
+
+/// Puts the shortest decimal that reads back as the same 32-bit float: `0.1`, not `0.10000000149011612`.
+///
+/// # Errors
+/// As [`put_f64`].
+#[inline]
+pub fn put_f32<S: ByteSink>(
+    value: f32,
+    policy: NonFinite,
+    window: &mut Window<'_, S>,
+) -> Result<(), WriteError> {
+    if !value.is_finite() {
+        return put_non_finite(non_finite_name(f64::from(value)), policy, window);
+    }
+    window.put(zmij::Buffer::new().format_finite(value).as_bytes());
+    Ok(())
+}
+
+#[cold]
+fn put_non_finite<S: ByteSink>(
+    name: &'static str,
+    policy: NonFinite,
+    window: &mut Window<'_, S>,
+) -> Result<(), WriteError> {
+    match non_finite(name, policy)? {
+        Some(name) => {
+            window.put_byte(b'"');
+            window.put(name.as_bytes());
+            window.put_byte(b'"');
+        }
+        None => put_null(window),
+    }
+    Ok(())
+}
+
+/// Puts a date or time as a string ([`crate::datetime`]).
+#[inline]
+pub fn put_short<S: ByteSink>(text: &Short, window: &mut Window<'_, S>) {
+    window.put_byte(b'"');
+    text.put_into(window);
+    window.put_byte(b'"');
+}
+
+/// Puts a UUID as a string, lower-case with hyphens.
+#[inline]
+pub fn put_uuid<S: ByteSink>(uuid: &[u8; 16], window: &mut Window<'_, S>) {
+    put_short(&Short::of_uuid(uuid), window);
+}
+
+/// Appends a decimal as a number with all its digits: trailing zeros stay, and `.5`, `+1`, `1.`, `007` take the form
+/// that JSON knows.
+///
+/// # Errors
+/// [`WriteError::NotADecimal`]; [`WriteError::NonFinite`] where `policy` says so (PostgreSQL's `numeric` knows `NaN`);
+/// [`WriteError::SinkFull`].
+pub fn write_decimal<S: ByteSink>(
+    digits: &[u8],
+    policy: NonFinite,
+    sink: &mut S,
+) -> Result<(), WriteError> {
+    if decimal::is_plain(digits) {
+        return Ok(sink.put(digits)?);
+    }
+    match decimal::read(digits)? {
+        Decimal::NonFinite(name) => put_non_finite(name, policy, &mut sink.window(SCALAR_BYTES)?),
+        Decimal::Number {
+            negative,
+            whole,
+            fraction,
+            exponent,
+        } => {
+            // A sign, a leading zero and a point at most come on top of what was there.
+            let mut window = sink.window(digits.len() + 3)?;
+            if negative {
+                window.put_byte(b'-');
+            }
+            window.put(if whole.is_empty() { b"0" } else { whole });
+            if !fraction.is_empty() {
+                window.put_byte(b'.');
+                window.put(fraction);
+            }
+            window.put(exponent);
+            Ok(())
+        }
+    }
+}
+
+/// Appends binary as a base64 string.
+///
+/// # Errors
+/// [`WriteError::SinkFull`].
+pub fn write_base64<S: ByteSink>(bytes: &[u8], sink: &mut S) -> Result<(), WriteError> {
+    sink.put_byte(b'"')?;
+    base64::write(bytes, sink)?;
+    sink.put_byte(b'"')?;
+    Ok(())
+}
+
+/// Appends text as a string: converted to UTF-8 and escaped in one go.
+///
+/// Copies: none besides the conversion.
+///
+/// # Errors
+/// [`WriteError::Malformed`], [`WriteError::SinkFull`].
+#[inline]
+pub fn write_text<S: ByteSink>(
+    units: Units<'_>,
+    policy: Policy,
+    sink: &mut S,
+) -> Result<(), WriteError> {
+    sink.put_byte(b'"')?;
+    convert::to_json_body(units, policy, sink)?;
+    sink.put_byte(b'"')?;
+    Ok(())
+}
