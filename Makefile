@@ -1,0 +1,53 @@
+# The targets; what they do stands in tools/. PYTHON= selects the interpreter, PORT= where `make run` serves.
+PYTHON ?= python3
+NAME ?=
+ARGS ?=
+export PYTHON
+
+.DEFAULT_GOAL := setup
+.PHONY: help setup dev run test test-all check wheel bench bench-save fuzz soak docs java clean
+
+setup: ## Check this machine and list all that is missing, each with its install line
+	@$(PYTHON) tools/preflight.py
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' Makefile
+
+dev: ## Build the extension (release) into .venv
+	@$(PYTHON) tools/dev.py
+
+run: ## Build, make the demo database of the world's cities, serve it (PORT=8000)
+	@exec $(PYTHON) tools/demo.py
+
+test: ## All tests, Rust and Python, with real databases on loopback (ARGS= goes to pytest)
+	@$(PYTHON) tools/test.py $(ARGS)
+
+test-all: ## `make test`, then what takes long: slow tests, the wheel, the other CPythons found
+	@$(PYTHON) tools/test.py --all $(ARGS)
+
+check: ## Linters: rustfmt, clippy, ruff, mypy, stubtest, layers, generated files
+	@$(PYTHON) tools/check.py
+
+wheel: ## A self-contained wheel for PYTHON's version, in dist/
+	@$(PYTHON) tools/wheel.py
+
+bench: ## Run a benchmark beside its peers: make bench NAME=rows
+	@$(PYTHON) tools/later.py bench benches/__main__.py $(NAME)
+
+bench-save: ## The same, and keep the result as the record to compare with
+	@$(PYTHON) tools/later.py bench benches/__main__.py $(NAME) --save
+
+fuzz: ## Run a fuzz target: make fuzz NAME=http_head
+	@$(PYTHON) tools/later.py fuzz fuzz/run.py $(NAME)
+
+soak: ## Kill the database at random points and see that each client notices
+	@$(PYTHON) tools/later.py soak tests/soak/__main__.py $(ARGS)
+
+docs: ## The crates' documentation, warnings as errors, in target/doc
+	@$(PYTHON) tools/rust.py env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+
+java: ## The Java artifact
+	@$(PYTHON) tools/later.py java java/run.py
+
+clean: ## Remove what was built here; .cache (toolchain, demo data, servers) stays
+	@rm -rf target .venv dist

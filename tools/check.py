@@ -1,0 +1,46 @@
+"""`make check`: every linter, all of them even when one complains; exit code 1 if any did."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+import dev
+import rust
+from house import ROOT, main, say
+
+_PYTHON_FILES = ["python", "tests", "tools", "benches"]
+
+
+def _main() -> int:
+    python = str(dev.build())
+    tools = os.path.dirname(python)
+    environment = rust.environment(("clippy", "rustfmt")) | {"PYO3_PYTHON": python}
+    files = [name for name in _PYTHON_FILES if (ROOT / name).exists()]
+    checks = {
+        "rustfmt": ["cargo", "fmt", "--all", "--check"],
+        "clippy": ["cargo", "clippy", "--workspace", "--all-targets", "--locked", "-q", "--", "-D", "warnings"],
+        "ruff": [f"{tools}/ruff", "check", *files],
+        "ruff format": [f"{tools}/ruff", "format", "--check", *files],
+        "mypy": [f"{tools}/mypy"],
+        "stubtest": [python, "-m", "mypy.stubtest", "onecopy", "--concise"],
+        "layers": [python, "-m", "pytest", "-q", "tests/layers"],
+        "generated files": [python, "tools/generated.py", "--check"],
+    }
+    failed = []
+    for name, command in checks.items():
+        begun = time.monotonic()
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+        say(f"{'ok    ' if done.returncode == 0 else 'FAILED'} {name} ({time.monotonic() - begun:.1f} s)")
+        if done.returncode != 0:
+            failed.append(name)
+            sys.stdout.write(done.stdout + done.stderr)
+    if failed:
+        say(f"\nfailed: {', '.join(failed)}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    main(_main)

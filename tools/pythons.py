@@ -1,0 +1,70 @@
+"""Build and test onecopy on the other CPythons of this machine: those on the PATH, and pyenv's.
+
+    python3 tools/pythons.py [3.12 …]     the fast tests of each; exits non-zero where one fails
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import dev
+import wheel
+from house import CACHE, ROOT, in_ci, main, run, say, step
+
+_WANTED = ("3.10", "3.11", "3.12", "3.13", "3.14")
+#: What the fast tests import; the linters are not run again.
+_REQUIREMENTS = ROOT / "requirements" / "test.txt"
+
+
+def _version(interpreter: str) -> str:
+    code = "import platform, sys; print(platform.python_implementation(), '%d.%d' % sys.version_info[:2])"
+    done = subprocess.run([interpreter, "-c", code], capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+def found(wanted: tuple[str, ...]) -> dict[str, str]:
+    """CPythons by version: pyenv's first (the PATH may hold its shims, which refuse), then the PATH's."""
+    result: dict[str, str] = {}
+    pyenv = Path(os.environ.get("PYENV_ROOT", "") or Path.home() / ".pyenv") / "versions"
+    for version in wanted:
+        candidates = sorted(str(path) for path in pyenv.glob(f"{version}.*/bin/python{version}"))
+        on_path = shutil.which(f"python{version}")
+        for candidate in [*reversed(candidates), *([on_path] if on_path else [])]:
+            if _version(candidate) == f"CPython {version}":
+                result[version] = candidate
+                break
+    return result
+
+
+def _main() -> int:
+    own = _version(str(dev.build())).removeprefix("CPython ")
+    wanted = tuple(word for word in sys.argv[1:] if re.fullmatch(r"3\.\d+", word)) or _WANTED
+    there = {version: path for version, path in found(wanted).items() if version != own}
+    say(f".venv is CPython {own}; beside it: {', '.join(there) or 'none found'}")
+    if not there and in_ci():
+        say("CI=true: another CPython was due")
+        return 1
+    failed = []
+    for version, interpreter in there.items():
+        directory = CACHE / f"venv-{version}"
+        with step(f"CPython {version}"):
+            dev.venv(directory, interpreter, _REQUIREMENTS)
+            python = str(directory / "bin" / "python")
+            built = wheel.build(interpreter)
+            pip = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--force-reinstall", "--no-deps"]
+            run([*pip, built])
+            tests = [python, "-m", "pytest", "-q", "-m", "not slow and not odbc", "tests"]
+            if subprocess.run(tests, cwd=ROOT, check=False).returncode != 0:
+                failed.append(version)
+    if failed:
+        say(f"failed on CPython {', '.join(failed)}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    main(_main)

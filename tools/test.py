@@ -1,0 +1,92 @@
+"""`make test`: every test of the project, with real databases on loopback.
+
+    python3 tools/test.py [--all] [PYTEST ARGUMENTS …]
+
+Installs what the databases need where it runs as root, otherwise prints the line that would. Tests that lack something
+are skipped with the reason; under `CI=true` a skip is a failure.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+import dev
+import rust
+from house import ROOT, in_ci, main, say, step
+
+from tests.support import packages
+
+
+def _databases_installed() -> bool:
+    """Install the databases' packages as root; otherwise say how."""
+    absent = packages.missing()
+    if not absent:
+        return True
+    if os.geteuid() == 0:
+        with step(f"apt-get install {' '.join(absent)}"):
+            if packages.install(absent):
+                return True
+    say(f"These packages are missing; tests that need them are skipped:\n    {packages.install_line(absent)}")
+    return False
+
+
+def _servers(python: str, action: str) -> dict[str, str]:
+    """Start or stop the servers with .venv's interpreter; for `env`, the connection strings."""
+    command = [python, "-m", "tests.support.servers", action]
+    done = subprocess.run(command, cwd=ROOT, capture_output=action == "env", text=True, check=False)
+    result: dict[str, str] = {}
+    for line in (done.stdout or "").splitlines() if action == "env" else ():
+        key, _, value = line.removeprefix("export ").partition("=")
+        result[key] = value.strip("'").replace("'\\''", "'")
+    return result
+
+
+def _suite(title: str, command: list[str], environment: dict[str, str]) -> tuple[str, int, float]:
+    say(f"-- {title}")
+    begun = time.monotonic()
+    code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+    return title, code, time.monotonic() - begun
+
+
+def _main() -> int:
+    begun = time.monotonic()
+    arguments = sys.argv[1:]
+    everything = "--all" in arguments
+    arguments = [argument for argument in arguments if argument != "--all"]
+    python = str(dev.build())
+    complete = _databases_installed()
+    if in_ci() and not complete:
+        say("CI=true: a skip is a failure, and without these packages tests would be skipped")
+        return 1
+    results = []
+    environment = rust.environment() | {"PYO3_PYTHON": python}
+    try:
+        with step("databases on loopback"):
+            environment |= _servers(python, "env")
+        for key, reason in environment.items():
+            if key.startswith("ONECOPY_TEST_") and key.endswith("_MISSING"):
+                say(f"   without {key[13:-8].lower()}: {reason.splitlines()[0]}")
+        cargo = ["cargo", "test", "--workspace", "--locked", "--no-fail-fast", "-q"]
+        results.append(_suite("Rust tests", cargo, environment))
+        pytest = [python, "-m", "pytest", *(["-m", ""] if everything else []), *arguments]
+        results.append(_suite("Python tests", pytest, environment))
+        if everything:
+            other = [python, "tools/pythons.py"]
+            results.append(_suite("other CPythons", other, environment))
+    finally:
+        # KEEP_SERVERS=1 saves their start on the next run: they are found by pid and used again.
+        if not os.environ.get("KEEP_SERVERS"):
+            _servers(python, "stop")
+    say("")
+    for title, code, seconds in results:
+        # pytest's 5: nothing was collected, which is no pass.
+        say(f"{'ok    ' if code == 0 else 'FAILED'} {title} ({seconds:.0f} s)")
+    say(f"{time.monotonic() - begun:.0f} s in all")
+    return 0 if all(code == 0 for _, code, _ in results) else 1
+
+
+if __name__ == "__main__":
+    main(_main)
