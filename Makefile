@@ -32,10 +32,10 @@ wheel: ## A self-contained wheel for PYTHON's version, in dist/
 	@$(PYTHON) tools/wheel.py
 
 bench: ## Run a benchmark beside its peers: make bench NAME=rows
-	@$(PYTHON) tools/later.py bench benches/__main__.py $(NAME)
+	@$(PYTHON) tools/bench.py $(NAME) $(ARGS)
 
 bench-save: ## The same, and keep the result as the record to compare with
-	@$(PYTHON) tools/later.py bench benches/__main__.py $(NAME) --save
+	@$(PYTHON) tools/bench.py $(NAME) --save $(ARGS)
 
 fuzz: ## Run a fuzz target: make fuzz NAME=http_head
 	@$(PYTHON) tools/later.py fuzz fuzz/run.py $(NAME)

@@ -69,20 +69,31 @@ def venv(directory: Path, interpreter: str, requirements: Path) -> bool:
     return fresh
 
 
-def build() -> Path:
-    """Bring .venv up to date; returns its interpreter."""
+def build(directory: Path = VENV, requirements: Path = _REQUIREMENTS) -> Path:
+    """Bring an environment (.venv, unless another is named) up to date; returns its interpreter.
+
+    The extension and the Python files stay in the checkout (an editable install), so that a change in python/ is
+    live and every environment of one interpreter shares one build.
+    """
     if not preflight.check(quiet=True):
         give_up("`make` lists what this machine has and lacks")
-    venv(VENV, _interpreter(), _REQUIREMENTS)
-    python = VENV / "bin" / "python"
-    stamp, sources = VENV / ".built-from", _sources()
+    venv(directory, _interpreter(), requirements)
+    python = directory / "bin" / "python"
+    stamp, sources = directory / ".built-from", _sources()
     if not _same(stamp, sources):
-        environment = rust.environment() | {"VIRTUAL_ENV": str(VENV), "PYO3_PYTHON": str(python)}
+        environment = rust.environment() | {"VIRTUAL_ENV": str(directory), "PYO3_PYTHON": str(python)}
         environment.pop("PYTHONHOME", None)
+        maturin = venv_tool(python, "maturin")
         with step("onecopy, release build"):
-            run([str(VENV / "bin" / "maturin"), "develop", "--release", "--locked"], environment)
-        stamp.write_text(_sources(), encoding="utf-8")
+            run([maturin, "develop", "--release", "--locked"], environment)
+        stamp.write_text(sources, encoding="utf-8")
     return python
+
+
+def venv_tool(python: Path, name: str) -> str:
+    """A program of an environment; maturin may stand in .venv alone."""
+    own = python.parent / name
+    return str(own if own.exists() else VENV / "bin" / name)
 
 
 def _main() -> int:

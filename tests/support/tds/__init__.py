@@ -10,5 +10,6 @@ make the answer fail half-way.
 ``tokens``    the tokens of an answer: metadata, done, error, environment change
 ``stored``    the rows of ``t``, encoded once
 ``queries``   from a query's text to its result
-``session``   one connection: login, then requests
+``describe``  what drivers ask about a statement before it runs
+``session``    one connection: login, then requests
 """

@@ -199,7 +199,8 @@ class _Reader:
             self._need("id")
             self._need("=")
             value = self._value().value
-            only = int(value.value() if isinstance(value, Parameter) else value)
+            found = value.value() if isinstance(value, Parameter) else value
+            only = -1 if found is None else int(found)  # NULL equals nothing; no row has the id -1.
         if self.take("order"):
             self._need("by")
             self._need("id")

@@ -7,7 +7,7 @@ import socket
 import struct
 import time
 
-from tests.support.tds import packets, queries, tokens
+from tests.support.tds import describe, packets, queries, tokens
 from tests.support.tds.packets import Cancelled, Channel
 from tests.support.tds.queries import Affected, Rows, SqlError, Wait
 from tests.support.tds.types import Parameter, read_type_and_value
@@ -125,11 +125,19 @@ class Session:
         elif name == "sp_execute":
             sql, names = self._prepared[int(given[0].value())]
             values = given[1:]
+        elif name in ("sp_describe_first_result_set", "sp_describe_undeclared_parameters"):
+            about = describe.first_result_set if name.endswith("result_set") else describe.undeclared_parameters
+            result = about(str(given[0].value()))
+            n_rows = self._rows(result, None) or 0
+            self._channel.write(tokens.done(tokens.DONEINPROC, tokens.MORE | tokens.COUNT, n_rows))
         elif name == "sp_unprepare":
             self._prepared[int(given[0].value())] = "", []
         else:
             raise SqlError(2812, f"Could not find stored procedure '{name}'.")
         if name == "sp_prepare":
+            # A server answers with the columns and no rows.
+            columns = describe.columns(sql)
+            self._channel.write(tokens.metadata(columns) + tokens.done(tokens.DONEINPROC, tokens.MORE) if columns else b"")
             sql = ""
         bound = {known.lower(): value for known, value in zip(names, values, strict=False)}
         self._answer(sql, bound, tokens.DONEINPROC)

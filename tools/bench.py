@@ -1,0 +1,34 @@
+"""`make bench NAME=rows`: the release build beside its peers, in an environment of their own (benches/.venv).
+
+    python3 tools/bench.py NAME [--save] [ARGUMENTS of benches/run.py …]
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import dev
+import rust
+from house import ROOT, give_up, main, say
+
+from tests.support import packages
+
+_RUN = ROOT / "benches" / "run.py"
+
+
+def _main() -> int:
+    arguments = sys.argv[1:]
+    if not arguments or arguments[0].startswith("-"):
+        names = ", ".join(sorted(path.stem for path in (ROOT / "benches" / "definitions").glob("*.toml")))
+        give_up(f"which benchmark? There are: {names}\nmake bench NAME={names.split(',')[0]}", 2)
+    absent = packages.missing()
+    if absent and not (os.geteuid() == 0 and packages.install(absent)):
+        say(f"without these packages some peers cannot be measured:\n    {packages.install_line(absent)}")
+    python = dev.build(ROOT / "benches" / ".venv", ROOT / "benches" / "peers.txt")
+    os.chdir(ROOT)
+    os.execve(python, [str(python), str(_RUN), *arguments], rust.environment())
+
+
+if __name__ == "__main__":
+    main(_main)

@@ -1,0 +1,118 @@
+"""`make run`: build, make the demo database, serve it on 127.0.0.1 at PORT, print the addresses to try."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+import cities
+import dev
+from house import CACHE, ROOT, give_up, main, say, step
+
+_CONFIG = ROOT / "examples" / "cities" / "onecopy.toml"
+_FIRST = CACHE / "demo" / "first-run"
+#: What to try -> path. Addresses are quoted in the curl lines: some have an ampersand.
+_TRY = {
+    "a page with all queries": "/",
+    "the names of Tokyo": "/names.json?id=1850147",
+    "large cities of Brazil": "/cities.json?country=BR&over=1000000",
+    "cities whose name begins with Москв": "/search.ndjson?prefix=%D0%9C%D0%BE%D1%81%D0%BA%D0%B2",
+    "cities around Zürich": "/near.csv?latitude=47.37&longitude=8.54",
+    "cities by country": "/countries.csv",
+    "every name of every city (1,183,783 rows)": "/all_names.ndjson",
+}
+
+
+def _port() -> int:
+    """PORT, if it can be had."""
+    text = os.environ.get("PORT", "") or "8000"
+    if not text.isdigit() or not 0 < int(text) < 65_536:
+        give_up(f"`PORT={text}` is not a port\nmake run PORT=8000", 2)
+    with socket.socket() as probe:
+        # As the server binds: a port whose last connections are still closing is free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", int(text)))
+        except PermissionError:
+            give_up(f"port {text} needs root\nmake run PORT=8000")
+        except OSError:
+            give_up(f"port {text} of 127.0.0.1 is in use by another program\nmake run PORT={_free_port()}")
+    return int(text)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _end_with_parent() -> None:
+    """In the child: get SIGTERM if this script is killed, so that no server is left on the port (Linux)."""
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+
+
+def _until_live(server: subprocess.Popen[bytes], port: int) -> None:
+    # No sleep between tries would spin; a connect that is refused returns at once.
+    while True:
+        code = server.poll()
+        if code is not None:
+            give_up(f"`onecopy serve` ended with exit code {code}", code or 1)
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/-/live", timeout=5):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.05)
+
+
+def _print_addresses(port: int, seconds: float) -> None:
+    first = "" if _FIRST.exists() else "first run, with the build"
+    if first:
+        _FIRST.write_text(f"{seconds:.0f}", encoding="ascii")
+    else:
+        first = f"the first run here took {_FIRST.read_text(encoding='ascii')} s"
+    say(f"\nReady after {seconds:.1f} s ({first}). {cities.ATTRIBUTION}\n")
+    for what, path in _TRY.items():
+        say(f"  {what}\n    curl 'http://127.0.0.1:{port}{path}'")
+    say("\nCtrl-C stops it.")
+
+
+def _main() -> int:
+    begun = time.monotonic()
+    port = _port()
+    python = dev.build()
+    if not cities.is_there():
+        with step("demo database: the world's cities"):
+            cities.make()
+    # A session of its own: a Ctrl-C of the terminal comes to this script alone, which passes it on, once.
+    server = subprocess.Popen(
+        [str(python.parent / "onecopy"), "serve", str(_CONFIG), "--bind", f"127.0.0.1:{port}"],
+        cwd=ROOT,
+        start_new_session=True,
+        preexec_fn=_end_with_parent,
+    )
+    stopped = False
+
+    def stop(_number: int, _frame: object) -> None:
+        nonlocal stopped
+        stopped = True
+        server.terminate()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stop)
+    _until_live(server, port)
+    _print_addresses(port, time.monotonic() - begun)
+    code = server.wait()
+    if stopped:
+        say(f"stopped ({'cleanly' if code in (0, 130, -signal.SIGTERM) else f'exit code {code}'})")
+        return 0
+    give_up(f"`onecopy serve` ended by itself with exit code {code}", code or 1)
+
+
+if __name__ == "__main__":
+    main(_main)
