@@ -15,6 +15,8 @@ pub struct Access<'a> {
     pub status: u16,
     /// Bytes of the answer handed to the kernel, head and chunk framing included.
     pub n_bytes: u64,
+    /// Rows of a stream, as its source counted them when it ended, well or badly; `None` for bodies that are no stream.
+    pub n_rows: Option<u64>,
     /// From the whole head to the last byte.
     pub duration: Duration,
     /// How it ended.
