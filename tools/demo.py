@@ -91,8 +91,9 @@ def _main() -> int:
             cities.make()
     # A session of its own: a Ctrl-C of the terminal comes to this script alone, which passes it on, once.
     server = subprocess.Popen(
-        [str(python.parent / "onecopy"), "serve", str(_CONFIG), "--bind", f"127.0.0.1:{port}"],
+        [str(python.parent / "onecopy"), "serve", str(_CONFIG)],
         cwd=ROOT,
+        env=dict(os.environ) | {"PORT": str(port)},  # The configuration binds to it.
         start_new_session=True,
         preexec_fn=_end_with_parent,
     )

@@ -99,7 +99,9 @@ def venv_tool(python: Path, name: str) -> str:
 def _main() -> int:
     begun = time.monotonic()
     python = build()
-    done = subprocess.run([str(python), "-c", "import onecopy; print(onecopy.__version__)"], capture_output=True, text=True, cwd="/")
+    done = subprocess.run(
+        [str(python), "-c", "import onecopy; print(onecopy.__version__)"], capture_output=True, text=True, cwd="/"
+    )
     if done.returncode != 0:
         give_up(f"`import onecopy` fails in .venv:\n{done.stderr}")
     say(f"onecopy {done.stdout.strip()} is in .venv ({time.monotonic() - begun:.1f} s)")

@@ -46,7 +46,9 @@ def run(command: list[str], env: dict[str, str] | None = None, quiet: bool = Fal
     With ``quiet`` its output is shown only when it failed.
     """
     out = subprocess.PIPE if quiet else None
-    done = subprocess.run(command, cwd=ROOT, env=env, stdout=out, stderr=subprocess.STDOUT if quiet else None, check=False)
+    done = subprocess.run(
+        command, cwd=ROOT, env=env, stdout=out, stderr=subprocess.STDOUT if quiet else None, check=False
+    )
     if done.returncode != 0:
         if quiet:
             sys.stderr.write(done.stdout.decode(errors="replace"))

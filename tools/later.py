@@ -1,6 +1,6 @@
 """Run a part of the project that stands in a script of its own, or say honestly that it is not there yet.
 
-    python3 tools/later.py WORD SCRIPT ARGUMENTS…
+python3 tools/later.py WORD SCRIPT ARGUMENTS…
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ import sys
 
 import rust
 from house import ROOT, main, say
-
 from tests.support import packages
 
 #: What is looked for -> Debian's package. Another system has its own names for the same things.
@@ -29,7 +28,9 @@ def _findings() -> tuple[list[str], list[tuple[str, str]]]:
     missing: list[tuple[str, str]] = []
     version = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info < _OLDEST:
-        missing.append((f"Python 3.10 or newer (`{sys.executable}` is {version})", "make PYTHON=/path/to/a/newer/python3"))
+        missing.append(
+            (f"Python 3.10 or newer (`{sys.executable}` is {version})", "make PYTHON=/path/to/a/newer/python3")
+        )
     else:
         good.append(f"Python {version} ({sys.executable})")
     if all(importlib.util.find_spec(name) for name in ("venv", "ensurepip")):
@@ -68,7 +69,9 @@ def _main() -> int:
     found = rust.find()
     major, minor = rust.wanted()
     if found is None:
-        say(f"rust:    {major}.{minor} or newer is not here; `make dev` fetches one into .cache/rust (250 MB) and nowhere else")
+        say(
+            f"rust:    {major}.{minor} or newer is not here; `make dev` fetches one into .cache/rust (250 MB) and nowhere else"
+        )
     else:
         say(f"rust:    {shutil.which('cargo', path=found['PATH'])}")
     absent = packages.missing()  # The databases of the tests; not needed to build or to run.

@@ -1,6 +1,6 @@
 """Build and test onecopy on the other CPythons of this machine: those on the PATH, and pyenv's.
 
-    python3 tools/pythons.py [3.12 …]     the fast tests of each; exits non-zero where one fails
+python3 tools/pythons.py [3.12 …]     the fast tests of each; exits non-zero where one fails
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def _main() -> int:
             dev.venv(directory, interpreter, _REQUIREMENTS)
             python = str(directory / "bin" / "python")
             built = wheel.build(interpreter)
-            pip = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--force-reinstall", "--no-deps"]
-            run([*pip, built])
+            pip = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+            run([*pip, "--force-reinstall", "--no-deps", built])
             tests = [python, "-m", "pytest", "-q", "-m", "not slow and not odbc", "tests"]
             if subprocess.run(tests, cwd=ROOT, check=False).returncode != 0:
                 failed.append(version)

@@ -2,11 +2,12 @@
 
     python3 tools/rust.py COMMAND …     run a command with that toolchain on its PATH
 
-The fetch is PyPI's `puccinialin` (it runs rustup's installer); toolchain, registry and downloads stay inside the checkout.
+The fetch is PyPI's `puccinialin` (it runs rustup's installer); toolchain, registry and downloads stay in the checkout.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -67,10 +68,8 @@ def _size(directory: Path) -> int:
     total = 0
     for base, _, names in os.walk(directory):
         for name in names:
-            try:
+            with contextlib.suppress(OSError):
                 total += os.lstat(os.path.join(base, name)).st_size
-            except OSError:
-                pass
     return total // 1_000_000
 
 

@@ -16,7 +16,6 @@ import time
 import dev
 import rust
 from house import ROOT, in_ci, main, say, step
-
 from tests.support import packages
 
 

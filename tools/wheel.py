@@ -1,4 +1,4 @@
-"""`make wheel`: a self-contained wheel in dist/ for the CPython that PYTHON= names; PYTHONS="3.10 3.12 …" for several."""
+"""`make wheel`: a self-contained wheel in dist/, for .venv's CPython; PYTHONS="3.10 3.12 …" for several."""
 
 from __future__ import annotations
 

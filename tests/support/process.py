@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import signal
@@ -60,11 +61,23 @@ def stop(process: Process, first: signal.Signals = signal.SIGTERM, patience_s: f
         os.kill(process.pid, number)
         end = time.monotonic() + seconds
         while alive(process) and time.monotonic() < end:
-            try:  # Reaps it where it is our own child.
+            with contextlib.suppress(ChildProcessError):  # Reaps it where it is our own child.
                 os.waitpid(process.pid, os.WNOHANG)
-            except ChildProcessError:
-                pass
             time.sleep(0.02)
+
+
+def stop_forgotten(pid_file: Path, directory: Path, first: signal.Signals) -> None:
+    """Stop a server of an earlier run whose state was lost, known by its pid file and ``directory`` on its command line."""
+    try:
+        pid = int(pid_file.read_text(encoding="ascii").split()[0])
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (OSError, ValueError, IndexError):
+        started = None
+    else:
+        started = _start_time(pid) if str(directory).encode() in command else None
+        if started is not None:
+            stop(Process(pid, started), first)
+    pid_file.unlink(missing_ok=True)
 
 
 def free_port() -> int:

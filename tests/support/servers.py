@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 
 from tests.support import drivers, load
 from tests.support.drivers import CACHE, ROOT, Unavailable
-from tests.support.process import Process, alive, free_port, spawn, stop, wait_for_port
+from tests.support.process import Process, alive, free_port, spawn, stop, stop_forgotten, wait_for_port
 
 USER = "onecopy"
 PASSWORD = "1copy-Test"  # A loopback server of the tests; SQL Server's rules want upper, lower and digits.
@@ -118,7 +118,9 @@ def _program(*candidates: str) -> str:
             found = sorted(Path("/").glob(candidate.lstrip("/")))
             if found:
                 return str(found[-1])
-        elif (path := shutil.which(candidate, path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")) is not None:
+        elif (
+            path := shutil.which(candidate, path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
+        ) is not None:
             return path
     raise Unavailable(f"`{candidates[-1]}` is not installed")
 
@@ -144,14 +146,10 @@ def _start_postgres(home: Home) -> Started:
         secret = base / "password"
         secret.write_text(PASSWORD, encoding="utf-8")
         secret.chmod(0o644)
-        _as_user(
-            [initdb, "-D", str(data), "-U", USER, f"--pwfile={secret}", "-A", "scram-sha-256", "--no-sync"]
-            + ["-E", "UTF8", "--locale=C.UTF-8"],
-            user,
-            log,
-        )
+        command = [initdb, "-D", str(data), "-U", USER, f"--pwfile={secret}", "-A", "scram-sha-256", "--no-sync"]
+        _as_user([*command, "-E", "UTF8", "--locale=C.UTF-8"], user, log)
         ready.touch()
-    (data / "postmaster.pid").unlink(missing_ok=True)  # Left by a machine that went down; alive() said it is not ours.
+    stop_forgotten(data / "postmaster.pid", data, signal.SIGINT)
     port = free_port()
     settings = {
         "port": port,
@@ -190,6 +188,7 @@ def _start_mariadb(home: Home) -> Started:
         encoding="utf-8",
     )
     setup.chmod(0o644)
+    stop_forgotten(base / "pid", base, signal.SIGTERM)
     port = free_port()
     command = [server, "--no-defaults", f"--datadir={data}", f"--init-file={setup}", f"--port={port}"]
     # A socket's path may have 107 bytes: it stands in the temporary directory, under a short name.
@@ -203,9 +202,12 @@ def _start_mariadb(home: Home) -> Started:
 
 
 def _start_tds(home: Home) -> Started:
+    pid_file = home.state_dir / "tds.pid"
+    stop_forgotten(pid_file, home.state_dir, signal.SIGTERM)
     port, log = free_port(), home.log("tds")
     command = [sys.executable, "-m", "tests.support.tds", "--port", str(port), "--user", USER, "--password", PASSWORD]
-    process = spawn(command, log, cwd=ROOT)
+    process = spawn([*command, "--label", str(home.state_dir)], log, cwd=ROOT)
+    pid_file.write_text(str(process.pid), encoding="ascii")
     wait_for_port(port, process, log)
     return Started(process, port, fresh=True)
 
@@ -217,10 +219,8 @@ _STARTERS: dict[str, Callable[[Home], Started]] = {
 }
 
 
-def running(known: dict[str, Any] | None) -> bool:
+def running(known: dict[str, Any]) -> bool:
     """Whether the server of a state entry can be used now; SQLite's file always can."""
-    if not known:
-        return False
     return "file" in known or ("process" in known and alive(Process(*known["process"])))
 
 
@@ -269,7 +269,7 @@ def odbc_string(profile: str, home: Home) -> str:
     """
     server, driver = PROFILES[profile]
     with home.state() as state:
-        known = state.get(server)
+        known = state.get(server, {})
     if not running(known):
         raise Unavailable(f"server `{server}` does not run")
     path = drivers.find(driver)
@@ -327,7 +327,7 @@ def main() -> int:
     if arguments.action == "load":
         for name in NAMES:
             with home.state() as state:
-                if running(state.get(name)):
+                if running(state.get(name, {})):
                     load.ensure(name, state[name], [int(count) for count in arguments.rest])
         return 0
     names = arguments.rest or list(NAMES)
@@ -345,7 +345,7 @@ def main() -> int:
     failed = start(names, home) if arguments.action == "start" else {}
     with home.state() as state:
         for name in names:
-            known = state.get(name)
+            known = state.get(name, {})
             if not running(known):
                 print(f"{name:9} not running" + (f": {failed[name]}" if name in failed else ""))
             elif "file" in known:

@@ -24,7 +24,9 @@ VERSION = 1
 
 COLUMNS = ("id", "name", "city", "note", "price", "amount", "created", "tag")
 
-_ASCII = "abcdefghijklmnopqrstuvwxyz" * 4 + "ABCDEFGHIJKLMNOPQRSTUVWXYZ" * 2 + "0123456789" * 2 + " " * 24 + "\"\\'<&,;/"
+_ASCII = (
+    "abcdefghijklmnopqrstuvwxyz" * 4 + "ABCDEFGHIJKLMNOPQRSTUVWXYZ" * 2 + "0123456789" * 2 + " " * 24 + "\"\\'<&,;/"
+)
 _CITIES = """München|Köln|São Paulo|Málaga|Zürich|Besançon|Orléans|Århus|Malmö|Göteborg|Jönköping|Düsseldorf|Saint-Étienne
 Nîmes|La Coruña|León|Cádiz|Bogotá|Medellín|Córdoba|Asunción|Brasília|Goiânia|Belém|Maceió|Évora|Reykjavík|Tromsø|Genève
 Liège|Logroño|Mérida|Cancún|Querétaro|San José|Panamá|Concepción|Valparaíso|Curaçao|Fort-de-France|Berlin|London|Paris

@@ -61,7 +61,9 @@ def test_a_projection_of_the_table_has_the_values_of_the_generator() -> None:
     assert list(encoded) == [tokens.ROW + number.encode(row.id) + note.encode(row.note) for row in rows(3)]
 
 
-@pytest.mark.parametrize("sql", ["select * from nope", "select nope", "frobnicate", "select cast(1 as nope)", "select 'x"])
+@pytest.mark.parametrize(
+    "sql", ["select * from nope", "select nope", "frobnicate", "select cast(1 as nope)", "select 'x"]
+)
 def test_what_it_does_not_understand_is_an_error_and_no_answer(sql: str) -> None:
     with pytest.raises(queries.SqlError):
         list(queries.statements(sql, {}))
@@ -85,7 +87,8 @@ def test_a_message_is_cut_into_packets_of_the_agreed_size(pair: tuple[Channel, s
     received = b""
     while stream:
         kind, status, length = struct.unpack_from(">BBH", stream)
-        assert kind == 4 and length <= 512
+        assert kind == 4
+        assert length <= 512
         lasts.append(status)
         received, stream = received + stream[8:length], stream[length:]
     assert received == payload

@@ -112,8 +112,10 @@ def first_result_set(sql: str) -> Rows:
         row: dict[str, Any] = {"is_hidden": 0, "column_ordinal": number, "name": column.name or None}
         row |= {"is_nullable": column.nullable, "system_type_id": facts["id"], "system_type_name": facts["name"]}
         row |= {"max_length": facts["length"], "precision": facts["precision"], "scale": facts["scale"]}
-        row |= dict.fromkeys("is_xml_document is_case_sensitive is_fixed_length_clr_type is_identity_column".split(), 0)
-        row |= dict.fromkeys("is_updateable is_computed_column is_sparse_column_set".split(), 0)
+        row |= dict.fromkeys(
+            ["is_xml_document", "is_case_sensitive", "is_fixed_length_clr_type", "is_identity_column"], 0
+        )
+        row |= dict.fromkeys(["is_updateable", "is_computed_column", "is_sparse_column_set"], 0)
         row |= {"tds_type_id": facts["token"], "tds_length": facts["length"] & 0xFFFF}
         if facts["token"] in (0xA7, 0xE7):
             row |= {"collation_name": "SQL_Latin1_General_CP1_CI_AS", "tds_collation_sort_id": COLLATION[4]}

@@ -163,7 +163,21 @@ class _Reader:
             hours, minutes, seconds = self._next()[1].strip("N'").split(":")
             return Wait(int(hours) * 3600 + int(minutes) * 60 + float(seconds))
         word = self._next()[1].lower()
-        known = "set begin commit rollback if use declare save create drop truncate print go".split()
+        known = [
+            "set",
+            "begin",
+            "commit",
+            "rollback",
+            "if",
+            "use",
+            "declare",
+            "save",
+            "create",
+            "drop",
+            "truncate",
+            "print",
+            "go",
+        ]
         if word not in (*known, "insert", "update", "delete"):
             raise SqlError(2812, f"Could not find stored procedure '{word}'.")
         # What belongs to it goes up to the next `;`, or to a SELECT that follows a SET without one.
@@ -181,9 +195,10 @@ class _Reader:
         names = [self._next()[1].strip('[]"')]
         while self.take(","):
             names.append(self._next()[1].strip('[]"'))
-        if self._peek().lower() == "from" and re.fullmatch(r"\[?t\d+\]?", self._tokens[self._at + 1][1], re.I):
-            if all(re.fullmatch(r"[a-z]\w*", name, re.I) for name in names) and names != ["null"]:
-                return self._from_table(names)
+        plain = all(re.fullmatch(r"[a-z]\w*", name, re.I) for name in names) and names != ["null"]
+        table = self._tokens[self._at + 1][1] if self._at + 1 < len(self._tokens) else ""
+        if plain and self._peek().lower() == "from" and re.fullmatch(r"\[?t\d+\]?", table, re.I):
+            return self._from_table(names)
         self._at = start
         return self._values()
 
@@ -221,9 +236,11 @@ class _Reader:
         while True:
             cells.append(self._value())
             name = ""
-            if self.take("as"):
-                name = self._next()[1].strip('[]"')
-            elif not self.at_end() and self._tokens[self._at][0] == "name" and self._peek().lower() not in ("from", "select"):
+            if self.take("as") or (
+                not self.at_end()
+                and self._tokens[self._at][0] == "name"
+                and self._peek().lower() not in ("from", "select")
+            ):
                 name = self._next()[1].strip('[]"')
             names.append(name)
             if not self.take(","):

@@ -137,7 +137,9 @@ class Session:
         if name == "sp_prepare":
             # A server answers with the columns and no rows.
             columns = describe.columns(sql)
-            self._channel.write(tokens.metadata(columns) + tokens.done(tokens.DONEINPROC, tokens.MORE) if columns else b"")
+            self._channel.write(
+                tokens.metadata(columns) + tokens.done(tokens.DONEINPROC, tokens.MORE) if columns else b""
+            )
             sql = ""
         bound = {known.lower(): value for known, value in zip(names, values, strict=False)}
         self._answer(sql, bound, tokens.DONEINPROC)
@@ -176,7 +178,8 @@ class Session:
         sent = 0
         for piece, n_rows in result.slices:
             if fails is not None and sent + n_rows > fails.after:
-                return self._break(fails)
+                self._break(fails)
+                return None
             self._channel.write(piece)
             sent += n_rows
         return sent

@@ -47,7 +47,13 @@ def done(token: int, status: int, n_rows: int = 0) -> bytes:
 
 def error(number: int, message: str, severity: int = 16, state: int = 1) -> bytes:
     """ERROR; severity 20 and above tells the client that the connection is lost."""
-    body = struct.pack("<iBB", number, state, severity) + _long(message) + _short(SERVER) + _short("") + struct.pack("<i", 1)
+    body = (
+        struct.pack("<iBB", number, state, severity)
+        + _long(message)
+        + _short(SERVER)
+        + _short("")
+        + struct.pack("<i", 1)
+    )
     return struct.pack("<BH", 0xAA, len(body)) + body
 
 

@@ -30,7 +30,11 @@ class Kind:
 def _sized(size: int, pack: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
     """Types with a one-byte length in front of the value; length 0 is NULL."""
     prefix = bytes((size,))
-    return lambda value: b"\0" if value is None else prefix + pack(value)
+
+    def encode(value: Any) -> bytes:
+        return b"\0" if value is None else prefix + pack(value)
+
+    return encode
 
 
 def _fixed(token: int, size: int, layout: str, convert: Callable[[Any], Any]) -> Kind:
@@ -56,7 +60,7 @@ def decimal(precision: int, scale: int) -> Kind:
         sign, digits, exponent = Decimal(value).as_tuple()
         number = int("".join(map(str, digits)))
         shift = scale + int(exponent)
-        number = number * 10**shift if shift >= 0 else number // 10**-shift
+        number = number * int(10**shift) if shift >= 0 else number // int(10**-shift)
         return bytes((0 if sign else 1,)) + number.to_bytes(size, "little")
 
     return Kind(bytes((0x6A, size + 1, precision, scale)), _sized(size + 1, pack))
@@ -125,7 +129,9 @@ def _datetime() -> Kind:
     def pack(value: Any) -> bytes:
         moment = parse(value)
         days = moment.toordinal() - date(1900, 1, 1).toordinal()
-        since = timedelta(hours=moment.hour, minutes=moment.minute, seconds=moment.second, microseconds=moment.microsecond)
+        since = timedelta(
+            hours=moment.hour, minutes=moment.minute, seconds=moment.second, microseconds=moment.microsecond
+        )
         return struct.pack("<iI", days, round(since.total_seconds() * 300))
 
     return Kind(b"\x6f\x08", _sized(8, pack))
@@ -182,7 +188,7 @@ def varbinary(size: int | None) -> Kind:
 
 
 def _guid(value: Any) -> bytes:
-    return value.bytes_le if isinstance(value, uuid.UUID) else uuid.UUID(value).bytes_le
+    return (value if isinstance(value, uuid.UUID) else uuid.UUID(value)).bytes_le
 
 
 _SIMPLE: dict[str, Callable[[], Kind]] = {
@@ -263,7 +269,20 @@ class Parameter:
 
 
 #: token -> bytes of TYPE_INFO after it, for types whose value starts with a one-byte length.
-_BYTE_LENGTH = {0x24: 1, 0x26: 1, 0x68: 1, 0x6A: 3, 0x6C: 3, 0x6D: 1, 0x6E: 1, 0x6F: 1, 0x28: 0, 0x29: 1, 0x2A: 1, 0x2B: 1}
+_BYTE_LENGTH = {
+    0x24: 1,
+    0x26: 1,
+    0x68: 1,
+    0x6A: 3,
+    0x6C: 3,
+    0x6D: 1,
+    0x6E: 1,
+    0x6F: 1,
+    0x28: 0,
+    0x29: 1,
+    0x2A: 1,
+    0x2B: 1,
+}
 _SHORT_LENGTH = {0xA5: 2, 0xA7: 7, 0xAD: 2, 0xAF: 7, 0xE7: 7, 0xEF: 7}
 _LONG_LENGTH = {0x22: 4, 0x23: 9, 0x63: 9}
 _FIXED = {0x30: 1, 0x32: 1, 0x34: 2, 0x38: 4, 0x3B: 4, 0x3E: 8, 0x7F: 8, 0x3D: 8, 0x3C: 8}
