@@ -19,9 +19,9 @@ def _main() -> int:
         give_up(f"`make {word}`: not there yet (no {script} in this checkout)")
     python = dev.build()
     os.chdir(ROOT)
-    package = os.path.dirname(script).replace("/", ".")
-    how = ["-m", package] if script.endswith("__main__.py") else [script]
-    os.execve(python, [str(python), *how, *arguments], rust.environment())
+    # As a module: it may use tests.support.
+    module = script.removesuffix(".py").replace("/", ".")
+    os.execve(python, [str(python), "-m", module, *arguments], rust.environment())
 
 
 if __name__ == "__main__":

@@ -66,6 +66,27 @@ def stop(process: Process, first: signal.Signals = signal.SIGTERM, patience_s: f
             time.sleep(0.02)
 
 
+def crash(process: Process) -> None:
+    """End a process and its children with SIGKILL, as a machine that loses power would: nothing says goodbye.
+
+    PostgreSQL's backends lead sessions of their own and would tell their clients that the parent has gone, so the
+    parent is halted first, then the children are ended one by one.
+    """
+    if not alive(process):
+        return
+    os.kill(process.pid, signal.SIGSTOP)
+    children = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError):
+            pid = int(entry.name)
+            parent = int((entry / "stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[1])
+            started = _start_time(pid)
+            if parent == process.pid and started is not None:
+                children.append(Process(pid, started))
+    for child in [*children, process]:
+        stop(child, signal.SIGKILL)
+
+
 def stop_forgotten(pid_file: Path, directory: Path, first: signal.Signals) -> None:
     """Stop a server of an earlier run whose state was lost, known by its pid file and ``directory`` on its command line."""
     try:

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 
 from tests.support import drivers, load
 from tests.support.drivers import CACHE, ROOT, Unavailable
-from tests.support.process import Process, alive, free_port, spawn, stop, stop_forgotten, wait_for_port
+from tests.support.process import Process, alive, crash, free_port, spawn, stop, stop_forgotten, wait_for_port
 
 USER = "onecopy"
 PASSWORD = "1copy-Test"  # A loopback server of the tests; SQL Server's rules want upper, lower and digits.
@@ -164,6 +164,18 @@ def _start_postgres(home: Home) -> Started:
     options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
     process = spawn([postgres, "-D", str(data), *options], log, user, cwd=base)
     wait_for_port(port, process, log)
+    # After a crash it answers while it still recovers, and refuses.
+    ready_now = [
+        _program("/usr/lib/postgresql/*/bin/pg_isready", "pg_isready"),
+        "-q",
+        "-h",
+        "127.0.0.1",
+        "-p",
+        str(port),
+    ]
+    while subprocess.run(ready_now, check=False).returncode != 0:
+        if not alive(process):
+            raise RuntimeError(f"PostgreSQL ended while it started; see {log}")
     return Started(process, port, fresh)
 
 
@@ -258,7 +270,7 @@ def stop_servers(names: list[str], home: Home) -> None:
 def kill_server(name: str, home: Home) -> None:
     """End a server at once, as a crash would."""
     with home.state() as state:
-        stop(Process(*state[name].pop("process")), signal.SIGKILL)
+        crash(Process(*state[name].pop("process")))
 
 
 def odbc_string(profile: str, home: Home) -> str:
