@@ -1,1 +1,0 @@
-//! HTTP/1.1 heads and the chunked coding (RFC 9112).

@@ -1,0 +1,70 @@
+//! Where everything of an accepted head stands.
+
+use std::ops::Range;
+
+use super::request::{BodyFraming, Connection, Method, RequestHead, TargetForm, Version};
+
+/// Where a field's name and value stand in the buffer. Heads are below 4 GiB.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Field {
+    pub(super) name: (u32, u32),
+    pub(super) value: (u32, u32),
+}
+
+impl Field {
+    pub(super) fn name<'a>(&self, buffer: &'a [u8]) -> &'a [u8] {
+        &buffer[self.name.0 as usize..self.name.1 as usize]
+    }
+
+    pub(super) fn value<'a>(&self, buffer: &'a [u8]) -> &'a [u8] {
+        &buffer[self.value.0 as usize..self.value.1 as usize]
+    }
+}
+
+/// Where everything of an accepted head stands: with the buffer it is a [`RequestHead`]. It owns no text, so it can go to
+/// another thread beside the buffer.
+#[derive(Clone, Debug)]
+pub struct HeadIndex {
+    pub(super) method: Range<usize>,
+    pub(super) method_kind: Method,
+    pub(super) target: Range<usize>,
+    pub(super) target_path: usize,
+    pub(super) form: TargetForm,
+    pub(super) authority: Option<Range<usize>>,
+    pub(super) version: Version,
+    pub(super) fields: Vec<Field>,
+    pub(super) framing: BodyFraming,
+    pub(super) connection: Connection,
+    pub(super) expects_continue: bool,
+    pub(super) len_bytes: usize,
+}
+
+impl Default for HeadIndex {
+    fn default() -> Self {
+        HeadIndex {
+            method: 0..0,
+            method_kind: Method::Other,
+            target: 0..0,
+            target_path: 0,
+            form: TargetForm::Origin,
+            authority: None,
+            version: Version::Http11,
+            fields: Vec::new(),
+            framing: BodyFraming::None,
+            connection: Connection::KeepAlive,
+            expects_continue: false,
+            len_bytes: 0,
+        }
+    }
+}
+
+impl HeadIndex {
+    /// The head as a view of `buffer`, which begins with the bytes that were parsed.
+    ///
+    /// # Panics
+    /// Later, where `buffer` is another one: a bug of the caller.
+    #[must_use]
+    pub fn view<'a>(&'a self, buffer: &'a [u8]) -> RequestHead<'a> {
+        RequestHead::new(self, buffer)
+    }
+}

@@ -1,0 +1,498 @@
+//! The request head: what is refused and why, what is accepted and how it is seen.
+
+use onecopy_wire::http::{
+    BodyFraming, Connection, HeadError, HeadLimits, HeadParser, Method, RequestHead, TargetForm,
+    Version,
+};
+use proptest::prelude::*;
+
+fn refusal(head: &[u8]) -> HeadError {
+    HeadParser::default()
+        .advance(head)
+        .expect_err(&head.escape_ascii().to_string())
+}
+
+fn with<R>(head: &[u8], look: impl FnOnce(RequestHead<'_>) -> R) -> R {
+    let mut parser = HeadParser::default();
+    let len = parser.advance(head).expect("accepted").expect("complete");
+    let view = parser.head(head).expect("complete");
+    assert_eq!(view.len_bytes(), len);
+    look(view)
+}
+
+/// A request with these lines between the request line and the empty line, `Host` included.
+fn request(lines: &str) -> Vec<u8> {
+    format!("POST / HTTP/1.1\r\nHost: a\r\n{lines}\r\n\r\n").into_bytes()
+}
+
+#[test]
+fn framing_that_two_readers_could_take_two_ways_is_refused() {
+    use HeadError::{ContentLength, TransferEncoding, UnknownCoding};
+    for (lines, expected) in [
+        ("Content-Length: 5\r\nContent-Length: 6", ContentLength),
+        ("Content-Length: 5\r\nContent-Length: 5", ContentLength),
+        ("Content-Length: 5, 6", ContentLength),
+        ("Content-Length: 5, 5", ContentLength),
+        ("Content-Length: +5", ContentLength),
+        ("Content-Length: -5", ContentLength),
+        ("Content-Length: 0x5", ContentLength),
+        ("Content-Length: 1_0", ContentLength),
+        ("Content-Length:", ContentLength),
+        ("Content-Length: 5abc", ContentLength),
+        ("Content-Length: 18446744073709551621", ContentLength),
+        ("Content-Length: 18446744073709551616", ContentLength),
+        ("Content-Length: 5 5", ContentLength),
+        (
+            "Content-Length: 5\r\nTransfer-Encoding: chunked",
+            TransferEncoding,
+        ),
+        (
+            "Transfer-Encoding: chunked\r\ncontent-length: 0",
+            TransferEncoding,
+        ),
+        ("Transfer-Encoding: xchunked", UnknownCoding),
+        ("Transfer-Encoding: identity", UnknownCoding),
+        ("Transfer-Encoding: gzip", UnknownCoding),
+        ("Transfer-Encoding: chunked, identity", TransferEncoding),
+        ("Transfer-Encoding: gzip, chunked", TransferEncoding),
+        ("Transfer-Encoding: chunked, chunked", TransferEncoding),
+        (
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
+            TransferEncoding,
+        ),
+        (
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity",
+            TransferEncoding,
+        ),
+        (
+            "Transfer-Encoding: ,chunked\r\nContent-Length: 5",
+            TransferEncoding,
+        ),
+        ("Transfer-Encoding: \"chunked\"", TransferEncoding),
+        ("Transfer-Encoding: chunked;q=1", TransferEncoding),
+        ("Transfer-Encoding:", TransferEncoding),
+        ("Transfer-Encoding: \x0bchunked", HeadError::Control),
+    ] {
+        assert_eq!(refusal(&request(lines)), expected, "{lines:?}");
+    }
+    let in_10 = b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n";
+    assert_eq!(refusal(in_10), TransferEncoding);
+}
+
+#[test]
+fn malformed_lines_are_refused() {
+    use HeadError::{BareCr, BareLf, Control, FieldName, Folded};
+    for (lines, expected) in [
+        ("Content-Length : 5", FieldName),
+        ("X : a", FieldName),
+        ("X\t: a", FieldName),
+        ("X: a\r\n b", Folded),
+        ("X: a\r\n\tb", Folded),
+        ("X: a\nY: b", BareLf),
+        ("X: a\n\nTransfer-Encoding: chunked", BareLf),
+        ("X: a\rY: b", BareCr),
+        ("X: a\r\r", BareCr),
+        ("X: a\0b", Control),
+        ("X\0Y: a", Control),
+        ("X: a\x07b", Control),
+        ("X: a\x7fb", Control),
+        ("X[]: a", FieldName),
+        ("X Y: a", FieldName),
+        ("X\u{e9}: a", FieldName),
+        (": a", FieldName),
+        ("no colon", FieldName),
+        ("\"X\": a", FieldName),
+        ("X@: a", FieldName),
+    ] {
+        assert_eq!(refusal(&request(lines)), expected, "{lines:?}");
+    }
+    assert_eq!(refusal(b"GET / HTTP/1.1\r\n Host: a\r\n\r\n"), Folded);
+    assert_eq!(refusal(b"GET / HTTP/1.1\r\n\tHost: a\r\n\r\n"), Folded);
+    assert_eq!(refusal(b"GET / HTTP/1.1\nHost: a\n\n"), BareLf);
+    assert_eq!(refusal(b"GET / HTTP/1.1\rHost: a\r\r"), BareCr);
+}
+
+#[test]
+fn request_lines_have_three_parts_and_two_spaces() {
+    use HeadError::{Control, Method, RequestLine, Target, Version};
+    for (line, expected) in [
+        ("GET / HTTP/9.9", Version),
+        ("GET / HTTP/2.0", Version),
+        ("GET / HTTP/1.2", Version),
+        ("GET / HTTP/0.9", Version),
+        ("PRI * HTTP/2.0", Version),
+        ("GET / HTTP/1.11", RequestLine),
+        ("GET / HTTP/11.1", RequestLine),
+        ("GET / http/1.1", RequestLine),
+        ("GET / HTTP/1", RequestLine),
+        ("GET / HTTP/1.x", RequestLine),
+        ("GET / XTTP/1.1", RequestLine),
+        ("GET /", RequestLine),
+        ("GET", RequestLine),
+        ("GET  / HTTP/1.1", RequestLine),
+        ("GET /  HTTP/1.1", RequestLine),
+        (" GET / HTTP/1.1", RequestLine),
+        ("GET / HTTP/1.1 ", RequestLine),
+        ("GET\t/ HTTP/1.1", RequestLine),
+        ("GET /\tHTTP/1.1", RequestLine),
+        ("GET /a b HTTP/1.1", RequestLine),
+        ("G[ET / HTTP/1.1", RequestLine),
+        ("AAAAAAAAAABBBBBBBBBBCCCCCDD / HTTP/1.1", Method),
+        ("GET /a\0b HTTP/1.1", Control),
+        ("GET /a\x7fb HTTP/1.1", Control),
+        ("GET /caf\u{e9} HTTP/1.1", Target),
+        ("GET /a#b HTTP/1.1", Target),
+        ("GET /a\tb HTTP/1.1", Target),
+        ("GET a HTTP/1.1", Target),
+        ("GET * HTTP/1.1", Target),
+        ("OPTIONS ** HTTP/1.1", Target),
+        ("GET ftp://a/ HTTP/1.1", Target),
+        ("GET a:80 HTTP/1.1", Target),
+        ("CONNECT / HTTP/1.1", Target),
+        ("CONNECT a HTTP/1.1", Target),
+        ("CONNECT a: HTTP/1.1", Target),
+        ("CONNECT http://a:80 HTTP/1.1", Target),
+        ("GET http:///x HTTP/1.1", HeadError::Authority),
+        ("GET http://u@a/ HTTP/1.1", HeadError::Authority),
+        ("GET http://a:b/ HTTP/1.1", HeadError::Authority),
+    ] {
+        let head = format!("{line}\r\nHost: a\r\n\r\n");
+        assert_eq!(refusal(head.as_bytes()), expected, "{line:?}");
+    }
+    assert_eq!(
+        refusal(b"\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"),
+        RequestLine
+    );
+    // The first bytes of TLS: refused at once, not waited for.
+    assert_eq!(refusal(b"\x16\x03\x01"), Control);
+}
+
+#[test]
+fn host_stands_exactly_once_in_1_1() {
+    assert_eq!(refusal(b"GET / HTTP/1.1\r\n\r\n"), HeadError::Host);
+    assert_eq!(refusal(b"GET http://a/ HTTP/1.1\r\n\r\n"), HeadError::Host);
+    assert_eq!(refusal(&request("Host: b")), HeadError::Host);
+    assert_eq!(refusal(&request("hOST: a")), HeadError::Host);
+    assert_eq!(
+        refusal(b"GET / HTTP/1.0\r\nHost: a\r\nHost: a\r\n\r\n"),
+        HeadError::Host
+    );
+    for host in [
+        "", " ", "a b", "a,b c", "u@a", "a:x", "a/b", "[::1", "\u{e9}",
+    ] {
+        let head = format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        assert_eq!(refusal(head.as_bytes()), HeadError::Authority, "{host:?}");
+    }
+    assert_eq!(
+        with(b"GET / HTTP/1.0\r\n\r\n", |h| h
+            .authority()
+            .map(str::to_owned)),
+        None
+    );
+}
+
+#[test]
+fn every_limit_has_its_own_refusal() {
+    let limits = HeadLimits {
+        max_head_bytes: 200,
+        max_target_bytes: 50,
+        max_headers: 3,
+    };
+    let refused = |head: &[u8]| {
+        HeadParser::new(limits)
+            .advance(head)
+            .expect_err("past a limit")
+    };
+    let target = |n: usize| format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "x".repeat(n - 1));
+    assert!(
+        HeadParser::new(limits)
+            .advance(target(50).as_bytes())
+            .is_ok()
+    );
+    assert_eq!(refused(target(51).as_bytes()), HeadError::TargetTooLong);
+    assert_eq!(
+        refused("x".repeat(300).as_bytes()),
+        HeadError::TargetTooLong
+    );
+    let fields = |n: usize| {
+        format!(
+            "GET / HTTP/1.1\r\nHost: a\r\n{}\r\n",
+            "X: y\r\n".repeat(n - 1)
+        )
+    };
+    assert!(
+        HeadParser::new(limits)
+            .advance(fields(3).as_bytes())
+            .is_ok()
+    );
+    assert_eq!(refused(fields(4).as_bytes()), HeadError::TooManyHeaders);
+    let value = |n: usize| {
+        format!(
+            "GET / HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\n",
+            "y".repeat(n - 32)
+        )
+    };
+    assert_eq!(value(200).len(), 200);
+    assert!(
+        HeadParser::new(limits)
+            .advance(value(200).as_bytes())
+            .is_ok()
+    );
+    assert_eq!(refused(value(201).as_bytes()), HeadError::HeadTooLarge);
+    // A head with no end is refused when it passes the limit, not waited for.
+    assert_eq!(
+        refused(&value(400).as_bytes()[..200]),
+        HeadError::HeadTooLarge
+    );
+    assert_eq!(HeadError::TargetTooLong.status(), 414);
+    assert_eq!(HeadError::HeadTooLarge.status(), 431);
+}
+
+#[test]
+fn bytes_behind_the_head_do_not_count_against_it() {
+    let limits = HeadLimits {
+        max_head_bytes: 64,
+        ..HeadLimits::default()
+    };
+    let mut bytes = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n".to_vec();
+    let len = bytes.len();
+    bytes.extend([b'\n'; 1000]);
+    assert_eq!(HeadParser::new(limits).advance(&bytes), Ok(Some(len)));
+}
+
+#[test]
+fn an_accepted_head_is_seen_as_it_was_sent() {
+    let head = b"GET /a%20b?x=1&y=? HTTP/1.1\r\nHost: example.com:8000\r\nX-Latin:\t caf\xE9 \r\nX-Empty:\r\nx-list: a, B\r\n\r\nrest";
+    with(head, |h| {
+        assert_eq!(h.method(), Method::Get);
+        assert_eq!(h.method_name(), "GET");
+        assert_eq!(h.target(), "/a%20b?x=1&y=?");
+        assert_eq!(h.target_form(), TargetForm::Origin);
+        assert_eq!((h.path(), h.query()), ("/a%20b", Some("x=1&y=?")));
+        assert_eq!(h.authority(), Some("example.com:8000"));
+        assert_eq!(h.version(), Version::Http11);
+        let fields: Vec<_> = h.headers().collect();
+        assert_eq!(fields[1], ("X-Latin", &b"caf\xE9"[..]));
+        assert_eq!(fields[2], ("X-Empty", &b""[..]));
+        assert_eq!(h.n_headers(), 4);
+        assert_eq!(h.header("x-empty"), Some(&b""[..]));
+        assert_eq!(h.header("missing"), None);
+        assert!(h.header_has_token("X-List", "b") && !h.header_has_token("X-List", "c"));
+        assert_eq!(h.framing(), BodyFraming::None);
+        assert_eq!(h.connection(), Connection::KeepAlive);
+        assert_eq!(h.len_bytes(), head.len() - 4);
+    });
+}
+
+#[test]
+fn the_four_forms_of_a_target_are_told_apart() {
+    let seen = |line: &str| {
+        let head = format!("{line}\r\nHost: other\r\n\r\n");
+        with(head.as_bytes(), |h| {
+            (
+                h.target_form(),
+                h.path().to_owned(),
+                h.query().map(str::to_owned),
+                h.authority().map(str::to_owned),
+            )
+        })
+    };
+    let s = |s: &str| Some(s.to_owned());
+    assert_eq!(
+        seen("GET // HTTP/1.1"),
+        (TargetForm::Origin, "//".into(), None, s("other"))
+    );
+    assert_eq!(
+        seen("OPTIONS * HTTP/1.1"),
+        (TargetForm::Asterisk, "*".into(), None, s("other"))
+    );
+    assert_eq!(
+        seen("GET HTTP://a:1/p?q HTTP/1.1"),
+        (TargetForm::Absolute, "/p".into(), s("q"), s("a:1"))
+    );
+    assert_eq!(
+        seen("GET https://[::1]?q HTTP/1.1"),
+        (TargetForm::Absolute, "/".into(), s("q"), s("[::1]"))
+    );
+    assert_eq!(
+        seen("GET http://a HTTP/1.1"),
+        (TargetForm::Absolute, "/".into(), None, s("a"))
+    );
+    assert_eq!(
+        seen("CONNECT a:443 HTTP/1.1"),
+        (TargetForm::Authority, String::new(), None, s("a:443"))
+    );
+}
+
+#[test]
+fn connection_and_expectation_follow_the_version() {
+    let seen = |version: &str, lines: &str| {
+        let head = format!("GET / HTTP/{version}\r\nHost: a\r\n{lines}\r\n");
+        with(head.as_bytes(), |h| {
+            (
+                h.connection() == Connection::KeepAlive,
+                h.expects_continue(),
+            )
+        })
+    };
+    assert_eq!(seen("1.1", ""), (true, false));
+    assert_eq!(seen("1.0", ""), (false, false));
+    assert_eq!(seen("1.1", "Connection: close\r\n"), (false, false));
+    assert_eq!(
+        seen("1.1", "Connection: upgrade, Close\r\n"),
+        (false, false)
+    );
+    assert_eq!(
+        seen("1.1", "Connection: keep-alive\r\nConnection: close\r\n"),
+        (false, false)
+    );
+    assert_eq!(seen("1.0", "Connection: Keep-Alive\r\n"), (true, false));
+    assert_eq!(
+        seen("1.0", "Connection: close, keep-alive\r\n"),
+        (false, false)
+    );
+    assert_eq!(seen("1.1", "Expect: 100-Continue\r\n"), (true, true));
+    assert_eq!(seen("1.0", "Expect: 100-continue\r\n"), (false, false));
+    assert_eq!(
+        refusal(&request("Expect: something")),
+        HeadError::Expectation
+    );
+}
+
+#[test]
+fn bodies_are_framed_by_length_or_chunks() {
+    let framing = |lines: &str| with(&request(lines), |h| h.framing());
+    assert_eq!(
+        framing("Content-Length: 18446744073709551615"),
+        BodyFraming::Length(u64::MAX)
+    );
+    assert_eq!(framing("Content-Length: 0"), BodyFraming::Length(0));
+    assert_eq!(framing("Transfer-Encoding: Chunked"), BodyFraming::Chunked);
+    assert_eq!(framing("X: y"), BodyFraming::None);
+}
+
+#[test]
+fn one_parser_reads_pipelined_requests() {
+    let bytes = b"GET /1 HTTP/1.1\r\nHost: a\r\n\r\n\r\nGET /2 HTTP/1.1\r\nHost: b\r\nX: y\r\n\r\n";
+    let mut parser = HeadParser::default();
+    let first = parser.advance(bytes).expect("accepted").expect("complete");
+    assert_eq!(parser.advance(bytes), Ok(Some(first)));
+    let kept = parser.take().expect("complete");
+    assert!(!parser.has_begun());
+    let rest = &bytes[first..];
+    let second = parser.advance(rest).expect("accepted").expect("complete");
+    assert_eq!(second, rest.len());
+    assert_eq!(parser.head(rest).map(|h| h.target()), Some("/2"));
+    assert_eq!(parser.head(rest).and_then(|h| h.authority()), Some("b"));
+    assert_eq!(kept.view(bytes).target(), "/1");
+    parser.reset();
+    assert!(parser.head(rest).is_none());
+}
+
+#[test]
+fn a_refusal_stays() {
+    let mut parser = HeadParser::default();
+    assert_eq!(parser.advance(b"GET / HTTP/1.1\n"), Err(HeadError::BareLf));
+    assert_eq!(
+        parser.advance(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"),
+        Err(HeadError::BareLf)
+    );
+    assert!(parser.head(b"").is_none() && parser.take().is_none());
+}
+
+/// What a parser says about `bytes` when they come in the given cuts; the index's fields as text.
+fn in_cuts(bytes: &[u8], cuts: &[usize]) -> Result<Option<String>, HeadError> {
+    let mut parser = HeadParser::default();
+    for &cut in cuts.iter().chain([&bytes.len()]) {
+        let seen = &bytes[..cut.min(bytes.len())];
+        if let Some(len) = parser.advance(seen)? {
+            let head = parser.head(bytes).expect("complete");
+            return Ok(Some(format!(
+                "{len} {} {} {:?} {:?} {:?}",
+                head.method_name(),
+                head.target(),
+                head.framing(),
+                head.authority(),
+                head.headers().collect::<Vec<_>>()
+            )));
+        }
+    }
+    Ok(None)
+}
+
+fn heads() -> impl Strategy<Value = Vec<u8>> {
+    let line = prop_oneof![
+        Just("Host: a".to_owned()),
+        Just("Content-Length: 3".to_owned()),
+        Just("Transfer-Encoding: chunked".to_owned()),
+        "[A-Za-z-]{1,8}:[ \t]{0,2}[ -~]{0,20}[ \t]{0,2}",
+        "[\\x00-\\x7f]{0,12}",
+    ];
+    let end = prop::sample::select(vec!["\r\n", "\r\n", "\r\n", "\r\n", "\r\n", "\n", "\r"]);
+    let first = prop_oneof![
+        4 => Just("GET /x?y HTTP/1.1".to_owned()),
+        1 => "[A-Z]{1,5} [!-~]{1,9} HTTP/1\\.[01]",
+        1 => "[ -~]{0,20}",
+    ];
+    (first, prop::collection::vec((line, end), 0..6)).prop_map(|(first, lines)| {
+        let mut head = format!("{first}\r\n");
+        for (line, end) in lines {
+            head += &line;
+            head += end;
+        }
+        (head + "\r\nbody").into_bytes()
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_split_gives_the_same_answer(bytes in heads(), mut cuts in prop::collection::vec(0..150_usize, 0..8)) {
+        cuts.sort_unstable();
+        let whole = in_cuts(&bytes, &[]);
+        prop_assert_eq!(in_cuts(&bytes, &cuts), whole.clone());
+        let every: Vec<usize> = (0..bytes.len()).collect();
+        prop_assert_eq!(in_cuts(&bytes, &every), whole);
+    }
+
+    #[test]
+    fn accepted_heads_written_again_are_read_the_same(bytes in heads()) {
+        let mut parser = HeadParser::default();
+        if let Ok(Some(_)) = parser.advance(&bytes) {
+            let head = parser.head(&bytes).expect("complete");
+            let again = write_again(&head);
+            let (first, second) = (in_cuts(&bytes, &[]), in_cuts(&again, &[]));
+            let text = |r: Result<Option<String>, HeadError>| {
+                r.expect("accepted").expect("complete").split_once(' ').expect("a length").1.to_owned()
+            };
+            prop_assert_eq!(text(first), text(second));
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_answered_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let mut parser = HeadParser::default();
+        let _ = parser.advance(&bytes);
+        let _ = parser.head(&bytes).map(|h| (h.path(), h.query(), h.headers().count()));
+    }
+}
+
+fn write_again(head: &RequestHead<'_>) -> Vec<u8> {
+    let version = match head.version() {
+        Version::Http10 => "1.0",
+        Version::Http11 => "1.1",
+    };
+    let mut out = format!(
+        "{} {} HTTP/{version}\r\n",
+        head.method_name(),
+        head.target()
+    )
+    .into_bytes();
+    for (name, value) in head.headers() {
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(b": ");
+        out.extend_from_slice(value);
+        out.extend_from_slice(b"\r\n");
+    }
+    out.extend_from_slice(b"\r\n");
+    out
+}
