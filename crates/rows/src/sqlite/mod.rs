@@ -1,7 +1,40 @@
-//! The embedded database.
+//! The embedded database: SQLite, bundled, by its C functions.
+//!
+//! SQLite's text dies at the next step, so the current row is a live view ([`LiveRow`]) and a statement is best read by
+//! [`crate::Source::pump`], which steps and emits in one tight loop under one acquisition of the connection's lock. A
+//! caller that holds an interpreter lock reads by [`Statement::pump_attached`].
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `target` | what follows `sqlite:` in a connection string |
+//! | `connection` | [`Connection`]: open, execute, transactions, close |
+//! | `statement` | [`Statement`]: step, fetch, pump, cancel |
+//! | `row` | [`LiveRow`]: a row's cells, straight from SQLite's memory into the sink |
+//! | `bind` | parameters |
+//! | `database` | the one handle, what is under its lock, and the way in |
+//! | `call_lock` | the lock that driver calls exclude each other by |
+//! | `watch` | cancel, busy waits and the host's turn, while SQLite steps |
+//! | `cache` | prepared statements kept for reuse |
+//! | `sql` | what little is read of a statement's text |
+//! | `error` | result codes to [`crate::ErrorKind`] |
+//! | `fork` | whether this process is still the one that opened the connection |
+//!
+//! Decisions: `docs/decisions/sqlite.md`.
 
-use crate::connect::ConnectOptions;
-use crate::error::{Error, ErrorKind};
-use crate::value::Value;
+mod bind;
+mod cache;
+mod call_lock;
+mod connection;
+mod database;
+mod error;
+mod fork;
+mod row;
+mod sql;
+mod statement;
+mod target;
+mod watch;
 
-include!("../stub.rs");
+pub use connection::Connection;
+pub use row::LiveRow;
+pub use statement::Statement;
+pub use watch::AttachedHost;

@@ -1,0 +1,93 @@
+//! What little is read of a statement's text: its first keyword.
+
+/// The first keyword of `sql` (ASCII letters), past white space, comments and stray semicolons.
+pub(super) fn first_keyword(sql: &str) -> &str {
+    let rest = skip_blank(sql);
+    let end = rest
+        .find(|c: char| !c.is_ascii_alphabetic())
+        .unwrap_or(rest.len());
+    &rest[..end]
+}
+
+/// `sql` from its first character that is neither white space, nor of a comment, nor a semicolon.
+pub(super) fn skip_blank(sql: &str) -> &str {
+    let mut rest = sql;
+    loop {
+        rest = rest
+            .trim_start_matches(|c: char| c.is_ascii_whitespace() || c == ';' || c == '\u{feff}');
+        if let Some(comment) = rest.strip_prefix("--") {
+            rest = comment.find('\n').map_or("", |i| &comment[i + 1..]);
+        } else if let Some(comment) = rest.strip_prefix("/*") {
+            // SQLite lets the end of the text end a comment.
+            rest = comment.find("*/").map_or("", |i| &comment[i + 2..]);
+        } else {
+            return rest;
+        }
+    }
+}
+
+/// What a statement is, as far as transactions and counts are concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// INSERT or REPLACE: gives a row id too.
+    Insert,
+    /// UPDATE, DELETE, or a WITH that writes.
+    Change,
+    /// ROLLBACK written out (also ROLLBACK TO).
+    Rollback,
+    /// Anything else.
+    Other,
+}
+
+impl Kind {
+    /// Of `sql`, which SQLite says only reads or not.
+    pub(super) fn of(sql: &str, read_only: bool) -> Kind {
+        let keyword = first_keyword(sql);
+        let is = |word: &str| keyword.eq_ignore_ascii_case(word);
+        if is("INSERT") || is("REPLACE") {
+            Kind::Insert
+        } else if is("UPDATE") || is("DELETE") || (is("WITH") && !read_only) {
+            Kind::Change
+        } else if is("ROLLBACK") {
+            Kind::Rollback
+        } else {
+            Kind::Other
+        }
+    }
+
+    /// Whether it inserts, changes or deletes rows.
+    pub(super) fn is_dml(self) -> bool {
+        matches!(self, Kind::Insert | Kind::Change)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keyword_stands_behind_comments_and_semicolons() {
+        for (sql, want) in [
+            ("select 1", "select"),
+            ("  -- note\n /* a */;; INSERT into t", "INSERT"),
+            ("/* open", ""),
+            ("-- only", ""),
+            ("", ""),
+            ("(select 1)", ""),
+            ("--\nreplace\tinto", "replace"),
+        ] {
+            assert_eq!(first_keyword(sql), want, "{sql}");
+        }
+    }
+
+    #[test]
+    fn a_with_counts_as_a_change_only_where_it_writes() {
+        let sql = "WITH a AS (SELECT 1) DELETE FROM t";
+        assert_eq!(Kind::of(sql, false), Kind::Change);
+        assert_eq!(Kind::of("with a as (select 1) select 2", true), Kind::Other);
+        assert_eq!(
+            Kind::of("explain insert into t values (1)", true),
+            Kind::Other
+        );
+    }
+}

@@ -1,0 +1,224 @@
+//! What follows `sqlite:` in a connection string.
+//!
+//! | form | means |
+//! |---|---|
+//! | `cities.db`, `data/cities.db`, `./cities.db` | a path from the working directory |
+//! | `/var/lib/cities.db`, `////var/lib/cities.db` | an absolute path |
+//! | `//data/cities.db` | a path from the working directory |
+//! | `///cities.db` | the file that exists of `/cities.db` (RFC 8089) and `cities.db` (SQLAlchemy); an error where none or both exist |
+//! | `:memory:`, `//`, `//:memory:`, `///:memory:` | a database in memory, gone with the connection |
+//!
+//! The path is percent-decoded. Options behind `?`: `mode=ro|rw|rwc|memory`, `immutable=1` (a file that nobody changes:
+//! no locks are taken), `busy_timeout_ms=5000`.
+
+use std::path::Path;
+use std::time::Duration;
+
+use percent_encoding::percent_decode_str;
+
+use crate::error::{Error, ErrorKind};
+
+/// How the file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// For reading alone.
+    ReadOnly,
+    /// For reading and writing; it must exist.
+    ReadWrite,
+    /// For reading and writing; created where it is missing.
+    Create,
+    /// In memory.
+    Memory,
+}
+
+/// A database to open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Target {
+    /// Path of the file, `:memory:` for none.
+    pub(super) path: String,
+    pub(super) mode: Mode,
+    pub(super) immutable: bool,
+    /// How long to wait for another connection's lock; 5 s like Python's `sqlite3`.
+    pub(super) busy_timeout: Duration,
+}
+
+/// The path of a database in memory.
+pub(super) const MEMORY: &str = ":memory:";
+
+impl Target {
+    /// Reads what follows `sqlite:`.
+    pub(super) fn parse(text: &str, read_only: bool) -> Result<Target, Error> {
+        let (path, options) = text.split_once('?').unwrap_or((text, ""));
+        let path = percent_decode_str(path).decode_utf8().map_err(|_| {
+            refuse(format!(
+                "the path in `sqlite:{text}` is not UTF-8 when percent-decoded"
+            ))
+        })?;
+        if path.contains('\0') {
+            return Err(refuse(format!("the path in `sqlite:{text}` holds a NUL")));
+        }
+        let mut target = Target {
+            path: resolve(&path, &|p| Path::new(p).exists())?,
+            mode: Mode::Create,
+            immutable: false,
+            busy_timeout: Duration::from_secs(5),
+        };
+        for option in options.split('&').filter(|o| !o.is_empty()) {
+            target.set(option)?;
+        }
+        if target.path == MEMORY {
+            target.mode = Mode::Memory;
+        } else if target.path.is_empty() {
+            if target.mode != Mode::Memory {
+                return Err(refuse(
+                    "`sqlite:` names no file\nwrite `sqlite:path`, or `sqlite::memory:` for a database in memory",
+                ));
+            }
+        } else if target.mode != Mode::Memory && (read_only || target.immutable) {
+            target.mode = Mode::ReadOnly;
+        }
+        if target.mode == Mode::Memory {
+            target.path = MEMORY.to_owned();
+        }
+        Ok(target)
+    }
+
+    fn set(&mut self, option: &str) -> Result<(), Error> {
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        match (name, value) {
+            ("mode", "ro") => self.mode = Mode::ReadOnly,
+            ("mode", "rw") => self.mode = Mode::ReadWrite,
+            ("mode", "rwc") => self.mode = Mode::Create,
+            ("mode", "memory") => self.mode = Mode::Memory,
+            ("immutable", "1" | "true" | "on") => self.immutable = true,
+            ("immutable", "0" | "false" | "off") => self.immutable = false,
+            ("busy_timeout_ms", ms) => {
+                let ms = ms.parse::<u32>().map_err(|_| {
+                    refuse(format!(
+                        "`busy_timeout_ms={ms}` is not a whole number of milliseconds"
+                    ))
+                })?;
+                self.busy_timeout = Duration::from_millis(ms.into());
+            }
+            ("mode" | "immutable", _) => {
+                return Err(refuse(format!(
+                    "`{option}` has no such value\n`mode` is ro, rw, rwc or memory; `immutable` is 0 or 1"
+                )));
+            }
+            _ => {
+                return Err(refuse(format!(
+                    "`{name}` is no option of a `sqlite:` database\nthose known are mode, immutable and busy_timeout_ms; \
+                     a `?` in a file name is written %3F"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The path meant by the form it is written in.
+fn resolve(path: &str, exists: &dyn Fn(&str) -> bool) -> Result<String, Error> {
+    let slashes = path.bytes().take_while(|b| *b == b'/').count();
+    let rest = &path[slashes..];
+    if rest.is_empty() && slashes == 2 || rest == MEMORY {
+        return Ok(MEMORY.to_owned());
+    }
+    Ok(match slashes {
+        0 | 2 => rest.to_owned(),
+        3 => {
+            let absolute = format!("/{rest}");
+            match (exists(&absolute), exists(rest)) {
+                (true, false) => absolute,
+                (false, true) => rest.to_owned(),
+                (found, _) => {
+                    return Err(refuse(format!(
+                        "`sqlite:///{rest}` may mean `{absolute}` or `{rest}`, and {} \
+                         exist\nwrite `sqlite:{absolute}` or `sqlite:{rest}`",
+                        if found { "both" } else { "neither does" }
+                    )));
+                }
+            }
+        }
+        _ => format!("/{rest}"),
+    })
+}
+
+fn refuse(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Connect, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(text: &str) -> String {
+        Target::parse(text, false).unwrap().path
+    }
+
+    #[test]
+    fn common_forms_name_the_same_file() {
+        assert_eq!(path("cities.db"), "cities.db");
+        assert_eq!(path("//data/cities.db"), "data/cities.db");
+        assert_eq!(path("/var/lib/c.db"), "/var/lib/c.db");
+        assert_eq!(path("////var/lib/c.db"), "/var/lib/c.db");
+        assert_eq!(path("a%20b%3Fc.db?mode=rw"), "a b?c.db");
+        for memory in [
+            ":memory:",
+            "//",
+            "//:memory:",
+            "///:memory:",
+            "x?mode=memory",
+            "?mode=memory",
+        ] {
+            let target = Target::parse(memory, true).unwrap();
+            assert_eq!(
+                (target.path.as_str(), target.mode),
+                (MEMORY, Mode::Memory),
+                "{memory}"
+            );
+        }
+    }
+
+    #[test]
+    fn three_slashes_mean_the_file_that_exists() {
+        let only = |name: &'static str| move |p: &str| p == name;
+        assert_eq!(resolve("///a.db", &only("a.db")).unwrap(), "a.db");
+        assert_eq!(resolve("///a.db", &only("/a.db")).unwrap(), "/a.db");
+        let neither = resolve("///a.db", &|_| false).unwrap_err();
+        assert_eq!(neither.kind, ErrorKind::Connect);
+        assert!(neither.message.contains("sqlite:/a.db"), "{neither}");
+        assert!(
+            resolve("///a.db", &|_| true)
+                .unwrap_err()
+                .message
+                .contains("both")
+        );
+    }
+
+    #[test]
+    fn options_are_read_and_unknown_ones_named() {
+        let target = Target::parse("a.db?mode=rw&busy_timeout_ms=20", false).unwrap();
+        assert_eq!(target.mode, Mode::ReadWrite);
+        assert_eq!(target.busy_timeout, Duration::from_millis(20));
+        assert_eq!(
+            Target::parse("a.db?mode=rwc", true).unwrap().mode,
+            Mode::ReadOnly
+        );
+        assert_eq!(
+            Target::parse("a.db?immutable=1", false).unwrap().mode,
+            Mode::ReadOnly
+        );
+        for (text, named) in [
+            ("a.db?mode=x", "mode=x"),
+            ("a.db?cache=shared", "cache"),
+            ("a.db?busy_timeout_ms=-1", "busy_timeout_ms=-1"),
+            ("", "names no file"),
+            ("a%00b", "NUL"),
+            ("a%ff", "UTF-8"),
+        ] {
+            let error = Target::parse(text, false).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Connect);
+            assert!(error.message.contains(named), "{error}");
+        }
+    }
+}

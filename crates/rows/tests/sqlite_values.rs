@@ -1,0 +1,243 @@
+//! Values of SQLite reach the sink exactly as Python's `sqlite3` gives them.
+
+mod support;
+
+use onecopy_rows::{Date, LongKind, LongValues, Source, Time, Timestamp, Value};
+use support::{Got, memory, pump_all, rows, run, text};
+
+fn one(sql: &str, parameters: &[Value]) -> Got {
+    let mut all = rows(&memory(), sql, parameters);
+    assert_eq!((all.len(), all[0].len()), (1, 1), "{sql}");
+    all.remove(0).remove(0)
+}
+
+#[test]
+fn storage_classes_are_kept_exactly() {
+    for (sql, want) in [
+        ("select null", Got::Null),
+        ("select 1", Got::I64(1)),
+        ("select 9223372036854775807", Got::I64(i64::MAX)),
+        ("select -9223372036854775808", Got::I64(i64::MIN)),
+        (
+            "select 9223372036854775808",
+            Got::F64(9_223_372_036_854_775_808.0),
+        ),
+        ("select 1.0", Got::F64(1.0)),
+        ("select 0.1", Got::F64(0.1)),
+        (
+            "select 1829.3043138126723",
+            Got::F64(1829.304_313_812_672_3),
+        ),
+        ("select 5e-324", Got::F64(5e-324)),
+        ("select 1.7976931348623157e308", Got::F64(f64::MAX)),
+        ("select 9e999", Got::F64(f64::INFINITY)),
+        ("select -9e999", Got::F64(f64::NEG_INFINITY)),
+        ("select 9e999 - 9e999", Got::Null), // SQLite has no NaN.
+        ("select ''", "".into()),
+        ("select 'plain'", "plain".into()),
+        ("select 'Žluť 漢字 😀'", "Žluť 漢字 😀".into()),
+        ("select x''", Got::Bytes(vec![])),
+        ("select x'00ff80'", Got::Bytes(vec![0, 0xff, 0x80])),
+        ("select zeroblob(3)", Got::Bytes(vec![0, 0, 0])),
+        ("select true", Got::I64(1)),
+        ("select date('2024-02-29')", "2024-02-29".into()),
+    ] {
+        assert_eq!(one(sql, &[]), want, "{sql}");
+    }
+}
+
+#[test]
+fn negative_zero_keeps_its_sign_as_a_parameter() {
+    let Got::F64(zero) = one("select ?", &[Value::F64(-0.0)]) else {
+        panic!("a double was bound");
+    };
+    assert!(zero == 0.0 && zero.is_sign_negative());
+}
+
+#[test]
+fn parameters_come_back_as_they_were_bound() {
+    let date = Date {
+        year: 2024,
+        month: 2,
+        day: 29,
+    };
+    let time = Time {
+        hour: 23,
+        minute: 59,
+        second: 58,
+        nanosecond: 120_000_000,
+    };
+    for (value, want) in [
+        (Value::Null, Got::Null),
+        (Value::Bool(true), Got::I64(1)),
+        (Value::I64(i64::MIN), Got::I64(i64::MIN)),
+        (Value::F64(0.1), Got::F64(0.1)),
+        (Value::F64(f64::NAN), Got::Null), // SQLite stores NaN as NULL, as `sqlite3` shows.
+        (Value::Decimal("-12.3400".into()), "-12.3400".into()),
+        (text(""), "".into()),
+        (text("a\0b"), "a\0b".into()),
+        (text("漢"), "漢".into()),
+        (Value::Bytes(vec![]), Got::Bytes(vec![])),
+        (Value::Bytes(vec![0, 255]), Got::Bytes(vec![0, 255])),
+        (Value::Date(date), "2024-02-29".into()),
+        (Value::Time(time), "23:59:58.120000".into()),
+        (
+            Value::Timestamp(Timestamp {
+                date,
+                time,
+                offset_minutes: Some(90),
+            }),
+            "2024-02-29 23:59:58.120000+01:30".into(),
+        ),
+        (
+            Value::Uuid([0xab; 16]),
+            "abababab-abab-abab-abab-abababababab".into(),
+        ),
+    ] {
+        assert_eq!(one("select ?", &[value.clone()]), want, "{value:?}");
+    }
+}
+
+#[test]
+fn malformed_utf8_and_embedded_nuls_reach_the_sink_whole() {
+    assert_eq!(
+        one("select cast(x'61ff00c328' as text)", &[]),
+        Got::Utf8(vec![0x61, 0xff, 0x00, 0xc3, 0x28])
+    );
+}
+
+#[test]
+fn a_utf16_database_is_read_wide() {
+    let connection = memory();
+    run(&connection, "pragma encoding = 'UTF-16le'");
+    run(&connection, "create table t (a text, b blob, c)");
+    connection
+        .execute(
+            "insert into t values (?, x'0102', 'x' || ?)",
+            &[text("né😀"), text("漢")],
+        )
+        .unwrap();
+    let utf16 = |s: &str| Got::Utf16(s.encode_utf16().collect());
+    assert_eq!(
+        rows(
+            &connection,
+            "select a, b, c, length(a) from t order by c",
+            &[]
+        ),
+        [[
+            utf16("né😀"),
+            Got::Bytes(vec![1, 2]),
+            utf16("x漢"),
+            Got::I64(3)
+        ]]
+    );
+}
+
+#[test]
+fn a_row_may_have_many_columns_or_a_result_none() {
+    let connection = memory();
+    let columns: Vec<String> = (0..100).map(|i| format!("{i} as c{i}")).collect();
+    let all = rows(&connection, &format!("select {}", columns.join(", ")), &[]);
+    assert_eq!(all, [(0..100).map(Got::I64).collect::<Vec<_>>()]);
+
+    let statement = connection.execute("create table t (a)", &[]).unwrap();
+    assert_eq!(statement.schema().n_columns(), 0);
+    assert_eq!(statement.row_count(), None);
+    let mut statement = connection.execute("select a, a as b from t", &[]).unwrap();
+    assert_eq!(statement.schema().n_columns(), 2);
+    assert!(pump_all(&mut statement).unwrap().is_empty());
+    assert!(pump_all(&mut statement).unwrap().is_empty());
+}
+
+#[test]
+fn names_and_declared_types_are_told() {
+    let connection = memory();
+    run(
+        &connection,
+        "create table t (id integer primary key, \"große Zahl\" decimal(10, 2), c)",
+    );
+    let statement = connection
+        .execute("select id, \"große Zahl\", c, 1 + 1, id from t", &[])
+        .unwrap();
+    let columns: Vec<_> = statement
+        .schema()
+        .columns
+        .iter()
+        .map(|c| (c.name.as_str(), c.type_name.as_str()))
+        .collect();
+    assert_eq!(
+        columns,
+        [
+            ("id", "INTEGER"),
+            ("große Zahl", "decimal(10, 2)"),
+            ("c", ""),
+            ("1 + 1", ""),
+            ("id", "INTEGER")
+        ]
+    );
+}
+
+#[test]
+fn columns_added_between_two_executions_of_a_cached_statement_are_seen() {
+    let connection = memory();
+    run(&connection, "create table t (a)");
+    run(&connection, "insert into t values (1)");
+    assert_eq!(rows(&connection, "select * from t", &[]), [[Got::I64(1)]]);
+    run(&connection, "alter table t add column b default 2");
+    assert_eq!(
+        rows(&connection, "select * from t", &[]),
+        [[Got::I64(1), Got::I64(2)]]
+    );
+    run(&connection, "alter table t rename column b to c");
+    let statement = connection.execute("select * from t", &[]).unwrap();
+    assert_eq!(statement.schema().columns[1].name, "c");
+}
+
+#[test]
+fn pragma_explain_and_ddl_are_statements_like_others() {
+    let connection = memory();
+    assert_eq!(
+        rows(&connection, "pragma user_version", &[]),
+        [[Got::I64(0)]]
+    );
+    assert!(rows(&connection, "explain select 1", &[]).len() > 3);
+    assert_eq!(
+        rows(&connection, "explain query plan select 1", &[]).len(),
+        1
+    );
+    run(&connection, "create view v as select 7 as x");
+    assert_eq!(rows(&connection, "select * from v", &[]), [[Got::I64(7)]]);
+    run(&connection, "vacuum");
+    run(&connection, "analyze");
+}
+
+#[test]
+fn a_sixty_megabyte_cell_comes_in_bounded_parts() {
+    let connection = memory();
+    let mut statement = connection
+        .execute(
+            "select 1, replace(hex(zeroblob(10000000)), '0', 'aé'), 'z', zeroblob(100001)",
+            &[],
+        )
+        .unwrap();
+    statement.set_long_values(LongValues::Parts {
+        part_bytes: 32 << 10,
+    });
+    let all = pump_all(&mut statement).unwrap();
+    assert_eq!(all.len(), 1);
+    let [
+        Got::I64(1),
+        Got::Long(LongKind::Text, n_parts, bytes),
+        Got::Utf8(z),
+        Got::Long(LongKind::Bytes, 4, blob),
+    ] = &all[0][..]
+    else {
+        panic!("unexpected cells");
+    };
+    assert_eq!(
+        (bytes.len(), z.as_slice(), blob.len()),
+        (60_000_000, &b"z"[..], 100_001)
+    );
+    assert!((1832..1900).contains(n_parts), "{n_parts}");
+    assert_eq!(std::str::from_utf8(bytes).unwrap(), "aé".repeat(20_000_000));
+}

@@ -1,0 +1,168 @@
+//! What the tests of SQLite share: a sink that keeps rows, and short ways to make and read them.
+#![allow(dead_code)] // Each test file uses its own part.
+
+use onecopy_rows::connect::ConnectOptions;
+use onecopy_rows::sqlite::{Connection, Statement};
+use onecopy_rows::{
+    BlockPosition, Budget, Cell, Error, Fetched, LongKind, PumpError, Pumped, RowSink, Source,
+    Value,
+};
+use onecopy_text::Units;
+
+/// A value as the sink got it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Got {
+    Null,
+    I64(i64),
+    F64(f64),
+    Utf8(Vec<u8>),
+    Utf16(Vec<u16>),
+    Bytes(Vec<u8>),
+    /// A long value: its kind, how many parts, and all of them together.
+    Long(LongKind, usize, Vec<u8>),
+}
+
+impl From<&str> for Got {
+    fn from(s: &str) -> Got {
+        Got::Utf8(s.as_bytes().to_vec())
+    }
+}
+
+/// Keeps rows.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    pub(crate) rows: Vec<Vec<Got>>,
+    pub(crate) calls: Vec<&'static str>,
+    /// Rows taken before the sink has had enough at each call, where set.
+    pub(crate) enough_at: Option<usize>,
+}
+
+impl RowSink for Rows {
+    type Error = std::convert::Infallible;
+
+    fn begin_row(&mut self) -> Result<(), Self::Error> {
+        self.calls.push("begin_row");
+        self.rows.push(Vec::new());
+        Ok(())
+    }
+
+    fn cell(&mut self, column: usize, cell: Cell<'_>) -> Result<(), Self::Error> {
+        self.calls.push("cell");
+        let row = self.rows.last_mut().unwrap();
+        assert_eq!(row.len(), column);
+        row.push(match cell {
+            Cell::Null => Got::Null,
+            Cell::I64(i) => Got::I64(i),
+            Cell::F64(f) => Got::F64(f),
+            Cell::Text(Units::Utf8(u)) => Got::Utf8(u.to_vec()),
+            Cell::Text(Units::Utf16(u)) => Got::Utf16(u.to_vec()),
+            Cell::Bytes(b) => Got::Bytes(b.to_vec()),
+            other => panic!("SQLite has no {other:?}"),
+        });
+        Ok(())
+    }
+
+    fn long_begin(&mut self, column: usize, kind: LongKind) -> Result<(), Self::Error> {
+        self.calls.push("long_begin");
+        let row = self.rows.last_mut().unwrap();
+        assert_eq!(row.len(), column);
+        row.push(Got::Long(kind, 0, Vec::new()));
+        Ok(())
+    }
+
+    fn long_part(&mut self, column: usize, part: Cell<'_>) -> Result<(), Self::Error> {
+        self.calls.push("long_part");
+        let Some(Got::Long(kind, n_parts, bytes)) = self.rows.last_mut().unwrap().get_mut(column)
+        else {
+            panic!("no long value was begun");
+        };
+        *n_parts += 1;
+        match (kind, part) {
+            (LongKind::Text, Cell::Text(Units::Utf8(u))) => bytes.extend_from_slice(u),
+            (LongKind::Text, Cell::Text(Units::Utf16(u))) => {
+                bytes.extend(u.iter().flat_map(|u| u.to_le_bytes()));
+            }
+            (LongKind::Bytes, Cell::Bytes(b)) => bytes.extend_from_slice(b),
+            (kind, part) => panic!("{part:?} is no part of {kind:?}"),
+        }
+        Ok(())
+    }
+
+    fn long_end(&mut self, _: usize) -> Result<(), Self::Error> {
+        self.calls.push("long_end");
+        Ok(())
+    }
+
+    fn end_row(&mut self) -> Result<bool, Self::Error> {
+        self.calls.push("end_row");
+        Ok(self.enough_at.is_none_or(|n| self.rows.len() % n != 0))
+    }
+}
+
+/// A database in memory, autocommit off.
+pub(crate) fn memory() -> Connection {
+    open(":memory:").unwrap()
+}
+
+/// What follows `sqlite:`, with default options.
+pub(crate) fn open(target: &str) -> Result<Connection, Error> {
+    Connection::open(target, &ConnectOptions::default())
+}
+
+/// Read-only.
+pub(crate) fn open_read_only(target: &str) -> Result<Connection, Error> {
+    let options = ConnectOptions {
+        read_only: true,
+        ..ConnectOptions::default()
+    };
+    Connection::open(target, &options)
+}
+
+/// The source's error; the sink of these tests has none.
+pub(crate) fn source_error(error: PumpError<std::convert::Infallible>) -> Error {
+    match error {
+        PumpError::Source(error) => error,
+        PumpError::Sink(never) => match never {},
+    }
+}
+
+/// All that is left, by pump.
+pub(crate) fn pump_all(statement: &mut Statement) -> Result<Vec<Vec<Got>>, Error> {
+    let mut sink = Rows::default();
+    let mut position = BlockPosition::default();
+    while statement
+        .pump(&mut position, Budget::default(), &mut sink)
+        .map_err(source_error)?
+        == Pumped::More
+    {}
+    Ok(sink.rows)
+}
+
+/// All that is left, by fetch and emit.
+pub(crate) fn fetch_all(statement: &mut Statement) -> Result<Vec<Vec<Got>>, Error> {
+    use onecopy_rows::Block;
+    let mut sink = Rows::default();
+    while let Fetched::Rows(n) = statement.fetch(Budget::default())? {
+        assert_eq!(n, statement.block().n_rows());
+        let Ok(_) = statement.block().emit(0, &mut sink);
+    }
+    Ok(sink.rows)
+}
+
+/// The rows of `sql`, read both ways.
+pub(crate) fn rows(connection: &Connection, sql: &str, parameters: &[Value]) -> Vec<Vec<Got>> {
+    let pumped = pump_all(&mut connection.execute(sql, parameters).unwrap()).unwrap();
+    let fetched = fetch_all(&mut connection.execute(sql, parameters).unwrap()).unwrap();
+    assert_eq!(pumped, fetched, "{sql}");
+    pumped
+}
+
+/// Runs `sql` and passes over its rows.
+pub(crate) fn run(connection: &Connection, sql: &str) {
+    pump_all(&mut connection.execute(sql, &[]).unwrap()).unwrap();
+}
+
+/// Text as a parameter.
+pub(crate) fn text(s: &str) -> Value {
+    Value::Text(s.to_owned())
+}
