@@ -7,13 +7,17 @@
 //! | [`chunk`] | [`Chunk`]: a sink in memory of its own or in an object of somebody else |
 //! | [`policy`] | what to do with malformed text, and [`Malformed`], which tells where it stands |
 //! | [`kind`] | the narrowest PEP 393 representation for a text: [`Kind`], [`Shape`] |
-//! | [`convert`] | `Units` to UTF-8, to JSON string bodies, to the data area of a `str` |
+//! | [`validate`] | whether text is well-formed, where it is not, how long it is in UTF-8 |
+//! | [`convert`] | `Units` to UTF-8, to JSON string bodies, to the data area of a `str`, to UTF-16 |
+//! | `arch` | the kernels, and the one place that chooses between them: [`kernel`] |
 //! | [`ledger`] | how many bytes of text were taken in, converted and copied, by stage |
 //! | [`naive`] | the slow twin of every fast path, one code point at a time |
 //!
 //! `unsafe` lives in `sink`, `chunk` and `arch` alone.
 #![deny(unsafe_code)]
 
+#[allow(unsafe_code)] // Fence: vector kernels, simdutf, and what relies on what they have checked.
+mod arch;
 #[allow(unsafe_code)] // Fence: chunk memory, owned or somebody else's.
 pub mod chunk;
 pub mod convert;
@@ -24,10 +28,14 @@ pub mod policy;
 #[allow(unsafe_code)] // Fence: windows into uninitialised chunk memory.
 pub mod sink;
 pub mod units;
+pub mod validate;
 
+pub use arch::{Kernel, kernel};
 pub use chunk::{Chunk, ChunkMemory};
+pub use convert::{ConvertError, Measured, measure};
 pub use kind::{Kind, Shape};
 pub use ledger::{Entry, Ledger, Stage, Tally};
 pub use policy::{Malformed, MalformedKind, Policy};
 pub use sink::{ByteSink, SinkFull, Window};
 pub use units::Units;
+pub use validate::{find_malformed, is_utf8, utf8_len};

@@ -74,6 +74,12 @@ fn utf8_at(u: &[u8]) -> (Result<u32, MalformedKind>, usize) {
     (Ok(c), n)
 }
 
+/// The first malformed sequence.
+#[must_use]
+pub fn find_malformed(units: Units<'_>) -> Option<Malformed> {
+    code_points(units).find_map(Result::err)
+}
+
 /// The code points under `policy`.
 ///
 /// # Errors
@@ -112,6 +118,19 @@ pub fn to_utf8(units: Units<'_>, policy: Policy) -> Result<Vec<u8>, Malformed> {
             .map(|c| char::from_u32(c).expect("decode gives scalar values only")),
     );
     Ok(out.into_bytes())
+}
+
+/// The text as UTF-16.
+///
+/// # Errors
+/// As [`decode`].
+pub fn to_utf16(units: Units<'_>, policy: Policy) -> Result<Vec<u16>, Malformed> {
+    let mut out = Vec::new();
+    for c in decode(units, policy)? {
+        let c = char::from_u32(c).expect("decode gives scalar values only");
+        out.extend_from_slice(c.encode_utf16(&mut [0; 2]));
+    }
+    Ok(out)
 }
 
 /// The text as the body of a JSON string in UTF-8, without its quotes (RFC 8259, section 7): `"`, `\` and the

@@ -41,6 +41,17 @@ pub struct Malformed {
     pub len_units: usize,
 }
 
+impl Malformed {
+    /// The same, in a text that starts `n_units` earlier.
+    #[must_use]
+    pub fn later_by(self, n_units: usize) -> Malformed {
+        Malformed {
+            at_units: self.at_units + n_units,
+            ..self
+        }
+    }
+}
+
 impl fmt::Display for MalformedKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

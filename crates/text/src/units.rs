@@ -19,7 +19,36 @@ pub enum Units<'a> {
     Utf32(&'a [u32]),
 }
 
-impl Units<'_> {
+impl<'a> Units<'a> {
+    /// The text from unit `n_units` on.
+    ///
+    /// # Panics
+    /// Where it has fewer (so for [`Units::take`]).
+    #[inline]
+    #[must_use]
+    pub fn skip(self, n_units: usize) -> Units<'a> {
+        match self {
+            Units::Latin1(u) => Units::Latin1(&u[n_units..]),
+            Units::Utf8(u) => Units::Utf8(&u[n_units..]),
+            Units::Utf16(u) => Units::Utf16(&u[n_units..]),
+            Units::Ucs2(u) => Units::Ucs2(&u[n_units..]),
+            Units::Utf32(u) => Units::Utf32(&u[n_units..]),
+        }
+    }
+
+    /// The first `n_units` units.
+    #[inline]
+    #[must_use]
+    pub fn take(self, n_units: usize) -> Units<'a> {
+        match self {
+            Units::Latin1(u) => Units::Latin1(&u[..n_units]),
+            Units::Utf8(u) => Units::Utf8(&u[..n_units]),
+            Units::Utf16(u) => Units::Utf16(&u[..n_units]),
+            Units::Ucs2(u) => Units::Ucs2(&u[..n_units]),
+            Units::Utf32(u) => Units::Utf32(&u[..n_units]),
+        }
+    }
+
     /// Number of units: bytes, 16-bit or 32-bit units, not code points.
     #[must_use]
     pub fn len_units(&self) -> usize {

@@ -1,0 +1,239 @@
+//! Text that was validated and measured once, on its way into a `str`.
+
+use std::mem::MaybeUninit;
+
+use super::{bulk, is_ascii, narrow_u16, scalar, scan_u16, scan_utf8};
+use crate::convert::StrData;
+use crate::validate::find_malformed;
+use crate::{Kind, Malformed, Policy, Shape, Units};
+
+/// Text that was looked at once: its form is known and its writing needs no second validation.
+///
+/// Made by [`measure`]. It borrows the text, so that it is the same when it is written.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured<'a> {
+    text: Text<'a>,
+    shape: Shape,
+}
+
+/// The text in a form that its writer can rely on.
+#[derive(Clone, Copy, Debug)]
+enum Text<'a> {
+    /// Each unit is a character: ASCII, Latin-1.
+    Bytes(&'a [u8]),
+    /// UTF-8, valid.
+    Str(&'a str),
+    /// Each unit is a character.
+    Wide(&'a [u16]),
+    /// UTF-16 with pairs, valid.
+    Pairs(&'a [u16]),
+    /// Each unit is a character.
+    Ucs4(&'a [u32]),
+    /// Malformed, to be written with U+FFFD.
+    Lossy(Units<'a>),
+}
+
+/// Validates and measures `units`: kind and length of the narrowest `str` that holds the text.
+///
+/// Copies: none.
+///
+/// # Errors
+/// [`Malformed`] under [`Policy::Strict`].
+#[inline]
+pub fn measure(units: Units<'_>, policy: Policy) -> Result<Measured<'_>, Malformed> {
+    match units {
+        Units::Utf8(u) | Units::Latin1(u) if is_ascii(u) => Ok(Measured {
+            text: Text::Bytes(u),
+            shape: Shape {
+                kind: Kind::Ascii,
+                n_chars: u.len(),
+            },
+        }),
+        Units::Utf16(u) | Units::Ucs2(u) => {
+            let scan = scan_u16(u);
+            if scan.surrogate {
+                return measure_slowly(units, policy);
+            }
+            Ok(Measured {
+                text: Text::Wide(u),
+                shape: Shape {
+                    kind: Kind::of(scan.or.into()),
+                    n_chars: u.len(),
+                },
+            })
+        }
+        _ => measure_slowly(units, policy),
+    }
+}
+
+#[inline(never)]
+fn measure_slowly(units: Units<'_>, policy: Policy) -> Result<Measured<'_>, Malformed> {
+    let measured = |text, kind, n_chars| {
+        Ok(Measured {
+            text,
+            shape: Shape { kind, n_chars },
+        })
+    };
+    match units {
+        Units::Latin1(u) => return measured(Text::Bytes(u), Kind::Latin1, u.len()),
+        Units::Utf8(u) => {
+            if let Some(text) = bulk::as_str(u) {
+                let scan = scan_utf8(u);
+                let kind = match scan.max {
+                    0..0x80 => Kind::Ascii,
+                    0x80..=0xC3 => Kind::Latin1,
+                    0xC4..=0xEF => Kind::Ucs2,
+                    0xF0.. => Kind::Ucs4,
+                };
+                return measured(Text::Str(text), kind, scan.n_chars);
+            }
+        }
+        Units::Utf16(u) => {
+            if bulk::utf16_error_near(u).is_none() {
+                // A surrogate is here, and where all stand in pairs, each second one is no character of its own.
+                let n_chars = scalar::count_utf16(u);
+                return measured(Text::Pairs(u), Kind::Ucs4, n_chars);
+            }
+        }
+        Units::Ucs2(_) => {}
+        Units::Utf32(u) => {
+            let (or, bad) = scalar::scan_u32(u);
+            if !bad {
+                return measured(Text::Ucs4(u), Kind::of(or), u.len());
+            }
+        }
+    }
+    let malformed = find_malformed(units).expect("a fast path has found malformed text");
+    if policy == Policy::Strict {
+        return Err(malformed);
+    }
+    let (mut or, mut n_chars) = (0, 0);
+    for c in scalar::lossy(units) {
+        or |= c;
+        n_chars += 1;
+    }
+    measured(Text::Lossy(units), Kind::of(or), n_chars)
+}
+
+impl Measured<'_> {
+    /// What `PyUnicode_New` needs.
+    #[inline]
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Writes the text into the data area of a `str` that was made for [`Measured::shape`]: all of it, with the
+    /// terminator left to its maker.
+    ///
+    /// Copies: one, or the conversion, into `data`.
+    ///
+    /// # Panics
+    /// Where `data` is not `n_chars` long or narrower than the kind: a bug of the caller.
+    #[inline]
+    pub fn write(&self, data: StrData<'_>) {
+        match (self.text, data) {
+            (Text::Bytes(u), StrData::One(out)) => copy(u, out),
+            (Text::Wide(u), StrData::One(out)) => {
+                assert!(out.len() == u.len() && self.shape.kind <= Kind::Latin1);
+                // SAFETY: out takes a byte for each unit (checked above) and is borrowed mutably, apart from u.
+                unsafe { narrow_u16(u, out.as_mut_ptr().cast()) };
+            }
+            (Text::Wide(u), StrData::Two(out)) => copy(u, out),
+            (_, data) => self.write_slowly(data),
+        }
+    }
+
+    #[inline(never)]
+    fn write_slowly(&self, data: StrData<'_>) {
+        let Shape { kind, n_chars } = self.shape;
+        match (self.text, data) {
+            (Text::Str(text), StrData::One(out)) => {
+                assert!(out.len() == n_chars && kind <= Kind::Latin1);
+                // SAFETY: measured: all below U+0100; out has a unit for each character.
+                unsafe { bulk::str_to_latin1(text, out) };
+            }
+            (Text::Str(text), StrData::Two(out)) => {
+                assert!(out.len() == n_chars && kind <= Kind::Ucs2);
+                // SAFETY: measured: all below U+10000, so UTF-16 has a unit for each character, and so has out.
+                unsafe { bulk::str_to_utf16(text, out) };
+            }
+            (Text::Str(text), StrData::Four(out)) => {
+                assert!(out.len() == n_chars);
+                // SAFETY: out has a unit for each character.
+                unsafe { bulk::str_to_utf32(text, out) };
+            }
+            (Text::Pairs(u), StrData::Four(out)) => {
+                assert!(out.len() == n_chars);
+                // SAFETY: measured: u is valid, and out has a unit for each character.
+                unsafe { bulk::valid_utf16_to_utf32(u, out) };
+            }
+            (Text::Ucs4(u), StrData::One(out)) => {
+                assert!(out.len() == n_chars && kind <= Kind::Latin1);
+                out.iter_mut().zip(u).for_each(|(to, &c)| {
+                    to.write(c as u8);
+                });
+            }
+            (Text::Ucs4(u), StrData::Two(out)) => {
+                assert!(out.len() == n_chars && kind <= Kind::Ucs2);
+                out.iter_mut().zip(u).for_each(|(to, &c)| {
+                    to.write(c as u16);
+                });
+            }
+            (Text::Ucs4(u), StrData::Four(out)) => copy(u, out),
+            // Wider data than the kind asks for, or malformed text: rare, and the simple way is right for all.
+            (text, StrData::One(out)) => scalar::fill(text.code_points(), out),
+            (text, StrData::Two(out)) => scalar::fill(text.code_points(), out),
+            (text, StrData::Four(out)) => scalar::fill(text.code_points(), out),
+        }
+    }
+}
+
+/// Appends measured text as UTF-16.
+pub(crate) fn append_utf16(measured: &Measured<'_>, out: &mut Vec<u16>) {
+    let Shape { kind, n_chars } = measured.shape;
+    match measured.text {
+        Text::Wide(u) | Text::Pairs(u) => out.extend_from_slice(u),
+        Text::Bytes(u) => out.extend(u.iter().map(|&b| u16::from(b))),
+        Text::Str(text) if kind <= Kind::Ucs2 => {
+            out.reserve(n_chars);
+            let room = &mut out.spare_capacity_mut()[..n_chars];
+            // SAFETY: measured: all below U+10000, so UTF-16 has a unit for each character, and so has the room.
+            unsafe { bulk::str_to_utf16(text, room) };
+            // SAFETY: n_chars units were written behind the length, inside the capacity.
+            unsafe { out.set_len(out.len() + n_chars) };
+        }
+        Text::Str(text) => out.extend(text.encode_utf16()),
+        text => out.extend(text.code_points().flat_map(|c| {
+            let (high, low) = match c.checked_sub(0x1_0000) {
+                None => (None, c),
+                Some(c) => (Some(0xD800 | c >> 10), 0xDC00 | (c & 0x3FF)),
+            };
+            high.into_iter().chain([low]).map(|u| u as u16)
+        })),
+    }
+}
+
+impl<'a> Text<'a> {
+    fn code_points(self) -> impl Iterator<Item = u32> + 'a {
+        scalar::lossy(match self {
+            Text::Bytes(u) => Units::Latin1(u),
+            Text::Str(text) => Units::Utf8(text.as_bytes()),
+            Text::Wide(u) => Units::Ucs2(u),
+            Text::Pairs(u) => Units::Utf16(u),
+            Text::Ucs4(u) => Units::Utf32(u),
+            Text::Lossy(units) => units,
+        })
+    }
+}
+
+/// Copies units that match already.
+#[inline]
+fn copy<U: Copy>(src: &[U], out: &mut [MaybeUninit<U>]) {
+    assert_eq!(src.len(), out.len(), "the data area is of another shape");
+    // SAFETY: both have the same length, checked above; out is borrowed mutably, so they do not overlap; every bit
+    // pattern of a MaybeUninit is fine.
+    unsafe {
+        std::ptr::copy_nonoverlapping(src.as_ptr(), out.as_mut_ptr().cast::<U>(), src.len());
+    }
+}

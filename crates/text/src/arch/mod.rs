@@ -1,0 +1,223 @@
+//! The kernels: vector code beside its scalar twin, and the one place that chooses between them.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `scalar` | the twin of every kernel, in plain Rust: always compiled, and all that runs under Miri |
+//! | `generic` | each vector algorithm once, over a [`generic::Vector`] |
+//! | `sse2` | 16-byte vectors, part of every x86-64: inlined into the short paths, so a cell pays no call |
+//! | `avx2` | 32-byte vectors, behind one direct call, for texts past `SHORT_BYTES` |
+//! | `bulk` | transcoding and validation by simdutf, which has its own choice of kernels |
+//! | `put` | kernels that end in a [`Window`](crate::Window) |
+//! | `measured` | text that was validated and measured, and its way into a `str` |
+//!
+//! `ONECOPY_KERNEL` = `scalar`, `sse2`, `avx2` or `avx512` forces a kernel where the processor has it (a better one is
+//! never chosen then; `scalar` leaves simdutf out too). simdutf's own kernels below `scalar` are forced by its
+//! variable `SIMDUTF_FORCE_IMPLEMENTATION` (`icelake`, `haswell`, `westmere`, `fallback`). Our own kernels have no
+//! AVX-512 form yet: `avx512` means AVX2 here and whatever simdutf finds in bulk.
+
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+pub(crate) mod bulk;
+#[cfg(target_arch = "x86_64")]
+mod generic;
+pub(crate) mod measured;
+pub(crate) mod put;
+pub(crate) mod scalar;
+#[cfg(target_arch = "x86_64")]
+mod sse2;
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests;
+
+/// Past this many bytes of input the wider vectors repay the call that reaches them.
+#[cfg(target_arch = "x86_64")]
+const SHORT_BYTES: usize = 128;
+
+/// Which family of kernels runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+#[repr(u8)]
+pub enum Kernel {
+    /// Plain Rust, no simdutf.
+    Scalar = 1,
+    /// 16-byte vectors.
+    Sse2 = 2,
+    /// 32-byte vectors.
+    Avx2 = 3,
+    /// 64-byte vectors, in bulk conversions only so far.
+    Avx512 = 4,
+}
+
+impl Kernel {
+    /// The name that `ONECOPY_KERNEL` takes.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Kernel::Scalar => "scalar",
+            Kernel::Sse2 => "sse2",
+            Kernel::Avx2 => "avx2",
+            Kernel::Avx512 => "avx512",
+        }
+    }
+}
+
+/// 0 until the first use.
+static CHOSEN: AtomicU8 = AtomicU8::new(0);
+
+/// The family of kernels that runs in this process: the best the processor has, or what `ONECOPY_KERNEL` allows.
+#[inline]
+#[must_use]
+pub fn kernel() -> Kernel {
+    match CHOSEN.load(Relaxed) {
+        1 => Kernel::Scalar,
+        2 => Kernel::Sse2,
+        3 => Kernel::Avx2,
+        4 => Kernel::Avx512,
+        _ => choose(),
+    }
+}
+
+#[cold]
+fn choose() -> Kernel {
+    let asked = std::env::var("ONECOPY_KERNEL").unwrap_or_default();
+    let asked = [Kernel::Scalar, Kernel::Sse2, Kernel::Avx2, Kernel::Avx512]
+        .into_iter()
+        .find(|k| k.name() == asked);
+    let best = best();
+    // Two threads may both choose: they choose the same.
+    let chosen = asked.map_or(best, |asked| asked.min(best));
+    CHOSEN.store(chosen as u8, Relaxed);
+    chosen
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+fn best() -> Kernel {
+    if !std::arch::is_x86_feature_detected!("avx2") {
+        Kernel::Sse2
+    } else if !std::arch::is_x86_feature_detected!("avx512vbmi2") {
+        Kernel::Avx2
+    } else {
+        Kernel::Avx512
+    }
+}
+
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+fn best() -> Kernel {
+    Kernel::Scalar
+}
+
+/// Runs a kernel: `run!(len_bytes, name(arguments))`. The scalar twin is `scalar::name`, and so on.
+macro_rules! run {
+    ($len_bytes:expr, $name:ident $(::<$generic:ident>)? ($($arg:expr),*)) => {{
+        #[cfg(target_arch = "x86_64")]
+        {
+            match kernel() {
+                Kernel::Scalar => {
+                    // SAFETY: the twins have the same duties as the function around this, which passes them on.
+                    #[allow(unused_unsafe)]
+                    unsafe { scalar::$name $(::<$generic>)? ($($arg),*) }
+                }
+                k => {
+                    if $len_bytes <= SHORT_BYTES || k == Kernel::Sse2 {
+                        // SAFETY: SSE2 is part of x86-64; duties as above.
+                        #[allow(unused_unsafe)]
+                        unsafe { sse2::$name $(::<$generic>)? ($($arg),*) }
+                    } else {
+                        // SAFETY: `best` found AVX2, and the text is longer than a vector; duties as above.
+                        unsafe { avx2::$name $(::<$generic>)? ($($arg),*) }
+                    }
+                }
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            // SAFETY: the twin has the same duties as the function around this, which passes them on.
+            #[allow(unused_unsafe)]
+            unsafe { scalar::$name $(::<$generic>)? ($($arg),*) }
+        }
+    }};
+}
+
+/// What one look at 16-bit units tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Scan16 {
+    /// All units ORed: below 0x80, 0x100 where every unit is.
+    pub(crate) or: u16,
+    /// Whether a unit is a surrogate.
+    pub(crate) surrogate: bool,
+}
+
+/// What one look at valid UTF-8 tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Scan8 {
+    /// The largest byte: its lead bytes tell the widest character.
+    pub(crate) max: u8,
+    /// Bytes that do not continue a sequence.
+    pub(crate) n_chars: usize,
+}
+
+/// Whether all bytes are ASCII.
+#[inline]
+pub(crate) fn is_ascii(src: &[u8]) -> bool {
+    run!(src.len(), is_ascii(src))
+}
+
+/// Largest byte and number of characters, for UTF-8 that is valid.
+#[inline]
+pub(crate) fn scan_utf8(src: &[u8]) -> Scan8 {
+    run!(src.len(), scan_utf8(src))
+}
+
+/// Union of the units, and whether there is a surrogate.
+#[inline]
+pub(crate) fn scan_u16(src: &[u16]) -> Scan16 {
+    run!(src.len() * 2, scan_u16(src))
+}
+
+/// Index of the first surrogate, or the length.
+#[inline]
+pub(crate) fn find_surrogate(src: &[u16]) -> usize {
+    run!(src.len() * 2, find_surrogate(src))
+}
+
+/// Index of the first unit that JSON escapes (`"`, `\`, below U+0020), or the length.
+#[inline]
+pub(crate) fn find_escape_u8(src: &[u8]) -> usize {
+    run!(src.len(), find_escape_u8(src))
+}
+
+/// As [`find_escape_u8`], of 16-bit units.
+#[inline]
+pub(crate) fn find_escape_u16(src: &[u16]) -> usize {
+    run!(src.len() * 2, find_escape_u16(src))
+}
+
+/// Copies units one byte each, the low one.
+///
+/// # Safety
+/// `dst` takes `src.len()` bytes and does not overlap `src`. Units above U+00FF give bytes of no meaning.
+#[inline]
+pub(crate) unsafe fn narrow_u16(src: &[u16], dst: *mut u8) {
+    run!(src.len() * 2, narrow_u16(src, dst));
+}
+
+/// Copies up to the first unit that JSON escapes; returns how many, and whether a byte of them is not ASCII.
+///
+/// # Safety
+/// `dst` takes `src.len()` bytes, all of which may be written, and does not overlap `src`.
+#[inline]
+pub(crate) unsafe fn copy_to_escape(src: &[u8], dst: *mut u8) -> (usize, bool) {
+    run!(src.len(), copy_to_escape(src, dst))
+}
+
+/// Copies 16-bit units as bytes up to the first that is not ASCII or (where `JSON`) that JSON escapes, at the
+/// latest; it may stop some units earlier. Returns how many.
+///
+/// # Safety
+/// As [`copy_to_escape`].
+#[inline]
+pub(crate) unsafe fn narrow_plain<const JSON: bool>(src: &[u16], dst: *mut u8) -> usize {
+    run!(src.len() * 2, narrow_plain::<JSON>(src, dst))
+}

@@ -1,0 +1,162 @@
+//! The scalar twins of the vector kernels, and of simdutf's bulk conversions: what runs under Miri, on processors we
+//! have no vectors for, and under `ONECOPY_KERNEL=scalar`.
+//!
+//! They are written to be read; the compiler vectorises those that only reduce.
+
+use std::mem::MaybeUninit;
+
+use super::{Scan8, Scan16};
+use crate::naive;
+
+/// Whether JSON escapes the code point (RFC 8259, section 7).
+#[inline(always)]
+pub(crate) fn is_escape(c: u32) -> bool {
+    c < 0x20 || c == 0x22 || c == 0x5C
+}
+
+/// Whether the unit is a surrogate.
+#[inline(always)]
+pub(crate) fn is_surrogate(u: u16) -> bool {
+    u & 0xF800 == 0xD800
+}
+
+pub(super) fn is_ascii(src: &[u8]) -> bool {
+    src.is_ascii()
+}
+
+pub(super) fn scan_utf8(src: &[u8]) -> Scan8 {
+    Scan8 {
+        max: src.iter().fold(0, |max, &b| max.max(b)),
+        n_chars: src.iter().filter(|&&b| b & 0xC0 != 0x80).count(),
+    }
+}
+
+pub(super) fn scan_u16(src: &[u16]) -> Scan16 {
+    Scan16 {
+        or: src.iter().fold(0, |or, &u| or | u),
+        surrogate: src.iter().fold(false, |any, &u| any | is_surrogate(u)),
+    }
+}
+
+/// Union of the units, and whether one is not a scalar value.
+#[inline]
+pub(crate) fn scan_u32(src: &[u32]) -> (u32, bool) {
+    src.iter().fold((0, false), |(or, bad), &c| {
+        (or | c, bad | (c & 0xFFFF_F800 == 0xD800) | (c > 0x10_FFFF))
+    })
+}
+
+pub(super) fn find_surrogate(src: &[u16]) -> usize {
+    src.iter()
+        .position(|&u| is_surrogate(u))
+        .unwrap_or(src.len())
+}
+
+pub(super) fn find_escape_u8(src: &[u8]) -> usize {
+    src.iter()
+        .position(|&b| is_escape(b.into()))
+        .unwrap_or(src.len())
+}
+
+pub(super) fn find_escape_u16(src: &[u16]) -> usize {
+    src.iter()
+        .position(|&u| is_escape(u.into()))
+        .unwrap_or(src.len())
+}
+
+/// # Safety
+/// As `arch::narrow_u16`.
+pub(super) unsafe fn narrow_u16(src: &[u16], dst: *mut u8) {
+    for (i, &u) in src.iter().enumerate() {
+        // SAFETY: dst takes src.len() bytes (duty of the caller), and i is below it.
+        unsafe { dst.add(i).write(u as u8) };
+    }
+}
+
+/// # Safety
+/// As `arch::copy_to_escape`.
+pub(super) unsafe fn copy_to_escape(src: &[u8], dst: *mut u8) -> (usize, bool) {
+    let n = find_escape_u8(src);
+    // SAFETY: n is at most src.len(), which dst takes, and they do not overlap (duties of the caller).
+    unsafe { std::ptr::copy_nonoverlapping(src.as_ptr(), dst, n) };
+    (n, !src[..n].is_ascii())
+}
+
+/// # Safety
+/// As `arch::narrow_plain`.
+pub(super) unsafe fn narrow_plain<const JSON: bool>(src: &[u16], dst: *mut u8) -> usize {
+    for (i, &u) in src.iter().enumerate() {
+        if u >= 0x80 || (JSON && is_escape(u.into())) {
+            return i;
+        }
+        // SAFETY: dst takes src.len() bytes (duty of the caller), and i is below it.
+        unsafe { dst.add(i).write(u as u8) };
+    }
+    src.len()
+}
+
+/// Narrows code points to the units of a `str`.
+///
+/// # Panics
+/// Where one does not fit, or the lengths differ: the shape was another text's.
+pub(crate) fn fill<U: TryFrom<u32>>(
+    code_points: impl Iterator<Item = u32>,
+    out: &mut [MaybeUninit<U>],
+) {
+    let mut n = 0;
+    for c in code_points {
+        let Ok(unit) = U::try_from(c) else {
+            panic!("a code point is wider than the shape says");
+        };
+        out[n].write(unit);
+        n += 1;
+    }
+    assert_eq!(n, out.len(), "the text is shorter than the shape says");
+}
+
+/// The code points of text that is known to be well-formed, or else with U+FFFD in place of what is not.
+pub(crate) fn lossy(units: crate::Units<'_>) -> impl Iterator<Item = u32> + '_ {
+    naive::code_points(units).map(|c| c.unwrap_or(naive::REPLACEMENT))
+}
+
+/// Writes a scalar value as UTF-8 and returns its length.
+///
+/// # Safety
+/// `dst` takes the bytes that the value needs (1 to 4).
+#[inline(always)]
+pub(crate) unsafe fn write_utf8(c: u32, dst: *mut u8) -> usize {
+    let tail = |shift: u32| 0x80 | (c >> shift & 0x3F) as u8;
+    // SAFETY: each arm writes as many bytes as the value needs in UTF-8, which dst takes (duty of the caller).
+    unsafe {
+        match c {
+            0..0x80 => {
+                dst.write(c as u8);
+                1
+            }
+            0x80..0x800 => {
+                dst.cast::<[u8; 2]>()
+                    .write_unaligned([0xC0 | (c >> 6) as u8, tail(0)]);
+                2
+            }
+            0x800..0x10000 => {
+                dst.cast::<[u8; 3]>()
+                    .write_unaligned([0xE0 | (c >> 12) as u8, tail(6), tail(0)]);
+                3
+            }
+            _ => {
+                dst.cast::<[u8; 4]>().write_unaligned([
+                    0xF0 | (c >> 18) as u8,
+                    tail(12),
+                    tail(6),
+                    tail(0),
+                ]);
+                4
+            }
+        }
+    }
+}
+
+/// Characters of UTF-16 that is valid.
+pub(crate) fn count_utf16(src: &[u16]) -> usize {
+    src.iter().map(|&u| usize::from(u & 0xFC00 != 0xDC00)).sum()
+}
