@@ -126,6 +126,8 @@ pub struct Parameter {
     pub parameter_type: ParameterType,
     /// For people.
     pub description: String,
+    /// A value to show on the page and in its `curl` line.
+    pub example: Option<String>,
     /// What it is when it is not given; `None` where it must be given. `Value::Null` for an optional one.
     pub default: Option<Value>,
     /// `default` as the configuration writes it, for the page.
@@ -374,6 +376,7 @@ mod tests {
             name: "p".to_owned(),
             parameter_type,
             description: String::new(),
+            example: None,
             default: None,
             default_text: None,
             min: None,

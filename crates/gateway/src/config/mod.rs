@@ -387,16 +387,21 @@ fn read_database(
 
 /// A `sqlite:` URL of a relative path, made relative to the configuration's folder instead of the current one.
 fn relative_to(target: String, folder: &Path) -> String {
-    match target.strip_prefix("sqlite:") {
-        Some(path)
-            if !path.is_empty()
-                && !path.starts_with(['/', ':', '?'])
-                && !folder.as_os_str().is_empty() =>
-        {
-            format!("sqlite:{}", folder.join(path).display())
-        }
-        _ => target,
+    let Some(rest) = target.strip_prefix("sqlite:") else {
+        return target;
+    };
+    // `sqlite://path` is relative too; three slashes are SQLAlchemy's form, which `rows` tells apart.
+    let path = rest
+        .strip_prefix("//")
+        .filter(|p| !p.starts_with('/'))
+        .unwrap_or(rest);
+    if path.is_empty() || path.starts_with(['/', ':', '?']) || folder.as_os_str().is_empty() {
+        return target;
     }
+    // What follows `sqlite:` is percent-decoded and its options start at a `?`.
+    let folder = folder.display().to_string();
+    let folder = folder.replace('%', "%25").replace('?', "%3F");
+    format!("sqlite:{}/{path}", folder.trim_end_matches('/'))
 }
 
 #[cfg(test)]

@@ -208,6 +208,7 @@ fn read_parameter(
         name,
         parameter_type: ParameterType::Text,
         description: String::new(),
+        example: None,
         default: None,
         default_text: None,
         min: None,
@@ -316,6 +317,15 @@ fn read_parameter_table(
                     .collect();
             }
             _ => problems.add(value.span(), "`values` must be a list: [\"a\", \"b\"]"),
+        }
+    }
+    if let Some(value) = table.get("example") {
+        match scalar(value.get_ref()) {
+            Some(text) => match parameter.value_of(&text) {
+                Ok(_) => parameter.example = Some(text),
+                Err(message) => problems.add(value.span(), format!("`example` {message}")),
+            },
+            None => problems.add(value.span(), "`example` must be a single value"),
         }
     }
     read_default(table, parameter, problems);

@@ -190,3 +190,27 @@ fn the_reference_page_is_a_configuration_that_parses() {
         );
     }
 }
+
+#[test]
+fn sqlite_paths_are_relative_to_the_folder_of_the_file() {
+    let target = |url: &str, file: &str| {
+        let text = format!("[databases.d]\nurl = \"{url}\"");
+        let config = Config::parse(&text, Path::new(file), &|_| None).unwrap();
+        config.databases[0].target.expose().to_owned()
+    };
+    for (url, file, expected) in [
+        ("sqlite:a.db", "x/c.toml", "sqlite:x/a.db"),
+        ("sqlite://a.db", "x/c.toml", "sqlite:x/a.db"),
+        (
+            "sqlite:a.db?immutable=1",
+            "/50%?/c.toml",
+            "sqlite:/50%25%3F/a.db?immutable=1",
+        ),
+        ("sqlite:a.db", "c.toml", "sqlite:a.db"),
+        ("sqlite:/v/a.db", "x/c.toml", "sqlite:/v/a.db"),
+        ("sqlite::memory:", "x/c.toml", "sqlite::memory:"),
+        ("DSN=a", "x/c.toml", "DSN=a"),
+    ] {
+        assert_eq!(target(url, file), expected);
+    }
+}
