@@ -3,10 +3,33 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`config`] | the TOML file: databases, queries, limits |
-//! | [`parameters`] | typed parameters, from text to a bound value |
+//! | [`parameters`], [`query_string`] | typed parameters, from the text of a request to a bound value |
+//! | [`endpoint`] | [`Gateway`]: paths, methods and guards; what the server is given as its handler |
+//! | `run`, `pool`, `watch` | one run of a query, the connections it takes, its time limit |
+//! | [`check`] | a configuration against its databases, running nothing |
+//! | `page`, `problem` | the page at `/`, and every answer that is no success |
+//! | [`log`] | log lines |
+//! | [`serve()`] | all of it behind a listening socket |
 #![deny(unsafe_code)]
 
+pub mod check;
 pub mod config;
+pub mod endpoint;
+mod json;
+pub mod log;
+mod page;
 pub mod parameters;
+mod pool;
+mod problem;
+pub mod query_string;
+mod run;
+mod serve;
+mod watch;
 
+pub use check::{Checked, check};
 pub use config::{Config, ConfigError};
+pub use endpoint::Gateway;
+pub use log::Log;
+pub use page::curl;
+pub use run::RunError;
+pub use serve::{Options, ServeError, Serving, serve};

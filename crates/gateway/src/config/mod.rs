@@ -40,6 +40,9 @@ pub struct Server {
     pub title: String,
     /// A text under the heading: what this is, where the data come from.
     pub description: String,
+    /// Names besides the loopback ones that a request to a loopback address may have in `Host`: those under which a
+    /// reverse proxy of this machine is reached.
+    pub hosts: Vec<String>,
     /// Whether problems tell the SQL and the database's whole message.
     pub debug: bool,
 }
@@ -172,6 +175,7 @@ impl Config {
                 bind: "127.0.0.1:8000".to_owned(),
                 title: "onecopy".to_owned(),
                 description: String::new(),
+                hosts: Vec::new(),
                 debug: false,
             },
             databases: Vec::new(),
@@ -311,6 +315,19 @@ fn read_server(
     }
     if let Some((description, _)) = table.text("description", problems) {
         description.trim().clone_into(&mut server.description);
+    }
+    if let Some(value) = table.get("hosts") {
+        let names = value.get_ref().as_array().map(|array| {
+            let name = |v: &toml::Spanned<DeValue<'_>>| v.get_ref().as_str().map(str::to_owned);
+            array.iter().map(name).collect::<Option<Vec<_>>>()
+        });
+        match names.flatten() {
+            Some(names) => server.hosts = names,
+            None => problems.add(
+                value.span(),
+                "`hosts` must be a list of names: [\"api.example.org\"]",
+            ),
+        }
     }
     if let Some((debug, _)) = table.boolean("debug", problems) {
         server.debug = debug;

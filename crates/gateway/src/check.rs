@@ -1,0 +1,83 @@
+//! The check of a configuration against its databases: nothing is run.
+
+use onecopy_rows::connect::{Connection, Prepared};
+
+use crate::config::{Config, Query};
+use crate::pool;
+
+/// What the check found of one query, or of a database that cannot be opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// The database's name.
+    pub database: String,
+    /// The query's name; empty for the database itself.
+    pub query: String,
+    /// What is right (columns, notes) or what is wrong.
+    pub outcome: Result<String, String>,
+}
+
+/// Opens each database and prepares each query. All problems are found, not the first alone.
+#[must_use]
+pub fn check(config: &Config) -> Vec<Checked> {
+    let mut found = Vec::new();
+    for (i, database) in config.databases.iter().enumerate() {
+        let mut tell = |query: &str, outcome| {
+            found.push(Checked {
+                database: database.name.clone(),
+                query: query.to_owned(),
+                outcome,
+            });
+        };
+        let options = pool::options(database);
+        let connection = match Connection::open(database.target.expose(), &options) {
+            Ok(connection) => connection,
+            Err(error) => {
+                tell("", Err(error.to_string()));
+                continue;
+            }
+        };
+        let mut text = connection.describe();
+        for notice in connection.notices() {
+            text.push('\n');
+            text.push_str(&notice);
+        }
+        tell("", Ok(text));
+        for query in config.queries.iter().filter(|q| q.database == i) {
+            let outcome = match connection.prepare_check(&query.positional_sql) {
+                Ok(prepared) => judge(query, &prepared),
+                Err(error) => Err(error.to_string()),
+            };
+            tell(&query.name, outcome);
+        }
+    }
+    found
+}
+
+fn judge(query: &Query, prepared: &Prepared) -> Result<String, String> {
+    if prepared.read_only == Some(false) {
+        return Err("this statement writes\nthe gateway reads alone: make it a SELECT".to_owned());
+    }
+    if let Some(n) = prepared.n_parameters.filter(|&n| n != query.bindings.len()) {
+        return Err(format!(
+            "the database counts {n} parameters, the configuration {}\n\
+             look for a `:name` inside a literal this database writes in its own way",
+            query.bindings.len()
+        ));
+    }
+    match prepared.schema.n_columns() {
+        0 => Err("this statement gives no rows\nmake it a SELECT".to_owned()),
+        n => Ok(match prepared.schema.unfit_name() {
+            None => format!("{n} columns"),
+            Some((i, "")) => {
+                format!(
+                    "{n} columns; CSV alone, for column {i} has no name (JSON needs one: add `as name`)"
+                )
+            }
+            Some((_, name)) => {
+                format!(
+                    "{n} columns; CSV alone, for `{name}` stands twice (JSON needs distinct names: add `as name`)"
+                )
+            }
+        }),
+    }
+}

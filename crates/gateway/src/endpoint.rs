@@ -1,0 +1,240 @@
+//! Requests to answers: the paths, the methods, the guards.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use onecopy_rows::Value;
+use onecopy_rows::connect::Format;
+use onecopy_serve::{Access, Chunks, Handler, Request, Response, StreamEnd, host_is_loopback};
+
+use crate::config::{Config, Query};
+use crate::log::{self, Log};
+use crate::page;
+use crate::pool::Pool;
+use crate::problem::{self, Problem, with_common_headers};
+use crate::query_string;
+use crate::run::QuerySource;
+use crate::watch::Watch;
+
+/// The gateway as a handler of requests.
+pub struct Gateway(Arc<Inner>);
+
+struct Inner {
+    config: Config,
+    bound: SocketAddr,
+    pools: Vec<Arc<Pool>>,
+    /// The positional SQL of each query, shared with its runs.
+    sql: Vec<Arc<str>>,
+    watch: Watch,
+    log: Log,
+}
+
+/// The formats by the end of the path, with their media types.
+pub(crate) const FORMATS: [(&str, Format, &str); 3] = [
+    ("json", Format::Json, "application/json"),
+    ("ndjson", Format::Ndjson, "application/x-ndjson"),
+    (
+        "csv",
+        Format::Csv,
+        "text/csv; charset=utf-8; header=present",
+    ),
+];
+
+impl Gateway {
+    /// A gateway for `config`, listening at `bound`. Databases are opened when they are needed.
+    ///
+    /// # Errors
+    /// The system's, where the thread of the time limits cannot be started.
+    pub fn new(config: Config, bound: SocketAddr, log: Log) -> std::io::Result<Gateway> {
+        let pools = config
+            .databases
+            .iter()
+            .map(|d| Arc::new(Pool::new(d.clone(), log.clone())))
+            .collect();
+        let sql = config
+            .queries
+            .iter()
+            .map(|q| Arc::from(q.positional_sql.as_str()))
+            .collect();
+        Ok(Gateway(Arc::new(Inner {
+            config,
+            bound,
+            pools,
+            sql,
+            watch: Watch::start()?,
+            log,
+        })))
+    }
+
+    /// Logs the line of a request: for [`onecopy_serve::Config::on_access`].
+    pub fn log_access(&self, access: &Access<'_>) {
+        self.0.log.access(access);
+    }
+
+    fn answer(&self, request: Request<'_>) -> Response {
+        let (authority, path) = split_target(request.path());
+        if let Some(refused) = self.0.check_host(&request, authority) {
+            return refused;
+        }
+        if !matches!(request.method(), "GET" | "HEAD") {
+            return problem::method_not_allowed();
+        }
+        match path {
+            "/" => self.front(&request),
+            "/-/live" => with_common_headers(
+                Response::new(200)
+                    .content_type("application/json")
+                    .body("{\"status\":\"live\"}\n"),
+            ),
+            page::STYLE_PATH => page::style(),
+            _ => self.query(&request, path),
+        }
+    }
+
+    fn front(&self, request: &Request<'_>) -> Response {
+        let config = &self.0.config;
+        if page::wants_json(request.header("Accept")) {
+            page::list(config)
+        } else {
+            let host = request
+                .header("Host")
+                .and_then(|h| std::str::from_utf8(h).ok());
+            let host = host.map_or_else(|| self.0.bound.to_string(), str::to_owned);
+            page::html(config, &host)
+        }
+    }
+
+    fn query(&self, request: &Request<'_>, path: &str) -> Response {
+        let inner = &self.0;
+        let name = path.strip_prefix('/').unwrap_or(path);
+        let parts = name.rsplit_once('.').and_then(|(stem, end)| {
+            let format = FORMATS.iter().find(|(ext, ..)| *ext == end)?;
+            Some((stem, format))
+        });
+        let Some((stem, &(_, format, media_type))) = parts else {
+            return not_found(match inner.config.query(name) {
+                Some(_) => "say the format at the end of the path: `.json`, `.ndjson` or `.csv`",
+                None => "there is nothing at this path; `/` lists the queries",
+            });
+        };
+        let Some((index, query)) = inner.config.query(stem) else {
+            return not_found("no query has this name; `/` lists the queries");
+        };
+        let values: Arc<[Value]> = match query_string::bind(query, request.query()) {
+            Ok(values) => values.into(),
+            Err(problems) => return problem::wrong_parameters(query, &problems),
+        };
+        let head = with_common_headers(Response::new(200).content_type(media_type));
+        // HEAD has the fields that GET would begin with; the database is not asked (RFC 9110 9.3.2 allows it).
+        if request.method() == "HEAD" {
+            return head;
+        }
+        let Some(slot) = inner.pools[query.database].slot() else {
+            return problem::too_many_queries(query);
+        };
+        let source = QuerySource::new(
+            slot,
+            &inner.watch,
+            Arc::clone(&inner.sql[index]),
+            Arc::clone(&values),
+            format,
+            query.time_limit,
+        );
+        let (at_error, at_end) = (Arc::clone(inner), Arc::clone(inner));
+        let chunks = Chunks::new(source)
+            .on_error(move |error| {
+                problem::failed(&at_error.config, &at_error.config.queries[index], error)
+            })
+            .on_end(move |end| at_end.log_end(&at_end.config.queries[index], &values, end));
+        head.body(chunks)
+    }
+}
+
+impl Handler for Gateway {
+    fn handle(&self, request: Request<'_>) -> Response {
+        self.answer(request)
+    }
+}
+
+impl Inner {
+    /// On a loopback address `Host` must name it: else a page of another site reaches it by rebinding its own name.
+    fn check_host(&self, request: &Request<'_>, authority: Option<&str>) -> Option<Response> {
+        if !self.bound.ip().is_loopback() {
+            return None;
+        }
+        let host = match (authority, request.header("Host")) {
+            (Some(authority), _) => authority.as_bytes(),
+            (None, Some(host)) => host,
+            // No browser is as old as that.
+            (None, None) if request.is_http_1_0() => return None,
+            (None, None) => b"",
+        };
+        let named = |name: &String| name.as_bytes().eq_ignore_ascii_case(host);
+        if host_is_loopback(host, self.bound.port()) || self.config.server.hosts.iter().any(named) {
+            return None;
+        }
+        Some(
+            Problem::new(
+                421,
+                "Misdirected Request",
+                "this server listens on loopback and does not answer to this `Host`; \
+                 name it in `hosts` of the configuration if it is right",
+            )
+            .response(),
+        )
+    }
+
+    /// Logs how a stream ended, where it did not end well: the line of the request does not tell why.
+    fn log_end(&self, query: &Query, values: &[Value], end: StreamEnd) {
+        let StreamEnd::Failed(error) = end else {
+            return;
+        };
+        let why = match error.source.downcast_ref::<onecopy_rows::Error>() {
+            Some(rows) => log::error_text(rows, values, self.config.server.debug),
+            None => error.to_string(),
+        };
+        let (query, database) = (&query.name, &self.config.databases[query.database].name);
+        self.log
+            .line(&format!("error query={query} database={database}: {why}"));
+    }
+}
+
+fn not_found(detail: &str) -> Response {
+    Problem::new(404, "Not Found", detail).response()
+}
+
+/// Authority and path of a target: `http://host/path` is taken as servers must (RFC 9112 3.2.2).
+fn split_target(target: &str) -> (Option<&str>, &str) {
+    let scheme = target
+        .get(..7)
+        .filter(|s| s.eq_ignore_ascii_case("http://"));
+    match scheme {
+        None => (None, target),
+        Some(_) => {
+            let rest = &target[7..];
+            let slash = rest.find('/').unwrap_or(rest.len());
+            let path = &rest[slash..];
+            (
+                Some(&rest[..slash]),
+                if path.is_empty() { "/" } else { path },
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_with_an_authority_are_taken_apart() {
+        for (target, parts) in [
+            ("/a/b", (None, "/a/b")),
+            ("http://h:1/a", (Some("h:1"), "/a")),
+            ("HTTP://h", (Some("h"), "/")),
+            ("*", (None, "*")),
+        ] {
+            assert_eq!(split_target(target), parts);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Log lines: one for each request and for each failure. No query string, no parameter, no password, no SQL.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use onecopy_rows::{Error, ErrorKind, Value};
+use onecopy_serve::Access;
+
+/// Where log lines go; each is given whole, without its line end.
+#[derive(Clone)]
+pub struct Log(Arc<dyn Fn(&str) + Send + Sync>);
+
+impl Log {
+    /// A log that hands each line to `write`, which must not block for long.
+    pub fn new(write: impl Fn(&str) + Send + Sync + 'static) -> Log {
+        Log(Arc::new(write))
+    }
+
+    /// Writes a line under the present time.
+    pub(crate) fn line(&self, text: &str) {
+        // A driver's message may hold line ends; one event is one line.
+        let text = text.replace(['\n', '\r'], " | ");
+        (self.0)(&format!("{} {text}", now()));
+    }
+
+    /// The line of a request.
+    pub(crate) fn access(&self, access: &Access<'_>) {
+        let method = if access.method.is_empty() {
+            "-"
+        } else {
+            access.method
+        };
+        let path = if access.path.is_empty() {
+            "-"
+        } else {
+            access.path
+        };
+        let rows = access
+            .n_rows
+            .map_or_else(String::new, |n| format!(" rows={n}"));
+        self.line(&format!(
+            "{method} {path} {} {}{rows} bytes={} ms={:.1} peer={}",
+            access.status,
+            access.outcome.name(),
+            access.n_bytes,
+            access.duration.as_secs_f64() * 1000.0,
+            access.peer.ip(),
+        ));
+    }
+}
+
+impl std::fmt::Debug for Log {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Log")
+    }
+}
+
+/// What the log tells of a database's error. Messages about values quote them, so those are left out; elsewhere the
+/// text parameters of the request are taken out of the driver's words.
+pub(crate) fn error_text(error: &Error, parameters: &[Value], debug: bool) -> String {
+    let mut text = format!("{:?}", error.kind);
+    if !error.sqlstate.is_empty() {
+        text.push_str(&format!(" sqlstate={}", error.sqlstate));
+    }
+    if error.native != 0 {
+        text.push_str(&format!(" native={}", error.native));
+    }
+    if let Some((i, name)) = &error.column {
+        text.push_str(&format!(" column={i} `{name}`"));
+    }
+    if let Some(row) = error.row {
+        text.push_str(&format!(" row={row}"));
+    }
+    if debug || !matches!(error.kind, ErrorKind::Data | ErrorKind::Integrity) {
+        let mut message = error.message.clone();
+        for value in parameters {
+            if let Value::Text(v) | Value::Decimal(v) = value {
+                if !debug && !v.is_empty() {
+                    message = message.replace(v.as_str(), "…");
+                }
+            }
+        }
+        text.push_str(": ");
+        text.push_str(&message);
+    }
+    text
+}
+
+/// The present time as RFC 3339 in UTC, to the millisecond.
+fn now() -> String {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    rfc3339(since.as_secs(), since.subsec_millis())
+}
+
+/// Seconds since 1970 as RFC 3339.
+fn rfc3339(seconds: u64, millis: u32) -> String {
+    let (day, second) = (seconds / 86_400, seconds % 86_400);
+    // Days counted from 1 March of year 0, so that the leap day ends its year; an era is 400 years.
+    let day = day + 719_468;
+    let (era, of_era) = (day / 146_097, day % 146_097);
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * of_year + 2) / 153;
+    let day_of_month = of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 {
+        from_march + 3
+    } else {
+        from_march - 9
+    };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    format!(
+        "{year:04}-{month:02}-{day_of_month:02}T{:02}:{:02}:{:02}.{millis:03}Z",
+        second / 3600,
+        second / 60 % 60,
+        second % 60
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_calendar_times() {
+        for (seconds, expected) in [
+            (0, "1970-01-01T00:00:00.005Z"),
+            (951_782_400, "2000-02-29T00:00:00.005Z"),
+            (1_709_251_199, "2024-02-29T23:59:59.005Z"),
+            (1_735_689_600, "2025-01-01T00:00:00.005Z"),
+        ] {
+            assert_eq!(rfc3339(seconds, 5), expected);
+        }
+    }
+
+    #[test]
+    fn parameters_are_taken_out_of_what_a_driver_says() {
+        let said = Error::new(
+            ErrorKind::Programming,
+            "no function near 'hush-7'\nsee hush-7",
+        );
+        let values = [Value::Text("hush-7".to_owned()), Value::Text(String::new())];
+        let text = error_text(&said, &values, false);
+        assert_eq!(text, "Programming: no function near '…'\nsee …");
+        let said = Error::new(ErrorKind::Data, "invalid input: 'x'");
+        assert_eq!(error_text(&said, &[], false), "Data");
+    }
+
+    #[test]
+    fn one_event_is_one_line() {
+        let lines = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let sink = Arc::clone(&lines);
+        Log::new(move |line| sink.lock().unwrap().push(line.to_owned())).line("a\r\nb");
+        let lines = lines.lock().unwrap();
+        assert!(lines[0].ends_with("Z a |  | b"), "{lines:?}");
+    }
+}

@@ -1,0 +1,120 @@
+//! Connections of one database: opened when needed, used again when a stream ended in order, few at a time.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use onecopy_rows::Error;
+use onecopy_rows::connect::{ConnectOptions, Connection};
+
+use crate::config::Database;
+use crate::log::Log;
+
+/// An idle connection older than this is closed instead of used: firewalls forget silent connections.
+const MAX_IDLE: Duration = Duration::from_secs(300);
+
+pub(crate) struct Pool {
+    database: Database,
+    idle: Mutex<Vec<(Connection, Instant)>>,
+    n_running: AtomicUsize,
+    /// What is to be known of the driver was logged.
+    noticed: AtomicBool,
+    log: Log,
+}
+
+/// What locks here guard is whole after each statement, so a panic elsewhere leaves nothing broken.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Pool {
+    pub(crate) fn new(database: Database, log: Log) -> Pool {
+        Pool {
+            database,
+            idle: Mutex::default(),
+            n_running: AtomicUsize::new(0),
+            noticed: AtomicBool::new(false),
+            log,
+        }
+    }
+
+    /// The right to run one query, or nothing where as many as allowed run. Never waits.
+    pub(crate) fn slot(self: &Arc<Pool>) -> Option<Slot> {
+        let limit = self.database.max_concurrent;
+        self.n_running
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| {
+                (n < limit).then_some(n + 1)
+            })
+            .ok()?;
+        Some(Slot(Arc::clone(self)))
+    }
+
+    /// Opens a connection for reading alone.
+    pub(crate) fn open(&self) -> Result<Connection, Error> {
+        let connection = Connection::open(self.database.target.expose(), &options(&self.database))?;
+        if !self.noticed.swap(true, Ordering::AcqRel) {
+            let name = &self.database.name;
+            self.log.line(&format!(
+                "connected database={name}: {}",
+                connection.describe()
+            ));
+            for notice in connection.notices() {
+                self.log.line(&format!("notice database={name}: {notice}"));
+            }
+        }
+        Ok(connection)
+    }
+}
+
+/// How the gateway opens a database.
+pub(crate) fn options(database: &Database) -> ConnectOptions {
+    ConnectOptions {
+        read_only: true,
+        autocommit: false,
+        login_timeout_s: database.connect_timeout_s,
+        text_policy: database.text_policy,
+    }
+}
+
+/// The right to run one query; given back when dropped.
+pub(crate) struct Slot(Arc<Pool>);
+
+impl Slot {
+    /// A connection that served before, if one waits.
+    pub(crate) fn take_idle(&self) -> Option<Connection> {
+        let mut idle = lock(&self.0.idle);
+        // Closing may wait for the network; it happens when `old` is dropped, after the lock.
+        let (old, fresh): (Vec<_>, Vec<_>) = idle
+            .drain(..)
+            .partition(|(_, since)| since.elapsed() > MAX_IDLE);
+        *idle = fresh;
+        let taken = idle.pop();
+        drop(idle);
+        drop(old);
+        taken.map(|(connection, _)| connection)
+    }
+
+    /// Closes what is idle: one of them was found broken, so the others may be too.
+    pub(crate) fn drop_idle(&self) {
+        let all = std::mem::take(&mut *lock(&self.0.idle));
+        drop(all);
+    }
+
+    /// A new connection.
+    pub(crate) fn open(&self) -> Result<Connection, Error> {
+        self.0.open()
+    }
+
+    /// Keeps a connection for later. Its transaction is rolled back, whatever it was; where that fails it is closed.
+    pub(crate) fn give_back(&self, connection: Connection) {
+        if connection.rollback().is_ok() {
+            lock(&self.0.idle).push((connection, Instant::now()));
+        }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.0.n_running.fetch_sub(1, Ordering::AcqRel);
+    }
+}

@@ -1,0 +1,194 @@
+//! Every answer that is no success: problems of RFC 9457.
+
+use onecopy_rows::ErrorKind;
+use onecopy_serve::Response;
+use onecopy_wire::ChunkError;
+
+use crate::config::{Config, Query};
+use crate::json::Builder;
+use crate::query_string::FieldProblem;
+use crate::run::RunError;
+
+/// Fields that all answers carry.
+pub(crate) fn with_common_headers(response: Response) -> Response {
+    header(
+        header(response, "Cache-Control", "no-store"),
+        "X-Content-Type-Options",
+        "nosniff",
+    )
+}
+
+/// Adds a header field whose name and value the program knows while it is written, or made of digits.
+pub(crate) fn header(response: Response, name: &str, value: &str) -> Response {
+    response
+        .header(name, value)
+        .expect("the value holds neither control characters nor a reserved name")
+}
+
+/// A problem with members of its own.
+pub(crate) struct Problem {
+    status: u16,
+    title: &'static str,
+    json: Builder,
+    retry_after_s: Option<u32>,
+    allow: bool,
+}
+
+impl Problem {
+    pub(crate) fn new(status: u16, title: &'static str, detail: &str) -> Problem {
+        let mut json = Builder::new();
+        json.open('{');
+        for (key, value) in [("type", "about:blank"), ("title", title)] {
+            json.key(key);
+            json.string(value);
+        }
+        json.key("status");
+        json.raw(&status.to_string());
+        json.key("detail");
+        json.string(detail);
+        Problem {
+            status,
+            title,
+            json,
+            retry_after_s: None,
+            allow: false,
+        }
+    }
+
+    pub(crate) fn member(mut self, key: &str, value: &str) -> Problem {
+        self.json.key(key);
+        self.json.string(value);
+        self
+    }
+
+    pub(crate) fn retry_after(mut self, seconds: u32) -> Problem {
+        self.retry_after_s = Some(seconds);
+        self
+    }
+
+    fn fields(mut self, problems: &[FieldProblem]) -> Problem {
+        self.json.key("errors");
+        self.json.open('[');
+        for problem in problems {
+            self.json.open('{');
+            for (key, value) in [
+                ("parameter", &problem.parameter),
+                ("detail", &problem.detail),
+            ] {
+                self.json.key(key);
+                self.json.string(value);
+            }
+            self.json.close('}');
+        }
+        self.json.close(']');
+        self
+    }
+
+    pub(crate) fn response(mut self) -> Response {
+        debug_assert!(!self.title.is_empty());
+        self.json.close('}');
+        let mut response = with_common_headers(
+            Response::new(self.status)
+                .content_type("application/problem+json")
+                .body(self.json.finish()),
+        );
+        if let Some(seconds) = self.retry_after_s {
+            response = header(response, "Retry-After", &seconds.to_string());
+        }
+        if self.allow {
+            response = header(response, "Allow", "GET, HEAD");
+        }
+        response
+    }
+}
+
+pub(crate) fn method_not_allowed() -> Response {
+    let mut problem = Problem::new(
+        405,
+        "Method Not Allowed",
+        "queries are read with GET or HEAD",
+    );
+    problem.allow = true;
+    problem.response()
+}
+
+pub(crate) fn wrong_parameters(query: &Query, problems: &[FieldProblem]) -> Response {
+    let detail = match problems {
+        [one] => format!("`{}` {}", one.parameter, one.detail),
+        many => format!("{} parameters are wrong", many.len()),
+    };
+    Problem::new(400, "Bad Request", &detail)
+        .member("query", &query.name)
+        .fields(problems)
+        .response()
+}
+
+pub(crate) fn too_many_queries(query: &Query) -> Response {
+    Problem::new(
+        503,
+        "Service Unavailable",
+        "as many queries as allowed run on this database; try again",
+    )
+    .member("query", &query.name)
+    .retry_after(1)
+    .response()
+}
+
+/// The answer to a stream that failed before its first byte.
+pub(crate) fn failed(config: &Config, query: &Query, error: &ChunkError) -> Response {
+    let source: &(dyn std::error::Error + 'static) = &*error.source;
+    if let Some(run) = source.downcast_ref::<RunError>() {
+        let problem = match run {
+            RunError::TimeLimit { .. } => Problem::new(504, "Gateway Timeout", &run.to_string()),
+            RunError::Stopped => Problem::new(503, "Service Unavailable", &run.to_string()),
+            RunError::NoRows => Problem::new(500, "Internal Server Error", &run.to_string()),
+        };
+        return problem.member("query", &query.name).response();
+    }
+    let Some(rows) = source.downcast_ref::<onecopy_rows::Error>() else {
+        // A value that the format cannot hold: the message is of our own making and tells what to do.
+        return Problem::new(500, "Internal Server Error", &error.to_string())
+            .member("query", &query.name)
+            .response();
+    };
+    let mut problem = match rows.kind {
+        ErrorKind::Connect | ErrorKind::Operational => Problem::new(
+            503,
+            "Service Unavailable",
+            "the database is away or refuses to work; try again later",
+        )
+        .retry_after(5),
+        ErrorKind::Cancelled => {
+            Problem::new(503, "Service Unavailable", "the query was cancelled").retry_after(5)
+        }
+        ErrorKind::Timeout => Problem::new(
+            504,
+            "Gateway Timeout",
+            "the database's own time limit ran out",
+        ),
+        ErrorKind::Data | ErrorKind::Malformed => {
+            let detail = match &rows.column {
+                Some((i, name)) => {
+                    format!("a value of column {i} `{name}` cannot be read or written")
+                }
+                None => "a value of the result cannot be read or written".to_owned(),
+            };
+            Problem::new(500, "Internal Server Error", &detail)
+        }
+        _ => Problem::new(
+            500,
+            "Internal Server Error",
+            "the database refuses this query",
+        ),
+    };
+    problem = problem.member("query", &query.name);
+    if !rows.sqlstate.is_empty() {
+        problem = problem.member("sqlstate", &rows.sqlstate);
+    }
+    if config.server.debug {
+        problem = problem
+            .member("message", &rows.to_string())
+            .member("sql", &query.sql);
+    }
+    problem.response()
+}

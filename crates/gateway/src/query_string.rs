@@ -1,0 +1,187 @@
+//! A query string to the values of a query's placeholders, every fault named.
+
+use std::borrow::Cow;
+
+use onecopy_rows::Value;
+
+use crate::config::Query;
+
+/// One parameter at fault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldProblem {
+    /// Its name as the request wrote it, cut to 100 characters.
+    pub parameter: String,
+    /// What is wrong, as the end of a sentence that starts with the name. The value itself is not repeated.
+    pub detail: String,
+}
+
+/// Most faults told of one request: the head may hold thousands of fields.
+const MAX_PROBLEMS: usize = 20;
+
+/// The values of the request for each `?` of `query`, in order.
+///
+/// # Errors
+/// Every parameter that is wrong, missing, unknown, given twice or badly encoded (the first twenty of them).
+pub fn bind(query: &Query, query_string: Option<&str>) -> Result<Vec<Value>, Vec<FieldProblem>> {
+    let mut problems = Vec::new();
+    let mut given: Vec<Option<Value>> = vec![None; query.parameters.len()];
+    let mut seen = vec![false; query.parameters.len()];
+    let pairs = query_string.unwrap_or("").split('&');
+    for pair in pairs.filter(|p| !p.is_empty()) {
+        if problems.len() >= MAX_PROBLEMS {
+            return Err(problems);
+        }
+        let (name, text) = pair.split_once('=').unwrap_or((pair, ""));
+        let mut wrong = |name: &str, detail: String| {
+            problems.push(FieldProblem {
+                parameter: name.chars().take(100).collect(),
+                detail,
+            });
+        };
+        let name = match decode(name) {
+            Ok(name) => name,
+            Err(why) => {
+                wrong(name, format!("has a name that {why}"));
+                continue;
+            }
+        };
+        let Some(i) = query.parameters.iter().position(|p| p.name == name) else {
+            wrong(&name, unknown(query));
+            continue;
+        };
+        if std::mem::replace(&mut seen[i], true) {
+            wrong(&name, "is given more than once".to_owned());
+            continue;
+        }
+        let parameter = &query.parameters[i];
+        match decode(text) {
+            Ok(text) if text.is_empty() && !parameter.allow_empty => {}
+            Ok(text) => match parameter.value_of(&text) {
+                Ok(value) => given[i] = Some(value),
+                Err(detail) => wrong(&name, detail),
+            },
+            Err(why) => wrong(&name, format!("has a value that {why}")),
+        }
+    }
+    for (i, parameter) in query.parameters.iter().enumerate() {
+        let told = problems.iter().any(|p| p.parameter == parameter.name);
+        if given[i].is_none() && !told {
+            match &parameter.default {
+                Some(default) => given[i] = Some(default.clone()),
+                None => problems.push(FieldProblem {
+                    parameter: parameter.name.clone(),
+                    detail: format!("is required: {}", parameter.parameter_type.wanted()),
+                }),
+            }
+        }
+    }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let values: Vec<Value> = given.into_iter().flatten().collect();
+    Ok(query.bindings.iter().map(|&i| values[i].clone()).collect())
+}
+
+fn unknown(query: &Query) -> String {
+    if query.parameters.is_empty() {
+        return "is unknown: this query has no parameters".to_owned();
+    }
+    let names: Vec<String> = query
+        .parameters
+        .iter()
+        .map(|p| format!("`{}`", p.name))
+        .collect();
+    format!("is unknown: this query has {}", names.join(", "))
+}
+
+/// Undoes `application/x-www-form-urlencoded`: `+` is a space, `%XX` a byte; the bytes must be UTF-8.
+fn decode(text: &str) -> Result<String, &'static str> {
+    let bytes = text.as_bytes();
+    let hex = |i: usize| bytes.get(i).is_some_and(u8::is_ascii_hexdigit);
+    for (i, _) in text.match_indices('%') {
+        if !(hex(i + 1) && hex(i + 2)) {
+            return Err("has a `%` without two hexadecimal digits (write `%` as `%25`)");
+        }
+    }
+    let spaced = match text.contains('+') {
+        true => Cow::Owned(text.replace('+', " ")),
+        false => Cow::Borrowed(text),
+    };
+    percent_encoding::percent_decode_str(&spaced)
+        .decode_utf8()
+        .map(Cow::into_owned)
+        .map_err(|_| "is not UTF-8")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::Config;
+
+    fn query() -> Query {
+        let text = "[databases.d]\nurl = \"sqlite:a.db\"\n[queries.q]\nsql = \"select :b, :a, :b, :c, :d\"\n\
+                    parameters.a = \"int\"\nparameters.b = { type = \"text\", default = \"x\" }\n\
+                    parameters.c = { type = \"float\", required = false }\n\
+                    parameters.d = { type = \"text\", allow_empty = true, default = \"y\" }\n";
+        Config::parse(text, Path::new("c.toml"), &|_| None)
+            .unwrap()
+            .queries
+            .remove(0)
+    }
+
+    fn problems(query_string: &str) -> Vec<String> {
+        bind(&query(), Some(query_string))
+            .unwrap_err()
+            .into_iter()
+            .map(|p| format!("{} {}", p.parameter, p.detail))
+            .collect()
+    }
+
+    fn text(s: &str) -> Value {
+        Value::Text(s.to_owned())
+    }
+
+    #[test]
+    fn values_stand_in_the_order_of_the_placeholders() {
+        assert_eq!(
+            bind(&query(), Some("a=5&b=S%C3%A3o+Paulo%2B&&c=")).unwrap(),
+            [
+                text("São Paulo+"),
+                Value::I64(5),
+                text("São Paulo+"),
+                Value::Null,
+                text("y")
+            ]
+        );
+        assert_eq!(bind(&query(), Some("a=5&b=&d=")).unwrap()[4], text(""));
+        assert_eq!(bind(&query(), Some("a=5&d")).unwrap()[4], text(""));
+    }
+
+    #[test]
+    fn each_fault_is_told_with_its_field() {
+        assert_eq!(
+            problems("a=5x&A=1&b=1&b=2&c=%zz&d=%ff"),
+            [
+                "a must be an integer of 64 bit, such as `42`",
+                "A is unknown: this query has `a`, `b`, `c`, `d`",
+                "b is given more than once",
+                "c has a value that has a `%` without two hexadecimal digits (write `%` as `%25`)",
+                "d has a value that is not UTF-8",
+            ]
+        );
+        assert_eq!(
+            problems(""),
+            ["a is required: an integer of 64 bit, such as `42`"]
+        );
+        assert_eq!(problems("a="), problems(""));
+        assert_eq!(problems("a=1&%ff=2"), ["%ff has a name that is not UTF-8"]);
+        assert!(problems("a=1%").first().unwrap().contains("`%25`"));
+    }
+
+    #[test]
+    fn a_flood_of_unknown_fields_is_told_in_part() {
+        assert_eq!(problems(&"x=1&".repeat(5000)).len(), MAX_PROBLEMS);
+    }
+}

@@ -1,0 +1,302 @@
+//! One run of a query: the stream that a request is answered with.
+//!
+//! Nothing happens until the first fill, which is on a worker: it connects, executes and fills. So a slow database
+//! never holds the thread that reads requests, and its error comes while the status is still open.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use onecopy_rows::connect::{Connection, Format};
+use onecopy_rows::{Error, ErrorKind, Value};
+use onecopy_text::{Chunk, Ledger};
+use onecopy_wire::chunk_source::ChunkErrorKind;
+use onecopy_wire::{CancelHandle, ChunkError, ChunkSource, Filled};
+
+use crate::pool::{Slot, lock};
+use crate::watch::Watch;
+
+/// Why a run ended by no fault of the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RunError {
+    /// Its time was up. Raise `time_limit_s` of the query, or make the query faster.
+    TimeLimit {
+        /// The limit.
+        limit: Duration,
+    },
+    /// The client left, or the server was stopped.
+    Stopped,
+    /// The statement gives no rows: it is no query.
+    NoRows,
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::TimeLimit { limit } => {
+                let seconds = limit.as_secs_f64();
+                write!(f, "the query took longer than its limit of {seconds} s")
+            }
+            RunError::Stopped => f.write_str("the query was stopped"),
+            RunError::NoRows => f.write_str("the statement gives no rows"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+/// What outlives a fill, for those who stop it from other threads.
+pub(crate) struct Run {
+    limit: Duration,
+    deadline: Instant,
+    control: Mutex<Control>,
+    /// What the run holds; locked while it is filled. Nothing: it ended.
+    live: Mutex<Option<Live>>,
+}
+
+#[derive(Default)]
+struct Control {
+    stopped: Option<RunError>,
+    /// Stops what runs on the connection; nothing while there is no connection, or it is no longer ours.
+    handle: Option<CancelHandle>,
+}
+
+/// In the order in which they must be dropped.
+struct Live {
+    chunks: Option<Box<dyn ChunkSource>>,
+    connection: Option<Connection>,
+    slot: Slot,
+}
+
+impl Run {
+    /// Stops it for `why`, if nothing did before.
+    fn stop(&self, why: RunError) {
+        let mut control = lock(&self.control);
+        control.stopped.get_or_insert(why);
+        // Under the lock: the handle must not reach the connection once another run has it.
+        if let Some(handle) = &control.handle {
+            handle.cancel();
+        }
+    }
+
+    /// Looks whether its time is up, and stops it (again) if so or if it was stopped. Returns when to look next.
+    ///
+    /// Again, because a stop that comes between two steps of the driver stops nothing.
+    pub(crate) fn look(&self, now: Instant, again: Duration) -> Option<Instant> {
+        let stopped = lock(&self.control).stopped;
+        match stopped {
+            None if now < self.deadline => return Some(self.deadline),
+            None => self.stop(RunError::TimeLimit { limit: self.limit }),
+            Some(why) => self.stop(why),
+        }
+        // Not under way: it waits for a slow client, which must hold neither slot nor connection.
+        if let Ok(mut live) = self.live.try_lock() {
+            if let Some(live) = live.take() {
+                lock(&self.control).handle = None;
+                // Closing a connection may wait for the network, and others wait for this thread.
+                drop(std::thread::spawn(move || drop(live)));
+            }
+            return None;
+        }
+        Some(now + again)
+    }
+}
+
+/// The rows of a query as a stream of bytes.
+pub(crate) struct QuerySource {
+    run: Arc<Run>,
+    watch: Watch,
+    sql: Arc<str>,
+    values: Arc<[Value]>,
+    format: Format,
+    n_rows: u64,
+    reused: bool,
+    /// Something was handed out, so nothing can be tried again.
+    filled: bool,
+}
+
+impl QuerySource {
+    /// A run that starts at its first fill; its time starts now.
+    pub(crate) fn new(
+        slot: Slot,
+        watch: &Watch,
+        sql: Arc<str>,
+        values: Arc<[Value]>,
+        format: Format,
+        limit: Duration,
+    ) -> QuerySource {
+        let run = Arc::new(Run {
+            limit,
+            deadline: Instant::now() + limit,
+            control: Mutex::default(),
+            live: Mutex::new(Some(Live {
+                chunks: None,
+                connection: None,
+                slot,
+            })),
+        });
+        watch.add(&run);
+        QuerySource {
+            run,
+            watch: watch.clone(),
+            sql,
+            values,
+            format,
+            n_rows: 0,
+            reused: false,
+            filled: false,
+        }
+    }
+
+    /// Connects and executes.
+    fn start(&mut self, live: &mut Live, fresh: bool) -> Result<(), ChunkError> {
+        let idle = if fresh { None } else { live.slot.take_idle() };
+        self.reused = idle.is_some();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => live.slot.open().map_err(source_error)?,
+        };
+        {
+            let mut control = lock(&self.run.control);
+            if let Some(why) = control.stopped {
+                return Err(run_error(why));
+            }
+            control.handle = Some(connection.cancel_handle());
+        }
+        let connection = live.connection.insert(connection);
+        let statement = connection
+            .execute(&self.sql, &self.values)
+            .map_err(source_error)?;
+        if statement.schema().n_columns() == 0 {
+            return Err(run_error(RunError::NoRows));
+        }
+        let chunks = statement
+            .into_chunks(self.format, &Ledger::off())
+            .map_err(source_error)?;
+        live.chunks = Some(chunks);
+        Ok(())
+    }
+
+    fn step(
+        &mut self,
+        live: &mut Live,
+        chunk: &mut Chunk,
+        fresh: bool,
+    ) -> Result<Filled, ChunkError> {
+        if live.chunks.is_none() {
+            self.start(live, fresh)?;
+        }
+        let chunks = live.chunks.as_mut().expect("start put it there");
+        let filled = chunks.fill(chunk);
+        self.n_rows = chunks.n_rows();
+        filled
+    }
+
+    /// Whether a failure may be that of a connection that died while it was idle.
+    fn may_be_stale(&self, error: &ChunkError) -> bool {
+        let stopped = lock(&self.run.control).stopped.is_some();
+        let kind = error.source.downcast_ref::<Error>().map(|e| e.kind);
+        let broken = matches!(
+            kind,
+            Some(ErrorKind::Operational | ErrorKind::Connect | ErrorKind::Internal)
+        );
+        self.reused && !self.filled && !stopped && broken
+    }
+
+    /// Lets go of everything; a connection is closed unless it was taken out before.
+    fn end(&self, mut live: Live) {
+        lock(&self.run.control).handle = None;
+        live.chunks = None;
+        drop(live);
+    }
+}
+
+impl Drop for QuerySource {
+    fn drop(&mut self) {
+        // Here, not where the last handle to the run is dropped, which may be the watch's thread.
+        let live = lock(&self.run.live).take();
+        if let Some(live) = live {
+            self.end(live);
+        }
+    }
+}
+
+impl ChunkSource for QuerySource {
+    fn fill(&mut self, chunk: &mut Chunk) -> Result<Filled, ChunkError> {
+        let run = Arc::clone(&self.run);
+        let mut guard = lock(&run.live);
+        let Some(mut live) = guard.take() else {
+            let why = lock(&run.control).stopped.unwrap_or(RunError::Stopped);
+            return Err(run_error(why));
+        };
+        let mut result = self.step(&mut live, chunk, false);
+        if result.as_ref().is_err_and(|error| self.may_be_stale(error)) {
+            lock(&run.control).handle = None;
+            live.chunks = None;
+            live.connection = None;
+            live.slot.drop_idle();
+            chunk.clear();
+            result = self.step(&mut live, chunk, true);
+        }
+        self.filled = true;
+        match result {
+            Ok(Filled::More) => {
+                *guard = Some(live);
+                Ok(Filled::More)
+            }
+            Ok(Filled::Done) => {
+                lock(&run.control).handle = None;
+                live.chunks = None;
+                if let Some(connection) = live.connection.take() {
+                    live.slot.give_back(connection);
+                }
+                self.end(live);
+                Ok(Filled::Done)
+            }
+            Err(error) => {
+                self.end(live);
+                // What the driver says to a cancel differs; why it was cancelled is known here.
+                let stopped = lock(&run.control).stopped;
+                Err(stopped.map_or(error, run_error))
+            }
+        }
+    }
+
+    fn cancel_handle(&self) -> CancelHandle {
+        let (run, watch) = (Arc::clone(&self.run), self.watch.clone());
+        CancelHandle::new(move || {
+            run.stop(RunError::Stopped);
+            watch.look_soon(&run);
+        })
+    }
+
+    fn n_rows(&self) -> u64 {
+        self.n_rows
+    }
+}
+
+fn source_error(error: Error) -> ChunkError {
+    let kind = match error.kind {
+        ErrorKind::Cancelled => ChunkErrorKind::Cancelled,
+        ErrorKind::Malformed => ChunkErrorKind::Value,
+        ErrorKind::Timeout => ChunkErrorKind::Limit,
+        _ => ChunkErrorKind::Source,
+    };
+    ChunkError {
+        kind,
+        source: Box::new(error),
+    }
+}
+
+fn run_error(why: RunError) -> ChunkError {
+    let kind = match why {
+        RunError::TimeLimit { .. } => ChunkErrorKind::Limit,
+        RunError::Stopped => ChunkErrorKind::Cancelled,
+        RunError::NoRows => ChunkErrorKind::Source,
+    };
+    ChunkError {
+        kind,
+        source: Box::new(why),
+    }
+}

@@ -1,0 +1,124 @@
+//! A configuration behind a listening socket.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use onecopy_serve::{Handle, Server, Stopped};
+
+use crate::config::{Config, resolve};
+use crate::endpoint::Gateway;
+use crate::log::Log;
+
+/// What the command line adds to a configuration.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Listen at an address that other machines reach.
+    pub public: bool,
+    /// Where log lines go.
+    pub log: Log,
+    /// Limits of the server.
+    pub limits: onecopy_serve::Limits,
+}
+
+impl Options {
+    /// The defaults, with this log.
+    #[must_use]
+    pub fn new(log: Log) -> Options {
+        Options {
+            public: false,
+            log,
+            limits: onecopy_serve::Limits::default(),
+        }
+    }
+}
+
+/// What is known once the socket listens.
+#[derive(Clone, Debug)]
+pub struct Serving {
+    /// Where it listens, with the port that was taken.
+    pub address: SocketAddr,
+    /// Stops it.
+    pub handle: Handle,
+}
+
+/// Why a gateway cannot serve.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// `bind` is no address and port. Write it as `127.0.0.1:8000`.
+    Address {
+        /// As written.
+        bind: String,
+    },
+    /// Other machines would reach it, and nobody said that they may. Bind to 127.0.0.1, or give `--public`.
+    NotPublic {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// The server could not start or go on.
+    Server(onecopy_serve::Error),
+    /// The thread of the time limits could not be started.
+    Thread(std::io::Error),
+}
+
+impl fmt::Display for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ServeError::Address { bind } => write!(
+                f,
+                "`{bind}` is no address and port\nwrite it as `127.0.0.1:8000` or `[::1]:8000`"
+            ),
+            ServeError::NotPublic { address } => write!(
+                f,
+                "`{address}` can be reached from other machines\n\
+                 bind to `127.0.0.1:{}`, or give `--public` if everyone who reaches it may read these queries",
+                address.port()
+            ),
+            ServeError::Server(error) => error.fmt(f),
+            ServeError::Thread(error) => write!(f, "no thread could be started: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ServeError {}
+
+/// Listens and serves until stopped; `on_ready` is called once the socket listens, before the first request.
+///
+/// # Errors
+/// [`ServeError`]; a database that is away is none, its queries answer 503.
+pub fn serve(
+    config: Config,
+    options: Options,
+    on_ready: impl FnOnce(&Serving, &Config),
+) -> Result<Stopped, ServeError> {
+    let address = resolve(&config.server.bind).ok_or_else(|| ServeError::Address {
+        bind: config.server.bind.clone(),
+    })?;
+    if !address.ip().is_loopback() && !options.public {
+        return Err(ServeError::NotPublic { address });
+    }
+    // The access log needs the gateway, which needs the address, which only the bound server knows.
+    let gateway: Arc<std::sync::OnceLock<Arc<Gateway>>> = Arc::default();
+    let logging = Arc::clone(&gateway);
+    let mut server_config = onecopy_serve::Config::default();
+    server_config.limits = options.limits;
+    // Each stream may block a worker for as long as its database lets it wait.
+    let n_streams: usize = config.databases.iter().map(|d| d.max_concurrent).sum();
+    server_config.workers = n_streams.max(1);
+    server_config.on_access = Some(Arc::new(move |access| {
+        if let Some(gateway) = logging.get() {
+            gateway.log_access(access);
+        }
+    }));
+    let server = Server::bind(address, server_config).map_err(ServeError::Server)?;
+    let serving = Serving {
+        address: server.local_addr(),
+        handle: server.handle(),
+    };
+    let shown = config.clone();
+    let handler = Gateway::new(config, serving.address, options.log).map_err(ServeError::Thread)?;
+    let handler = Arc::clone(gateway.get_or_init(|| Arc::new(handler)));
+    on_ready(&serving, &shown);
+    server.run(handler).map_err(ServeError::Server)
+}
