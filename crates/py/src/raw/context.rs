@@ -1,0 +1,45 @@
+//! Context variables (PEP 567).
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+/// A new context variable with this name and the default `None`.
+pub(crate) fn new(py: Python<'_>, name: &std::ffi::CStr) -> PyResult<Bound<'_, PyAny>> {
+    // SAFETY: attached; the name ends in a zero byte and None is a valid default. A new reference or null with an error.
+    unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyContextVar_New(name.as_ptr(), ffi::Py_None())) }
+}
+
+/// The value of `variable` in the current context, or `None`.
+pub(crate) fn get<'py>(variable: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = variable.py();
+    let mut value = std::ptr::null_mut();
+    // SAFETY: a non-variable makes the call fail with TypeError. On success `value` is a new reference (the default
+    // given at its making stands in for no value, so it is not null).
+    unsafe {
+        if ffi::PyContextVar_Get(variable.as_ptr(), std::ptr::null_mut(), &raw mut value) != 0 {
+            return Err(PyErr::fetch(py));
+        }
+        Ok(Bound::from_owned_ptr_or_opt(py, value).unwrap_or_else(|| py.None().into_bound(py)))
+    }
+}
+
+/// Sets `variable` in the current context, and returns the token that takes it back.
+pub(crate) fn set<'py>(
+    variable: &Bound<'py, PyAny>,
+    value: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: as in `get`; returns a new reference or null with an error set.
+    unsafe {
+        let token = ffi::PyContextVar_Set(variable.as_ptr(), value.as_ptr());
+        Bound::from_owned_ptr_or_err(variable.py(), token)
+    }
+}
+
+/// Puts `variable` back to what it was before `token`'s set.
+pub(crate) fn reset(variable: &Bound<'_, PyAny>, token: &Bound<'_, PyAny>) -> PyResult<()> {
+    // SAFETY: as in `get`; a token of another context makes it fail with ValueError.
+    match unsafe { ffi::PyContextVar_Reset(variable.as_ptr(), token.as_ptr()) } {
+        0 => Ok(()),
+        _ => Err(PyErr::fetch(variable.py())),
+    }
+}

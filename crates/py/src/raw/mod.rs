@@ -1,0 +1,27 @@
+//! CPython's own data structures: the only place of this crate with `unsafe`.
+//!
+//! Everything here is safe to call. Each module's functions check what they rely on, or take a type that proves it.
+//!
+//! | module | what it makes or reads |
+//! |---|---|
+//! | [`text`] | `str` in its own representation (PEP 393), read and made without a UTF-8 cache |
+//! | [`row`] | row tuples, filled in any order |
+//! | [`number`] | `int`, `float`, `bool`, `decimal.Decimal` |
+//! | [`temporal`] | `date`, `time`, `datetime` through the C API of `datetime` |
+//! | [`uuid`] | `uuid.UUID` without its Python-level constructor |
+//! | [`binary`] | `bytes`, and any object with a buffer |
+//! | [`collector`] | the cyclic garbage collector, held off while rows are built |
+//! | [`context`] | context variables |
+//! | [`process`] | forks, the main thread, Ctrl-C while a driver call blocks |
+//! | [`output`] | file descriptors to write to |
+
+pub(crate) mod binary;
+pub(crate) mod collector;
+pub(crate) mod context;
+pub(crate) mod number;
+pub(crate) mod output;
+pub(crate) mod process;
+pub(crate) mod row;
+pub(crate) mod temporal;
+pub(crate) mod text;
+pub(crate) mod uuid;

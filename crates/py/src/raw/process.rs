@@ -1,0 +1,38 @@
+//! Forks, and threads told apart.
+
+use std::sync::Once;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// How many forks lie between the process that loaded the module and this one.
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
+extern "C" fn count_fork() {
+    FORKS.fetch_add(1, Relaxed);
+}
+
+/// Starts counting forks; to be called when the module is loaded. Costs nothing until a fork.
+pub(crate) fn watch_forks() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: the handler runs in the child before `fork` returns there; all it does is one atomic addition, which
+        // is async-signal-safe. The extension is never unloaded, so the pointer stays valid. Out of memory is the only
+        // failure; then a fork goes unnoticed, as without the handler.
+        unsafe { libc::pthread_atfork(None, None, Some(count_fork)) };
+    });
+}
+
+/// A number of this process: another one after each fork. An atomic load, no system call.
+#[inline]
+pub(crate) fn generation() -> u32 {
+    FORKS.load(Relaxed)
+}
+
+/// A number of this thread, never 0 and never given twice.
+#[inline]
+pub(crate) fn thread_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    thread_local! {
+        static NUMBER: u64 = NEXT.fetch_add(1, Relaxed);
+    }
+    NUMBER.with(|n| *n)
+}

@@ -1,0 +1,194 @@
+//! `str` in its own representation (PEP 393): read as [`Units`], made in one conversion.
+//!
+//! Neither direction makes the UTF-8 cache that `PyUnicode_AsUTF8AndSize` leaves behind a non-ASCII `str` for as long
+//! as the `str` lives (anchors: 48 to 78 % more memory). `clippy.toml` forbids the calls that would.
+
+use std::mem::MaybeUninit;
+use std::slice;
+
+use onecopy_text::convert::{self, StrData};
+use onecopy_text::{Kind, Malformed, Policy, Tally, Units};
+use pyo3::exceptions::PyMemoryError;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use pyo3::{Borrowed, ffi};
+
+/// Up to this many bytes the ASCII test and the copy are done in line: the dispatch of the bulk kernels costs more
+/// (anchors: text, section 6).
+const SHORT_BYTES: usize = 64;
+
+/// Why no `str` could be made.
+#[derive(Debug)]
+pub(crate) enum MakeError {
+    /// The text is malformed, and the policy is strict.
+    Malformed(Malformed),
+    /// Python's error: no memory.
+    Python(PyErr),
+}
+
+/// A new `str` of `text`. Copies: one, the conversion (for ASCII a plain copy), straight into the `str`.
+///
+/// # Errors
+/// [`MakeError`].
+#[inline]
+pub(crate) fn make<'py>(
+    py: Python<'py>,
+    text: Units<'_>,
+    policy: Policy,
+    tally: &mut Tally,
+) -> Result<Bound<'py, PyAny>, MakeError> {
+    if let Units::Utf8(bytes) | Units::Latin1(bytes) = text {
+        if bytes.len() <= SHORT_BYTES && bytes.is_ascii() {
+            tally.copied(bytes.len());
+            return ascii(py, bytes).map_err(MakeError::Python);
+        }
+    }
+    let shape = convert::shape(text, policy).map_err(MakeError::Malformed)?;
+    if shape.kind == Kind::Ascii {
+        if let Units::Utf8(bytes) | Units::Latin1(bytes) = text {
+            tally.copied(bytes.len());
+            return ascii(py, bytes).map_err(MakeError::Python);
+        }
+    }
+    tally.converted(text.len_bytes());
+    let made = blank(py, shape.n_chars, shape.kind).map_err(MakeError::Python)?;
+    if shape.n_chars == 0 {
+        return Ok(made); // the shared empty `str`: nothing to write, and not ours to write to
+    }
+    // SAFETY: `blank` made a compact `str` of this kind and length that nobody else has seen (n_chars is not 0, so it
+    // is not shared); its data area directly follows the header, holds n_chars units, and PyUnicode_New has written
+    // the terminator. MaybeUninit asks nothing of its contents.
+    let data = unsafe {
+        let (at, n) = (ffi::PyUnicode_DATA(made.as_ptr()), shape.n_chars);
+        match shape.kind {
+            Kind::Ascii | Kind::Latin1 => {
+                StrData::One(slice::from_raw_parts_mut(at.cast::<MaybeUninit<u8>>(), n))
+            }
+            Kind::Ucs2 => StrData::Two(slice::from_raw_parts_mut(at.cast::<MaybeUninit<u16>>(), n)),
+            Kind::Ucs4 => StrData::Four(slice::from_raw_parts_mut(at.cast::<MaybeUninit<u32>>(), n)),
+        }
+    };
+    convert::write_str(text, policy, shape, data);
+    Ok(made)
+}
+
+/// A new `str` of bytes that are known to be ASCII (checked by the callers in this module; for others: see `make`).
+#[inline]
+fn ascii<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    debug_assert!(bytes.is_ascii());
+    if bytes.len() == 1 {
+        // SAFETY: one valid byte. This call returns the shared `str` of one ASCII character.
+        return unsafe {
+            let made = ffi::PyUnicode_FromStringAndSize(bytes.as_ptr().cast(), 1);
+            Bound::from_owned_ptr_or_err(py, made)
+        };
+    }
+    let made = blank(py, bytes.len(), Kind::Ascii)?;
+    if !bytes.is_empty() {
+        // SAFETY: a fresh compact ASCII `str` of this length, seen by nobody else; source and target do not overlap.
+        unsafe {
+            let at = ffi::PyUnicode_DATA(made.as_ptr()).cast::<u8>();
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), at, bytes.len());
+        }
+    }
+    Ok(made)
+}
+
+/// A fresh `str` whose data is yet to be written (length 0: the shared empty `str`).
+#[inline]
+fn blank(py: Python<'_>, n_chars: usize, kind: Kind) -> PyResult<Bound<'_, PyAny>> {
+    let n = isize::try_from(n_chars).map_err(|_| PyMemoryError::new_err(()))?;
+    // SAFETY: attached; the length is not negative and max_char is one that CPython knows.
+    unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyUnicode_New(n, kind.max_char())) }
+}
+
+/// The text of `string`, borrowed in its own representation; the UTF-8 cache where one stands already.
+///
+/// Copies: none, and no cache is made. (A `str` in the form of before PEP 393, possible until Python 3.11, is first
+/// brought into the new form by CPython itself.)
+pub(crate) fn units<'a>(string: Borrowed<'a, '_, PyString>) -> PyResult<Units<'a>> {
+    let at = string.as_ptr();
+    #[cfg(not(Py_3_12))]
+    {
+        // SAFETY: `at` is a `str`, and we are attached. The call returns -1 with an error set when memory runs out.
+        #[allow(deprecated)]
+        if unsafe { ffi::PyUnicode_READY(at) } != 0 {
+            return Err(PyErr::fetch(string.py()));
+        }
+    }
+    // SAFETY: `at` is a ready `str`. It is immutable, and its data lives as long as the object, which 'a borrows. Kind
+    // says how wide the units are, and the data area is aligned for them.
+    unsafe {
+        let n = usize::try_from(ffi::PyUnicode_GET_LENGTH(at)).unwrap_or(0);
+        let data = ffi::PyUnicode_DATA(at);
+        Ok(match ffi::PyUnicode_KIND(at) {
+            ffi::PyUnicode_1BYTE_KIND => match standing_utf8(at) {
+                Some(utf8) => Units::Utf8(utf8),
+                None => Units::Latin1(slice::from_raw_parts(data.cast(), n)),
+            },
+            ffi::PyUnicode_2BYTE_KIND => match standing_utf8(at) {
+                Some(utf8) => Units::Utf8(utf8),
+                None => Units::Ucs2(slice::from_raw_parts(data.cast(), n)),
+            },
+            _ => match standing_utf8(at) {
+                Some(utf8) => Units::Utf8(utf8),
+                None => Units::Utf32(slice::from_raw_parts(data.cast(), n)),
+            },
+        })
+    }
+}
+
+/// The UTF-8 form of a `str` where it already stands in memory: ASCII data, or a cache that somebody else made.
+///
+/// # Safety
+/// `at` is a ready `str`, and we are attached for as long as the slice is used.
+unsafe fn standing_utf8<'a>(at: *mut ffi::PyObject) -> Option<&'a [u8]> {
+    // SAFETY: by the caller's word `at` is a ready `str`. An ASCII `str` keeps its UTF-8 in its data area. Every other
+    // one has the header of PyCompactUnicodeObject, where `utf8` is null or points at `utf8_length` bytes that CPython
+    // wrote and frees with the object.
+    unsafe {
+        #[cfg(not(Py_3_14))]
+        let is_ascii = ffi::PyUnicode_IS_COMPACT_ASCII(at) != 0;
+        #[cfg(Py_3_14)]
+        let is_ascii = false; // its header is opaque to us there; Latin-1 units say the same
+        if is_ascii {
+            let n = usize::try_from(ffi::PyUnicode_GET_LENGTH(at)).unwrap_or(0);
+            return Some(slice::from_raw_parts(ffi::PyUnicode_DATA(at).cast(), n));
+        }
+        // Free-threaded: the cache may be appearing right now in another thread; the text itself never changes.
+        #[cfg(all(not(Py_3_14), not(Py_GIL_DISABLED)))]
+        {
+            let header = at.cast::<ffi::PyCompactUnicodeObject>();
+            let n = usize::try_from((*header).utf8_length).unwrap_or(0);
+            if !(*header).utf8.is_null() {
+                return Some(slice::from_raw_parts((*header).utf8.cast(), n));
+            }
+        }
+        None
+    }
+}
+
+/// The text of `string` as an owned UTF-8 `String`. Copies: one, the conversion.
+///
+/// # Errors
+/// [`MakeError::Malformed`] with the position of the first lone surrogate, in characters.
+pub(crate) fn to_string(
+    string: Borrowed<'_, '_, PyString>,
+    tally: &mut Tally,
+) -> Result<String, MakeError> {
+    let text = units(string).map_err(MakeError::Python)?;
+    if let Units::Utf8(utf8) = text {
+        tally.copied(utf8.len());
+        // SAFETY: `units` gives Utf8 only for ASCII data and for CPython's own cache, which is valid UTF-8 (CPython
+        // refuses to make one for a `str` with surrogates).
+        return Ok(unsafe { String::from_utf8_unchecked(utf8.to_vec()) });
+    }
+    tally.converted(text.len_bytes());
+    let mut out = Vec::with_capacity(text.len_bytes() + text.len_bytes() / 2);
+    match convert::to_utf8(text, Policy::Strict, &mut out) {
+        // SAFETY: `to_utf8` writes valid UTF-8 and nothing else.
+        Ok(_) => Ok(unsafe { String::from_utf8_unchecked(out) }),
+        Err(convert::ConvertError::Malformed(e)) => Err(MakeError::Malformed(e)),
+        Err(_) => Err(MakeError::Python(PyMemoryError::new_err(()))),
+    }
+}

@@ -1,0 +1,243 @@
+//! The Python rows sink: each cell becomes an object once, straight in its row's tuple.
+
+use onecopy_rows::{Cell, Error, ErrorKind, LongKind, RowSink, Schema};
+use onecopy_text::{Malformed, Policy, Tally, Units};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyType, PyTzInfo};
+
+use crate::errors;
+use crate::raw::collector::HeldOff;
+use crate::raw::row::Rows;
+use crate::raw::{binary, number, temporal, text, uuid};
+
+/// Why a cell could not become an object.
+#[derive(Debug)]
+pub(crate) struct CellError {
+    column: usize,
+    why: Why,
+}
+
+#[derive(Debug)]
+enum Why {
+    /// Malformed text under the strict policy; `Units` tell what the position counts.
+    Malformed(Malformed, &'static str),
+    /// Python refused the value: `ValueError` for a date it does not have, `MemoryError`.
+    Python(PyErr),
+    /// A long value in parts was sent to a sink that asked for whole ones.
+    Parts,
+}
+
+impl CellError {
+    /// The exception: `DataError` with column and row (from 0), or Python's own where memory ran out.
+    pub(crate) fn into_py(self, py: Python<'_>, schema: &Schema, row: u64) -> PyErr {
+        let (kind, message, cause) = match self.why {
+            Why::Malformed(e, units) => (
+                ErrorKind::Malformed,
+                format!(
+                    "malformed text: {} at {units} {}\nconnect with `errors=\"replace\"` to read it with U+FFFD there",
+                    e.kind, e.at_units
+                ),
+                None,
+            ),
+            Why::Python(e) if e.is_instance_of::<pyo3::exceptions::PyValueError>(py) => (
+                ErrorKind::Data,
+                format!(
+                    "Python has no such value: {}\nselect it as text, with a cast in the query",
+                    e.value(py)
+                ),
+                Some(e),
+            ),
+            Why::Python(e) => return e,
+            Why::Parts => (
+                ErrorKind::Internal,
+                "a long value came in parts where it was asked for whole".to_owned(),
+                None,
+            ),
+        };
+        let name = schema.columns.get(self.column).map_or("", |c| c.name.as_str());
+        let error = errors::to_py(
+            py,
+            &Error::new(kind, message).at_column(self.column, name).at_row(row),
+        );
+        error.set_cause(py, cause);
+        error
+    }
+}
+
+/// The sink. Row order for SQLite, column order for blocks.
+pub(crate) struct PyRows<'py> {
+    py: Python<'py>,
+    policy: Policy,
+    decimal: Bound<'py, PyType>,
+    /// Offsets of one result are few: the last one is kept.
+    zone: Option<(i16, Bound<'py, PyTzInfo>)>,
+    rows: Rows<'py>,
+    /// Row order: stop at this many rows.
+    limit: usize,
+    /// Text handled, to be entered into a ledger by the caller.
+    pub(crate) tally: Tally,
+    held_off: Option<HeldOff<'py>>,
+}
+
+impl<'py> PyRows<'py> {
+    /// A sink for rows of `n_columns` columns that takes up to `limit` rows at a time in row order.
+    pub(crate) fn new(
+        py: Python<'py>,
+        n_columns: usize,
+        limit: usize,
+        policy: Policy,
+    ) -> PyResult<PyRows<'py>> {
+        Ok(PyRows {
+            py,
+            policy,
+            decimal: number::decimal_class(py)?.clone(),
+            zone: None,
+            rows: Rows::new(py, n_columns),
+            limit,
+            tally: Tally::default(),
+            held_off: None,
+        })
+    }
+
+    /// The rows made so far, complete ones first; those that failed are dropped by taking.
+    pub(crate) fn rows(&mut self) -> &mut Rows<'py> {
+        &mut self.rows
+    }
+
+    /// Forgets all rows, complete or not: for a second try in row order.
+    pub(crate) fn clear(&mut self) {
+        drop(self.rows.take());
+        self.tally = Tally::default();
+    }
+
+    #[inline]
+    fn object(&mut self, cell: Cell<'_>) -> Result<Bound<'py, PyAny>, Why> {
+        let py = self.py;
+        match cell {
+            Cell::Null => Ok(py.None().into_bound(py)),
+            Cell::Text(units) => self.text(units),
+            Cell::I64(v) => number::int(py, v).map_err(Why::Python),
+            Cell::F64(v) => number::float(py, v).map_err(Why::Python),
+            Cell::Decimal(digits) => {
+                let digits = text::make(py, Units::Latin1(digits), self.policy, &mut Tally::default());
+                let digits = digits.map_err(|e| self.why(e, "byte"))?;
+                number::decimal(&self.decimal, digits).map_err(Why::Python)
+            }
+            Cell::Timestamp(t, _) => match t.offset_minutes {
+                None => temporal::datetime(py, &t, None).map_err(Why::Python),
+                Some(offset) => {
+                    let zone = self.zone(offset).map_err(Why::Python)?;
+                    temporal::datetime(py, &t, Some(zone)).map_err(Why::Python)
+                }
+            },
+            other => self.rare(other),
+        }
+    }
+
+    /// The kinds that are not worth a place in the hot path.
+    #[cold]
+    #[inline(never)]
+    fn rare(&mut self, cell: Cell<'_>) -> Result<Bound<'py, PyAny>, Why> {
+        let py = self.py;
+        match cell {
+            Cell::Bool(v) => Ok(PyBool::new(py, v).to_owned().into_any()),
+            Cell::U64(v) => Ok(v.into_pyobject(py).map_err(|e| match e {})?.into_any()),
+            // The value of a 32-bit float, widened: what every driver of Python gives.
+            Cell::F32(v) => number::float(py, f64::from(v)).map_err(Why::Python),
+            Cell::Bytes(v) => binary::make(py, v).map_err(Why::Python),
+            Cell::Date(v) => temporal::date(py, v).map_err(Why::Python),
+            Cell::Time(v, _) => temporal::time(py, v).map_err(Why::Python),
+            Cell::Uuid(v) => uuid::make(py, v).map_err(Why::Python),
+            _ => Err(Why::Parts),
+        }
+    }
+
+    #[inline]
+    fn text(&mut self, units: Units<'_>) -> Result<Bound<'py, PyAny>, Why> {
+        text::make(self.py, units, self.policy, &mut self.tally).map_err(|e| {
+            let counted = match units {
+                Units::Latin1(_) | Units::Utf8(_) => "byte",
+                Units::Utf16(_) | Units::Ucs2(_) => "16-bit unit",
+                Units::Utf32(_) => "32-bit unit",
+            };
+            self.why(e, counted)
+        })
+    }
+
+    fn why(&self, error: text::MakeError, counted: &'static str) -> Why {
+        match error {
+            text::MakeError::Malformed(e) => Why::Malformed(e, counted),
+            text::MakeError::Python(e) => Why::Python(e),
+        }
+    }
+
+    fn zone(&mut self, offset_minutes: i16) -> PyResult<&Bound<'py, PyTzInfo>> {
+        if self.zone.as_ref().is_none_or(|(o, _)| *o != offset_minutes) {
+            self.zone = Some((offset_minutes, temporal::zone(self.py, offset_minutes)?));
+        }
+        Ok(&self.zone.as_ref().expect("it was set on the lines above").1)
+    }
+
+    #[inline]
+    fn put(&mut self, row: usize, column: usize, cell: Cell<'_>) -> Result<(), CellError> {
+        match self.object(cell) {
+            Ok(object) => {
+                self.rows.set(row, column, object);
+                Ok(())
+            }
+            Err(why) => Err(CellError { column, why }),
+        }
+    }
+}
+
+impl RowSink for PyRows<'_> {
+    type Error = CellError;
+
+    const COLUMNS: bool = true;
+
+    #[inline]
+    fn begin_row(&mut self) -> Result<(), CellError> {
+        self.held_off = Some(HeldOff::new(self.py));
+        self.rows.grow(1).map_err(|e| CellError { column: 0, why: Why::Python(e) })
+    }
+
+    #[inline]
+    fn cell(&mut self, column: usize, cell: Cell<'_>) -> Result<(), CellError> {
+        self.put(self.rows.len() - 1, column, cell)
+    }
+
+    fn long_begin(&mut self, column: usize, _kind: LongKind) -> Result<(), CellError> {
+        Err(CellError { column, why: Why::Parts })
+    }
+
+    fn long_part(&mut self, column: usize, _part: Cell<'_>) -> Result<(), CellError> {
+        Err(CellError { column, why: Why::Parts })
+    }
+
+    fn long_end(&mut self, column: usize) -> Result<(), CellError> {
+        Err(CellError { column, why: Why::Parts })
+    }
+
+    #[inline]
+    fn end_row(&mut self) -> Result<bool, CellError> {
+        self.rows.complete();
+        self.held_off = None;
+        Ok(self.rows.len() < self.limit)
+    }
+
+    fn begin_columns(&mut self, n_rows: usize) -> Result<(), CellError> {
+        self.held_off = Some(HeldOff::new(self.py));
+        self.rows.grow(n_rows).map_err(|e| CellError { column: 0, why: Why::Python(e) })
+    }
+
+    #[inline]
+    fn column_cell(&mut self, row: usize, column: usize, cell: Cell<'_>) -> Result<(), CellError> {
+        self.put(row, column, cell)
+    }
+
+    fn end_columns(&mut self) -> Result<(), CellError> {
+        self.rows.complete();
+        self.held_off = None;
+        Ok(())
+    }
+}
