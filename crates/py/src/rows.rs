@@ -80,11 +80,10 @@ pub(crate) struct PyRows<'py> {
 }
 
 impl<'py> PyRows<'py> {
-    /// A sink for rows of `n_columns` columns that takes up to `limit` rows at a time in row order.
+    /// A sink for rows of `n_columns` columns.
     pub(crate) fn new(
         py: Python<'py>,
         n_columns: usize,
-        limit: usize,
         policy: Policy,
     ) -> PyResult<PyRows<'py>> {
         Ok(PyRows {
@@ -93,10 +92,15 @@ impl<'py> PyRows<'py> {
             decimal: number::decimal_class(py)?.clone(),
             zone: None,
             rows: Rows::new(py, n_columns),
-            limit,
+            limit: usize::MAX,
             tally: Tally::default(),
             held_off: None,
         })
+    }
+
+    /// Row order: takes no more rows when this many stand here.
+    pub(crate) fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
     }
 
     /// The rows made so far, complete ones first; those that failed are dropped by taking.
@@ -106,7 +110,8 @@ impl<'py> PyRows<'py> {
 
     /// Forgets all rows, complete or not: for a second try in row order.
     pub(crate) fn clear(&mut self) {
-        drop(self.rows.take());
+        self.rows.clear();
+        self.held_off = None;
         self.tally = Tally::default();
     }
 

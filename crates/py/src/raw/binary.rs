@@ -1,7 +1,12 @@
 //! `bytes`, and any object with a buffer (PEP 3118).
 
+use std::any::Any;
+
+use onecopy_text::{Chunk, ChunkMemory};
+use pyo3::exceptions::PyMemoryError;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 /// A new `bytes`. Copies: one, into it.
 #[inline]
@@ -35,5 +40,70 @@ pub(crate) fn copy_of_buffer(object: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u
         };
         ffi::PyBuffer_Release(&raw mut view);
         Ok(Some(copy))
+    }
+}
+
+/// A fresh `bytes` that a [`Chunk`] is filled in: what the stream wrote is then the object, with no copy made.
+pub(crate) struct BytesMemory(Option<Py<PyBytes>>);
+
+impl BytesMemory {
+    /// A chunk in a fresh `bytes` with room for `capacity_bytes`.
+    pub(crate) fn chunk(capacity_bytes: usize) -> PyResult<Chunk> {
+        Chunk::in_memory(BytesMemory(None), capacity_bytes).map_err(|_| PyMemoryError::new_err(()))
+    }
+
+    /// The `bytes` that `chunk` was filled in, cut to what was written.
+    pub(crate) fn finish(py: Python<'_>, chunk: Chunk) -> PyResult<Bound<'_, PyBytes>> {
+        let memory = chunk.into_memory().and_then(|(memory, len)| {
+            let memory = memory.downcast::<BytesMemory>().ok()?;
+            Some((memory.0?, len))
+        });
+        match memory {
+            Some((bytes, len)) => resize(bytes.into_bound(py), len),
+            None => Ok(PyBytes::new(py, b"")),
+        }
+    }
+}
+
+// SAFETY: the area is the data of a `bytes` that nobody but us refers to until `finish`; it is moved by `grow` alone,
+// which keeps its contents (PyBytes_Resize reallocates). Its storage is not touched by the interpreter meanwhile, so it
+// may be written while detached.
+unsafe impl ChunkMemory for BytesMemory {
+    fn grow(&mut self, _len: usize, capacity: usize) -> Option<(*mut u8, usize)> {
+        let size = isize::try_from(capacity.max(2)).ok()?; // shorter ones are shared objects
+        // Rare: once per chunk, and again where one row is larger than the chunk.
+        Python::attach(|py| {
+            let bytes = match self.0.take() {
+                Some(bytes) => resize(bytes.into_bound(py), size.unsigned_abs()).ok()?,
+                // SAFETY: attached; a null source makes a `bytes` whose data is left to us.
+                None => unsafe {
+                    let made = ffi::PyBytes_FromStringAndSize(std::ptr::null(), size);
+                    Bound::from_owned_ptr_or_err(py, made).ok()?.cast_into_unchecked()
+                },
+            };
+            // SAFETY: a `bytes`; the macro gives the start of its data area of `size` bytes.
+            let at = unsafe { ffi::PyBytes_AsString(bytes.as_ptr()) }.cast::<u8>();
+            self.0 = Some(bytes.unbind());
+            Some((at, size.unsigned_abs()))
+        })
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+/// Makes `bytes` this long. It must be ours alone.
+fn resize(bytes: Bound<'_, PyBytes>, len: usize) -> PyResult<Bound<'_, PyBytes>> {
+    let py = bytes.py();
+    let len = isize::try_from(len).map_err(|_| PyMemoryError::new_err(()))?;
+    let mut at = bytes.into_ptr();
+    // SAFETY: `at` is a `bytes` with one reference, ours (made in `grow`, never handed out before `finish`). On failure
+    // the call frees it, sets `at` to null and sets an error.
+    unsafe {
+        if ffi::_PyBytes_Resize(&raw mut at, len) != 0 {
+            return Err(PyErr::fetch(py));
+        }
+        Ok(Bound::from_owned_ptr(py, at).cast_into_unchecked())
     }
 }

@@ -12,14 +12,15 @@
 //! | [`binary`] | `bytes`, and any object with a buffer |
 //! | [`collector`] | the cyclic garbage collector, held off while rows are built |
 //! | [`context`] | context variables |
-//! | [`process`] | forks, the main thread, Ctrl-C while a driver call blocks |
-//! | [`output`] | file descriptors to write to |
+//! | [`process`] | forks, and threads told apart |
+//! | [`interrupt`] | Ctrl-C while a driver call blocks |
 
 pub(crate) mod binary;
 pub(crate) mod collector;
 pub(crate) mod context;
+pub(crate) mod interrupt;
 pub(crate) mod number;
-pub(crate) mod output;
+
 pub(crate) mod process;
 pub(crate) mod row;
 pub(crate) mod temporal;

@@ -85,6 +85,17 @@ impl<'py> Rows<'py> {
         self.n_complete = self.rows.len();
     }
 
+    /// Number of rows of which every item is set.
+    pub(crate) fn n_complete(&self) -> usize {
+        self.n_complete
+    }
+
+    /// Drops all rows.
+    pub(crate) fn clear(&mut self) {
+        self.n_complete = 0;
+        self.cut_incomplete();
+    }
+
     /// Drops the rows that are not complete.
     pub(crate) fn cut_incomplete(&mut self) {
         for row in self.rows.drain(self.n_complete..) {
@@ -101,6 +112,7 @@ impl<'py> Rows<'py> {
         // SAFETY: each is a tuple, and we pass our reference on.
         std::mem::take(&mut self.rows)
             .into_iter()
+            // SAFETY: each is a tuple, and we pass our reference on.
             .map(move |row| unsafe { Bound::from_owned_ptr(py, row.as_ptr()).cast_into_unchecked() })
     }
 
@@ -130,7 +142,6 @@ impl<'py> Rows<'py> {
 
 impl Drop for Rows<'_> {
     fn drop(&mut self) {
-        self.n_complete = 0;
-        self.cut_incomplete();
+        self.clear();
     }
 }

@@ -1,0 +1,276 @@
+//! `onecopy.connect` and `Connection`.
+
+use std::ffi::CString;
+
+use onecopy_rows::connect::{self, ConnectOptions};
+use onecopy_text::{Ledger, Policy, Tally};
+use onecopy_wire::CancelHandle;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyType};
+
+use crate::cursor::Cursor;
+use crate::raw::{interrupt, process};
+use crate::{errors, parameters};
+
+/// A connection to a database (PEP 249).
+///
+/// As a context manager it commits when the block ends and rolls back when the block raises; it stays open.
+#[pyclass(frozen, weakref, module = "onecopy")]
+pub(crate) struct Connection {
+    /// Always there until the drop.
+    db: Option<connect::Connection>,
+    /// Name and version of the database and its driver; never a password.
+    about: String,
+    policy: Policy,
+    generation: u32,
+}
+
+/// Opens a connection.
+///
+/// `target` is a `sqlite:` URL, an ODBC connection string, `DSN=name`, or a `postgresql://`, `mysql://` or `mssql://` URL.
+#[pyfunction]
+#[pyo3(signature = (target, *, read_only=false, autocommit=false, timeout=15.0, errors="strict"))]
+pub(crate) fn connect(
+    py: Python<'_>,
+    target: &Bound<'_, PyString>,
+    read_only: bool,
+    autocommit: bool,
+    timeout: f64,
+    errors: &str,
+) -> PyResult<Connection> {
+    let target = parameters::utf8(py, target, "the connection string", &mut Tally::default())?;
+    if !(timeout > 0.0 && timeout <= 86_400.0) {
+        return Err(PyValueError::new_err(
+            "`timeout` is the time to connect in seconds, above 0 and up to 86400",
+        ));
+    }
+    let text_policy = match errors {
+        "strict" => Policy::Strict,
+        "replace" => Policy::Replace,
+        _ => {
+            return Err(PyValueError::new_err(
+                "`errors` is neither \"strict\" nor \"replace\"",
+            ));
+        }
+    };
+    let options = ConnectOptions {
+        read_only,
+        autocommit,
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // checked above
+        login_timeout_s: timeout.ceil() as u32,
+        text_policy,
+    };
+    // Nothing to cancel yet: a driver that connects knows its own time limit.
+    let nothing = || CancelHandle::new(|| ());
+    let opened = interrupt::detached(py, nothing, || {
+        connect::Connection::open(&target, &options).map(|db| (db.describe(), db.notices(), db))
+    })?;
+    let (about, notices, db) = opened.map_err(|e| errors::to_py(py, &e))?;
+    let connection =
+        Connection { db: Some(db), about, policy: text_policy, generation: process::generation() };
+    let category = errors::class(py, "DriverWarning")?;
+    for notice in notices {
+        let notice = CString::new(notice.replace('\0', " ")).unwrap_or_default();
+        PyErr::warn(py, &category, &notice, 1)?;
+    }
+    Ok(connection)
+}
+
+impl Connection {
+    /// The connection, in the process that opened it.
+    pub(crate) fn db(&self, py: Python<'_>) -> PyResult<&connect::Connection> {
+        if self.generation != process::generation() {
+            return Err(errors::interface(
+                py,
+                "this connection was opened in another process (before a fork)\nopen one in this process",
+            ));
+        }
+        Ok(self.db.as_ref().expect("it is taken in `drop` alone"))
+    }
+
+    pub(crate) fn policy(&self) -> Policy {
+        self.policy
+    }
+
+    /// Runs a call of the connection detached; Ctrl-C cancels it.
+    fn call<T: Send>(
+        &self,
+        py: Python<'_>,
+        call: impl FnOnce(&connect::Connection) -> Result<T, onecopy_rows::Error> + Send,
+    ) -> PyResult<T> {
+        let db = self.db(py)?;
+        interrupt::detached(py, || db.cancel_handle(), || call(db))?
+            .map_err(|e| errors::to_py(py, &e))
+    }
+
+    /// Runs one statement. Its text is counted in `ledger`.
+    pub(crate) fn run(
+        &self,
+        py: Python<'_>,
+        sql: &Bound<'_, PyString>,
+        values: &Bound<'_, PyAny>,
+        ledger: &Ledger,
+    ) -> PyResult<connect::Statement> {
+        let sql = parameters::sql(py, sql)?;
+        let values = parameters::row(values, ledger)?;
+        self.call(py, move |db| db.execute(&sql, &values))
+    }
+
+    /// Runs one statement for each row of parameters that `rows` gives.
+    pub(crate) fn run_many(
+        &self,
+        py: Python<'_>,
+        sql: &Bound<'_, PyString>,
+        rows: &Bound<'_, PyAny>,
+        ledger: &Ledger,
+    ) -> PyResult<Option<u64>> {
+        let sql = parameters::sql(py, sql)?;
+        let mut rows = parameters::Rows::new(rows, ledger)?;
+        let done = self.call(py, |db| db.execute_many(&sql, &mut rows));
+        // What the iterable raised ended it early: that comes first.
+        rows.failure().map_or(done, Err)
+    }
+}
+
+#[pymethods]
+impl Connection {
+    /// A new cursor.
+    fn cursor(slf: Bound<'_, Self>) -> PyResult<Cursor> {
+        slf.get().db(slf.py())?;
+        Ok(Cursor::new(slf.unbind()))
+    }
+
+    /// Runs one statement on a new cursor, and returns the cursor.
+    #[pyo3(signature = (sql, parameters=None, /))]
+    fn execute<'py>(
+        slf: Bound<'py, Self>,
+        sql: &Bound<'py, PyString>,
+        parameters: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, Cursor>> {
+        let py = slf.py();
+        let cursor = Bound::new(py, Cursor::new(slf.unbind()))?;
+        cursor.get().run(py, sql, parameters)?;
+        Ok(cursor)
+    }
+
+    /// Runs one statement for each row of parameters on a new cursor, and returns the cursor.
+    #[pyo3(signature = (sql, rows, /))]
+    fn executemany<'py>(
+        slf: Bound<'py, Self>,
+        sql: &Bound<'py, PyString>,
+        rows: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, Cursor>> {
+        let py = slf.py();
+        let cursor = Bound::new(py, Cursor::new(slf.unbind()))?;
+        cursor.get().run_many(py, sql, rows)?;
+        Ok(cursor)
+    }
+
+    /// Commits the transaction.
+    fn commit(&self, py: Python<'_>) -> PyResult<()> {
+        self.call(py, connect::Connection::commit)
+    }
+
+    /// Rolls the transaction back.
+    fn rollback(&self, py: Python<'_>) -> PyResult<()> {
+        self.call(py, connect::Connection::rollback)
+    }
+
+    /// Closes the connection; an open transaction is rolled back. Closing twice is no error.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.call(py, connect::Connection::close)
+    }
+
+    /// Stops, from any thread, what runs on this connection at the moment.
+    fn cancel(&self, py: Python<'_>) -> PyResult<()> {
+        let db = self.db(py)?;
+        py.detach(|| db.cancel_handle().cancel());
+        Ok(())
+    }
+
+    /// Whether each statement is its own transaction.
+    #[getter]
+    fn autocommit(&self, py: Python<'_>) -> PyResult<bool> {
+        let db = self.db(py)?;
+        Ok(py.detach(|| db.autocommit()))
+    }
+
+    #[setter]
+    fn set_autocommit(&self, py: Python<'_>, on: bool) -> PyResult<()> {
+        self.call(py, move |db| db.set_autocommit(on))
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (exception_type, _exception, _traceback, /))]
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        exception_type: &Bound<'_, PyAny>,
+        _exception: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        if exception_type.is_none() { self.commit(py) } else { self.rollback(py) }
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<onecopy.Connection: {}>", self.about)
+    }
+
+    /// The exception classes as attributes (PEP 249, optional extension).
+    #[getter(Warning)]
+    fn warning(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
+        errors::class(py, "Warning")
+    }
+    #[getter(Error)]
+    fn error(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
+        errors::class(py, "Error")
+    }
+    #[getter(InterfaceError)]
+    fn interface_error(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
+        errors::class(py, "InterfaceError")
+    }
+    #[getter(DatabaseError)]
+    fn database_error(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
+        errors::class(py, "DatabaseError")
+    }
+    #[getter(DataError)]
+    fn data_error(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
+        errors::class(py, "DataError")
+    }
+    #[getter(OperationalError)]
+    fn operational_error(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
+        errors::class(py, "OperationalError")
+    }
+    #[getter(IntegrityError)]
+    fn integrity_error(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
+        errors::class(py, "IntegrityError")
+    }
+    #[getter(InternalError)]
+    fn internal_error(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
+        errors::class(py, "InternalError")
+    }
+    #[getter(ProgrammingError)]
+    fn programming_error(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
+        errors::class(py, "ProgrammingError")
+    }
+    #[getter(NotSupportedError)]
+    fn not_supported_error(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
+        errors::class(py, "NotSupportedError")
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let db = self.db.take();
+        if self.generation != process::generation() {
+            // In a forked child: closing would say goodbye on the parent's socket, and SQLite forbids it.
+            std::mem::forget(db);
+            return;
+        }
+        drop(crate::fetch::Detached::new(db));
+    }
+}

@@ -1,0 +1,156 @@
+//! Rows pulled out of a statement: blocks of a driver with one release of the GIL each, SQLite stepped attached.
+
+use onecopy_rows::connect::Statement;
+use onecopy_rows::{Block, BlockPosition, Budget, Fetched, Pumped, PumpError, Source};
+use pyo3::prelude::*;
+
+use crate::errors;
+use crate::raw::interrupt;
+use crate::rows::PyRows;
+
+/// Rows of a block that become tuples at a time: the tuples of a batch stay in cache while its columns are gone through.
+pub(crate) const BATCH_ROWS: usize = 512;
+
+/// A statement whose rows are being read.
+pub(crate) struct Active {
+    /// `None` after the last row, when the statement is closed at once.
+    statement: Option<Detached<Statement>>,
+    position: BlockPosition,
+    /// Rows that became tuples so far.
+    n_given: u64,
+}
+
+impl Active {
+    pub(crate) fn new(statement: Statement) -> Active {
+        Active {
+            statement: Some(Detached::new(statement)),
+            position: BlockPosition::default(),
+            n_given: 0,
+        }
+    }
+
+    /// The statement, where none of its rows was fetched yet.
+    pub(crate) fn into_untouched(mut self) -> Option<Statement> {
+        let untouched = self.n_given == 0 && self.position == BlockPosition::default();
+        let statement = self.statement.take().filter(|_| untouched)?;
+        Some(statement.into_inner())
+    }
+
+    /// Whether the last row was fetched.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.statement.is_none()
+    }
+
+    /// Makes tuples of the next rows in `sink`: at least one and up to `limit`, none at the end.
+    ///
+    /// # Errors
+    /// Of the source, of a cell, or what a signal handler raised. The rows before the failure are complete in `sink`;
+    /// no more will come.
+    pub(crate) fn pull<'py>(
+        &mut self,
+        py: Python<'py>,
+        limit: usize,
+        sink: &mut PyRows<'py>,
+    ) -> PyResult<()> {
+        let Some(statement) = &mut self.statement else {
+            return Ok(());
+        };
+        sink.set_limit(limit);
+        let pulled = match statement.inner() {
+            Statement::Sqlite(s) => step(py, s, &mut self.position, sink, self.n_given),
+            Statement::Odbc(s) => block(py, s, &mut self.position, limit, sink, self.n_given),
+            _ => Err(errors::interface(py, "this kind of statement has no rows for Python")),
+        };
+        sink.rows().cut_incomplete();
+        self.n_given += sink.rows().len() as u64;
+        if !matches!(pulled, Ok(true)) {
+            self.statement = None;
+        }
+        pulled.map(|_| ())
+    }
+}
+
+/// SQLite: stepped attached, cell by cell out of its own memory. Returns whether more rows may come.
+fn step<'py, S: Source>(
+    py: Python<'py>,
+    statement: &mut S,
+    position: &mut BlockPosition,
+    sink: &mut PyRows<'py>,
+    n_given: u64,
+) -> PyResult<bool> {
+    match statement.pump(position, Budget::default(), sink) {
+        Ok(Pumped::More) => Ok(true),
+        Ok(Pumped::End) => Ok(false),
+        Err(PumpError::Source(e)) => Err(errors::to_py(py, &e)),
+        Err(PumpError::Sink(e)) => {
+            let row = n_given + sink.rows().n_complete() as u64;
+            Err(e.into_py(py, statement.schema(), row))
+        }
+    }
+}
+
+/// A driver: one detached fetch per block, then columns of its rows. Returns whether more rows may come.
+fn block<'py, S: Source>(
+    py: Python<'py>,
+    statement: &mut S,
+    position: &mut BlockPosition,
+    limit: usize,
+    sink: &mut PyRows<'py>,
+    n_given: u64,
+) -> PyResult<bool> {
+    if position.next_row >= position.n_rows {
+        let cancel = statement.cancel_handle();
+        let fetched = interrupt::detached(py, || cancel, || statement.fetch(Budget::default()))?;
+        match fetched.map_err(|e| errors::to_py(py, &e))? {
+            Fetched::End => return Ok(false),
+            Fetched::Rows(n_rows) => *position = BlockPosition { next_row: 0, n_rows },
+        }
+    }
+    let n_rows = limit.min(BATCH_ROWS).min(position.n_rows - position.next_row);
+    let block = statement.block();
+    if block.emit_columns(position.next_row, n_rows, sink).is_ok() {
+        position.next_row += n_rows;
+        return Ok(true);
+    }
+    // A cell failed, in column order: once more in row order, so that the rows before it come out and it is the first.
+    sink.clear();
+    sink.set_limit(n_rows);
+    match block.emit(position.next_row, sink) {
+        Ok(_) => {
+            position.next_row += sink.rows().n_complete();
+            Ok(true)
+        }
+        Err(e) => {
+            let row = n_given + sink.rows().n_complete() as u64;
+            Err(e.into_py(py, statement.schema(), row))
+        }
+    }
+}
+
+/// Something of a driver that is dropped detached: closing a statement takes the connection's lock, which is never
+/// waited for while attached.
+pub(crate) struct Detached<T: Send>(Option<T>);
+
+impl<T: Send> Detached<T> {
+    pub(crate) fn new(inner: T) -> Detached<T> {
+        Detached(Some(inner))
+    }
+
+    pub(crate) fn inner(&mut self) -> &mut T {
+        self.0.as_mut().expect("it is taken by `into_inner` and `drop` alone")
+    }
+
+    pub(crate) fn into_inner(mut self) -> T {
+        self.0.take().expect("it is taken here and by `drop` alone")
+    }
+}
+
+impl<T: Send> Drop for Detached<T> {
+    fn drop(&mut self) {
+        if let Some(inner) = self.0.take() {
+            let mut inner = Some(inner);
+            // No interpreter to detach from (it is ending): dropped where we are.
+            Python::try_attach(|py| py.detach(|| drop(inner.take())));
+        }
+    }
+}

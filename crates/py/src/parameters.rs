@@ -1,0 +1,240 @@
+//! Python objects to parameter values: bound, never pasted into SQL.
+
+use onecopy_rows::{Date, Error, ErrorKind, Time, Timestamp, Value};
+use onecopy_text::{Ledger, Stage, Tally};
+use pyo3::Borrowed;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{
+    PyBool, PyDate, PyDateAccess, PyDateTime, PyDelta, PyDeltaAccess, PyFloat, PyInt, PyIterator,
+    PyString,
+    PyTime, PyTimeAccess, PyTzInfoAccess,
+};
+
+use crate::errors;
+use crate::raw::{binary, number, text, uuid};
+
+/// The SQL text of a statement. Copies: one, to UTF-8; no cache is left on the `str`.
+pub(crate) fn sql(py: Python<'_>, sql: &Bound<'_, PyString>) -> PyResult<String> {
+    utf8(py, sql, "the statement", &mut Tally::default())
+}
+
+/// The text of `string` as UTF-8; `what` names it in the error.
+pub(crate) fn utf8(
+    py: Python<'_>,
+    string: &Bound<'_, PyString>,
+    what: &str,
+    tally: &mut Tally,
+) -> PyResult<String> {
+    text::to_string(Borrowed::from(string), tally).map_err(|e| match e {
+        text::MakeError::Malformed(e) => errors::to_py(
+            py,
+            &Error::new(
+                ErrorKind::Malformed,
+                format!("{what} has a {} at character {}", e.kind, e.at_units),
+            ),
+        ),
+        text::MakeError::Python(e) => e,
+    })
+}
+
+/// The values of a sequence of parameters, and their text into `ledger`.
+pub(crate) fn row(parameters: &Bound<'_, PyAny>, ledger: &Ledger) -> PyResult<Vec<Value>> {
+    if parameters.is_instance_of::<PyString>() || parameters.hasattr("keys")? {
+        return Err(PyTypeError::new_err(format!(
+            "parameters come as a sequence, one item for each `?`, not as `{}`",
+            type_name(parameters)
+        )));
+    }
+    let mut tally = Tally::default();
+    let mut values = Vec::with_capacity(parameters.len().unwrap_or(0));
+    for (i, item) in parameters.try_iter()?.enumerate() {
+        values.push(value(&item?, i, &mut tally)?);
+    }
+    tally.enter(ledger, Stage::Parameters);
+    Ok(values)
+}
+
+/// One parameter; `position` (from 0) names it in errors.
+fn value(item: &Bound<'_, PyAny>, position: usize, tally: &mut Tally) -> PyResult<Value> {
+    let py = item.py();
+    if item.is_none() {
+        return Ok(Value::Null);
+    }
+    if let Ok(string) = item.cast::<PyString>() {
+        let what = format!("parameter {}", position + 1);
+        return utf8(py, string, &what, tally).map(Value::Text);
+    }
+    if let Ok(v) = item.cast::<PyBool>() {
+        return Ok(Value::Bool(v.is_true()));
+    }
+    if item.is_instance_of::<PyInt>() {
+        return match item.extract::<i64>() {
+            Ok(v) => Ok(Value::I64(v)),
+            Err(_) => Ok(Value::Decimal(ascii(&item.call_method0("__int__")?.str()?)?)),
+        };
+    }
+    if let Ok(v) = item.cast::<PyFloat>() {
+        return Ok(Value::F64(v.value()));
+    }
+    if let Ok(v) = item.cast::<PyDateTime>() {
+        return timestamp(v).map(Value::Timestamp);
+    }
+    if let Ok(v) = item.cast::<PyDate>() {
+        return Ok(Value::Date(date(v)));
+    }
+    if let Ok(v) = item.cast::<PyTime>() {
+        if v.get_tzinfo().is_some() {
+            return Err(refused(item, position, "a time with a zone has no SQL type that all databases share"));
+        }
+        return Ok(Value::Time(time(v)));
+    }
+    if item.is_instance(number::decimal_class(py)?)? {
+        return decimal(item, position);
+    }
+    if item.is_instance(uuid::class(py)?)? {
+        return item.getattr("bytes")?.extract().map(Value::Uuid);
+    }
+    if let Some(bytes) = binary::copy_of_buffer(item)? {
+        return Ok(Value::Bytes(bytes));
+    }
+    Err(refused(
+        item,
+        position,
+        "take one of None, bool, int, float, str, bytes, Decimal, date, time, datetime, UUID",
+    ))
+}
+
+fn refused(item: &Bound<'_, PyAny>, position: usize, remedy: &str) -> PyErr {
+    PyTypeError::new_err(format!(
+        "parameter {} is a `{}`\n{remedy}",
+        position + 1,
+        type_name(item)
+    ))
+}
+
+fn type_name(item: &Bound<'_, PyAny>) -> String {
+    item.get_type().name().map_or_else(|_| "?".to_owned(), |n| n.to_string())
+}
+
+/// The digits without an exponent: `format(d, "f")` is exact.
+fn decimal(item: &Bound<'_, PyAny>, position: usize) -> PyResult<Value> {
+    let py = item.py();
+    if !item.call_method0("is_finite")?.is_truthy()? {
+        return Err(errors::to_py(
+            py,
+            &Error::new(
+                ErrorKind::Data,
+                format!("parameter {} is `{}`, which no SQL decimal holds", position + 1, item.str()?),
+            ),
+        ));
+    }
+    let digits = item.call_method1("__format__", ("f",))?;
+    Ok(Value::Decimal(ascii(digits.cast()?)?))
+}
+
+/// A `str` of digits that CPython itself has just made.
+fn ascii(string: &Bound<'_, PyString>) -> PyResult<String> {
+    utf8(string.py(), string, "a number", &mut Tally::default())
+}
+
+fn date(v: &impl PyDateAccess) -> Date {
+    Date { year: v.get_year(), month: v.get_month(), day: v.get_day() }
+}
+
+fn time(v: &impl PyTimeAccess) -> Time {
+    Time {
+        hour: v.get_hour(),
+        minute: v.get_minute(),
+        second: v.get_second(),
+        nanosecond: v.get_microsecond() * 1000,
+    }
+}
+
+fn timestamp(v: &Bound<'_, PyDateTime>) -> PyResult<Timestamp> {
+    let offset_minutes = match v.get_tzinfo() {
+        None => None,
+        Some(_) => {
+            let offset = v.call_method0("utcoffset")?;
+            match offset.cast::<PyDelta>() {
+                Err(_) => None, // a zone may say None: such a datetime counts as naive
+                Ok(delta) => {
+                    let seconds = delta.get_days() * 86_400 + delta.get_seconds();
+                    if seconds % 60 != 0 || delta.get_microseconds() != 0 {
+                        return Err(errors::to_py(
+                            v.py(),
+                            &Error::new(
+                                ErrorKind::Data,
+                                format!("`{}` has an offset that is not whole minutes", v.str()?),
+                            ),
+                        ));
+                    }
+                    i16::try_from(seconds / 60).ok()
+                }
+            }
+        }
+    };
+    Ok(Timestamp { date: date(v), time: time(v), offset_minutes })
+}
+
+/// Rows of parameters read from Python this many at a time: the detached driver call attaches once for each such batch.
+const ROWS_AHEAD: usize = 1024;
+
+/// The rows of parameters of `executemany`, as an iterator for a detached caller: it attaches to read ahead.
+pub(crate) struct Rows {
+    iterator: Py<PyIterator>,
+    ledger: Ledger,
+    ahead: std::vec::IntoIter<Vec<Value>>,
+    ended: bool,
+    failure: Option<PyErr>,
+}
+
+impl Rows {
+    pub(crate) fn new(rows: &Bound<'_, PyAny>, ledger: &Ledger) -> PyResult<Rows> {
+        Ok(Rows {
+            iterator: rows.try_iter()?.unbind(),
+            ledger: ledger.clone(),
+            ahead: Vec::new().into_iter(),
+            ended: false,
+            failure: None,
+        })
+    }
+
+    /// What the iterable raised, if it did.
+    pub(crate) fn failure(self) -> Option<PyErr> {
+        self.failure
+    }
+
+    fn read_ahead(&mut self) {
+        Python::attach(|py| {
+            let mut batch = Vec::new();
+            let mut iterator = self.iterator.bind(py).clone();
+            while batch.len() < ROWS_AHEAD {
+                match iterator.next().map(|r| r.and_then(|r| row(&r, &self.ledger))) {
+                    None => {
+                        self.ended = true;
+                        break;
+                    }
+                    Some(Ok(values)) => batch.push(values),
+                    Some(Err(e)) => {
+                        self.ended = true;
+                        self.failure = Some(e);
+                        break;
+                    }
+                }
+            }
+            self.ahead = batch.into_iter();
+        });
+    }
+}
+
+impl Iterator for Rows {
+    type Item = Vec<Value>;
+
+    fn next(&mut self) -> Option<Vec<Value>> {
+        if self.ahead.len() == 0 && !self.ended {
+            self.read_ahead();
+        }
+        self.ahead.next()
+    }
+}
