@@ -2,7 +2,7 @@
 
 use std::ffi::CString;
 
-use onecopy_rows::connect::{self, ConnectOptions};
+use onecopy_rows::connect::{self as db, ConnectOptions};
 use onecopy_text::{Ledger, Policy, Tally};
 use onecopy_wire::CancelHandle;
 use pyo3::exceptions::PyValueError;
@@ -19,7 +19,7 @@ use crate::{errors, parameters};
 #[pyclass(frozen, weakref, module = "onecopy")]
 pub(crate) struct Connection {
     /// Always there until the drop.
-    db: Option<connect::Connection>,
+    db: Option<db::Connection>,
     /// Name and version of the database and its driver; never a password.
     about: String,
     policy: Policy,
@@ -64,7 +64,7 @@ pub(crate) fn connect(
     // Nothing to cancel yet: a driver that connects knows its own time limit.
     let nothing = || CancelHandle::new(|| ());
     let opened = interrupt::detached(py, nothing, || {
-        connect::Connection::open(&target, &options).map(|db| (db.describe(), db.notices(), db))
+        db::Connection::open(&target, &options).map(|db| (db.describe(), db.notices(), db))
     })?;
     let (about, notices, db) = opened.map_err(|e| errors::to_py(py, &e))?;
     let connection =
@@ -79,7 +79,7 @@ pub(crate) fn connect(
 
 impl Connection {
     /// The connection, in the process that opened it.
-    pub(crate) fn db(&self, py: Python<'_>) -> PyResult<&connect::Connection> {
+    pub(crate) fn db(&self, py: Python<'_>) -> PyResult<&db::Connection> {
         if self.generation != process::generation() {
             return Err(errors::interface(
                 py,
@@ -97,7 +97,7 @@ impl Connection {
     fn call<T: Send>(
         &self,
         py: Python<'_>,
-        call: impl FnOnce(&connect::Connection) -> Result<T, onecopy_rows::Error> + Send,
+        call: impl FnOnce(&db::Connection) -> Result<T, onecopy_rows::Error> + Send,
     ) -> PyResult<T> {
         let db = self.db(py)?;
         interrupt::detached(py, || db.cancel_handle(), || call(db))?
@@ -111,7 +111,7 @@ impl Connection {
         sql: &Bound<'_, PyString>,
         values: &Bound<'_, PyAny>,
         ledger: &Ledger,
-    ) -> PyResult<connect::Statement> {
+    ) -> PyResult<db::Statement> {
         let sql = parameters::sql(py, sql)?;
         let values = parameters::row(values, ledger)?;
         self.call(py, move |db| db.execute(&sql, &values))
@@ -169,17 +169,17 @@ impl Connection {
 
     /// Commits the transaction.
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
-        self.call(py, connect::Connection::commit)
+        self.call(py, db::Connection::commit)
     }
 
     /// Rolls the transaction back.
     fn rollback(&self, py: Python<'_>) -> PyResult<()> {
-        self.call(py, connect::Connection::rollback)
+        self.call(py, db::Connection::rollback)
     }
 
     /// Closes the connection; an open transaction is rolled back. Closing twice is no error.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        self.call(py, connect::Connection::close)
+        self.call(py, db::Connection::close)
     }
 
     /// Stops, from any thread, what runs on this connection at the moment.
@@ -220,44 +220,54 @@ impl Connection {
         format!("<onecopy.Connection: {}>", self.about)
     }
 
-    /// The exception classes as attributes (PEP 249, optional extension).
-    #[getter(Warning)]
+    // The exception classes as attributes (PEP 249, optional extensions).
+    #[classattr]
+    #[pyo3(name = "Warning")]
     fn warning(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
         errors::class(py, "Warning")
     }
-    #[getter(Error)]
+    #[classattr]
+    #[pyo3(name = "Error")]
     fn error(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
         errors::class(py, "Error")
     }
-    #[getter(InterfaceError)]
+    #[classattr]
+    #[pyo3(name = "InterfaceError")]
     fn interface_error(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
         errors::class(py, "InterfaceError")
     }
-    #[getter(DatabaseError)]
+    #[classattr]
+    #[pyo3(name = "DatabaseError")]
     fn database_error(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
         errors::class(py, "DatabaseError")
     }
-    #[getter(DataError)]
+    #[classattr]
+    #[pyo3(name = "DataError")]
     fn data_error(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
         errors::class(py, "DataError")
     }
-    #[getter(OperationalError)]
+    #[classattr]
+    #[pyo3(name = "OperationalError")]
     fn operational_error(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
         errors::class(py, "OperationalError")
     }
-    #[getter(IntegrityError)]
+    #[classattr]
+    #[pyo3(name = "IntegrityError")]
     fn integrity_error(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
         errors::class(py, "IntegrityError")
     }
-    #[getter(InternalError)]
+    #[classattr]
+    #[pyo3(name = "InternalError")]
     fn internal_error(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
         errors::class(py, "InternalError")
     }
-    #[getter(ProgrammingError)]
+    #[classattr]
+    #[pyo3(name = "ProgrammingError")]
     fn programming_error(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
         errors::class(py, "ProgrammingError")
     }
-    #[getter(NotSupportedError)]
+    #[classattr]
+    #[pyo3(name = "NotSupportedError")]
     fn not_supported_error(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
         errors::class(py, "NotSupportedError")
     }

@@ -1,9 +1,62 @@
 //! The Python module `onecopy._core`.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `connection` | `connect` and `Connection` |
+//! | `cursor` | `Cursor`: PEP 249 over pulled rows |
+//! | `fetch` | rows pulled out of a statement, with the GIL released once per block |
+//! | `rows` | the row sink that makes objects of cells |
+//! | `parameters` | objects to parameter values |
+//! | `types` | column types to `description` |
+//! | `stream`, `output` | `RowStream`, and where it can be written to |
+//! | `ledger` | `onecopy.ledger()` |
+//! | `errors` | one table from error kinds to exception classes |
+//! | `guard` | the lock behind each object: never waited for while attached |
+//! | `command` | the command, for the wheel's script |
+//! | `raw` | CPython's own data structures: the only place with `unsafe` |
+#![deny(unsafe_code)]
+
+mod command;
+mod connection;
+mod cursor;
+mod errors;
+mod fetch;
+mod guard;
+mod ledger;
+mod output;
+mod parameters;
+#[allow(unsafe_code)] // Fence: CPython's data structures, signal handlers, descriptors.
+mod raw;
+mod rows;
+mod stream;
+mod types;
 
 use pyo3::prelude::*;
 
+/// Rows of any ODBC database and of SQLite, converted once.
 #[pymodule(gil_used = false)]
 mod _core {
+    use super::*;
+
     #[pymodule_export]
+    use super::connection::{Connection, connect};
+    #[pymodule_export]
+    use super::cursor::Cursor;
+    #[pymodule_export]
+    use super::errors::error_classes;
+    #[pymodule_export]
+    use super::ledger::{LedgerScope, ledger};
+    #[pymodule_export]
+    use super::stream::RowStream;
+
+    #[pymodule_export]
+    #[allow(non_upper_case_globals)] // The name that Python expects.
     const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        raw::temporal::import(module.py())?;
+        raw::process::watch_forks();
+        Ok(())
+    }
 }

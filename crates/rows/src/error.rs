@@ -32,6 +32,23 @@ pub enum ErrorKind {
     Timeout,
 }
 
+impl ErrorKind {
+    /// Every kind: for tables that must know them all, and the tests that they do.
+    pub const ALL: [ErrorKind; 11] = [
+        ErrorKind::Connect,
+        ErrorKind::Operational,
+        ErrorKind::Programming,
+        ErrorKind::Data,
+        ErrorKind::Integrity,
+        ErrorKind::Internal,
+        ErrorKind::NotSupported,
+        ErrorKind::Interface,
+        ErrorKind::Malformed,
+        ErrorKind::Cancelled,
+        ErrorKind::Timeout,
+    ];
+}
+
 /// An error of a database, its driver, or of the use made of them.
 ///
 /// Passwords never stand in it: whoever adds a connection string adds its redacted form.
@@ -92,3 +109,30 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_stands_in_all() {
+        for (i, kind) in ErrorKind::ALL.into_iter().enumerate() {
+            // A new kind goes behind the last one here, and the compiler asks for it in this match first.
+            let last = match kind {
+                ErrorKind::Connect
+                | ErrorKind::Operational
+                | ErrorKind::Programming
+                | ErrorKind::Data
+                | ErrorKind::Integrity
+                | ErrorKind::Internal
+                | ErrorKind::NotSupported
+                | ErrorKind::Interface
+                | ErrorKind::Malformed
+                | ErrorKind::Cancelled => ErrorKind::Timeout,
+                ErrorKind::Timeout => kind,
+            };
+            assert_eq!(kind as usize, i);
+            assert_eq!(ErrorKind::ALL.len(), last as usize + 1);
+        }
+    }
+}

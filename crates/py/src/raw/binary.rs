@@ -93,6 +93,11 @@ unsafe impl ChunkMemory for BytesMemory {
     }
 }
 
+unsafe extern "C" {
+    /// <https://docs.python.org/3/c-api/bytes.html>; pyo3-ffi leaves it out.
+    fn _PyBytes_Resize(bytes: *mut *mut ffi::PyObject, new_size: ffi::Py_ssize_t) -> std::ffi::c_int;
+}
+
 /// Makes `bytes` this long. It must be ours alone.
 fn resize(bytes: Bound<'_, PyBytes>, len: usize) -> PyResult<Bound<'_, PyBytes>> {
     let py = bytes.py();
@@ -101,7 +106,7 @@ fn resize(bytes: Bound<'_, PyBytes>, len: usize) -> PyResult<Bound<'_, PyBytes>>
     // SAFETY: `at` is a `bytes` with one reference, ours (made in `grow`, never handed out before `finish`). On failure
     // the call frees it, sets `at` to null and sets an error.
     unsafe {
-        if ffi::_PyBytes_Resize(&raw mut at, len) != 0 {
+        if _PyBytes_Resize(&raw mut at, len) != 0 {
             return Err(PyErr::fetch(py));
         }
         Ok(Bound::from_owned_ptr(py, at).cast_into_unchecked())

@@ -1,10 +1,12 @@
 //! Context variables (PEP 567).
 
+use std::ffi::CStr;
+
 use pyo3::ffi;
 use pyo3::prelude::*;
 
 /// A new context variable with this name and the default `None`.
-pub(crate) fn new(py: Python<'_>, name: &std::ffi::CStr) -> PyResult<Bound<'_, PyAny>> {
+pub(crate) fn new<'py>(py: Python<'py>, name: &CStr) -> PyResult<Bound<'py, PyAny>> {
     // SAFETY: attached; the name ends in a zero byte and None is a valid default. A new reference or null with an error.
     unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyContextVar_New(name.as_ptr(), ffi::Py_None())) }
 }

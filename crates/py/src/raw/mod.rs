@@ -12,6 +12,7 @@
 //! | [`binary`] | `bytes`, and any object with a buffer |
 //! | [`collector`] | the cyclic garbage collector, held off while rows are built |
 //! | [`context`] | context variables |
+//! | [`output`] | file descriptors to write to, detached |
 //! | [`process`] | forks, and threads told apart |
 //! | [`interrupt`] | Ctrl-C while a driver call blocks |
 
@@ -20,6 +21,7 @@ pub(crate) mod collector;
 pub(crate) mod context;
 pub(crate) mod interrupt;
 pub(crate) mod number;
+pub(crate) mod output;
 
 pub(crate) mod process;
 pub(crate) mod row;

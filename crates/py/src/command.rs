@@ -1,0 +1,1 @@
+//! The command, from the wheel's script.

@@ -1,0 +1,130 @@
+//! Where a stream can be written to.
+
+use std::time::Duration;
+
+use pyo3::exceptions::{PyBlockingIOError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyInt, PyType};
+
+use crate::raw::output::Descriptor;
+
+/// What a stream is written to.
+pub(crate) enum Output<'py> {
+    /// A file or socket of the system, written detached: no copy in user space after the conversion.
+    Descriptor(Descriptor),
+    /// Any other object, given `bytes` by its `write` (or a socket that is more than one, by `sendall`).
+    Object(Bound<'py, PyAny>),
+}
+
+/// The classes whose instances do nothing to the bytes written to their descriptor.
+struct Classes {
+    file: Py<PyType>,
+    buffered: [Py<PyType>; 2],
+    text: Py<PyType>,
+    socket: Py<PyType>,
+}
+
+fn classes(py: Python<'_>) -> PyResult<&Classes> {
+    static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
+    CLASSES.get_or_try_init(py, || {
+        let io = py.import("io")?;
+        let of = |name| -> PyResult<Py<PyType>> { Ok(io.getattr(name)?.cast_into()?.unbind()) };
+        Ok(Classes {
+            file: of("FileIO")?,
+            buffered: [of("BufferedWriter")?, of("BufferedRandom")?],
+            text: of("TextIOBase")?,
+            socket: py.import("socket")?.getattr("socket")?.cast_into()?.unbind(),
+        })
+    })
+}
+
+impl<'py> Output<'py> {
+    /// Looks at `target` by its exact class: a subclass may do more with the bytes (TLS, compression) than its descriptor
+    /// shows.
+    ///
+    /// # Errors
+    /// `TypeError` for a text file and for what cannot be written to.
+    pub(crate) fn of(target: &Bound<'py, PyAny>) -> PyResult<Output<'py>> {
+        let py = target.py();
+        let classes = classes(py)?;
+        let class = target.get_type();
+        if class.is(classes.file.bind(py)) {
+            return Output::file(target);
+        }
+        if classes.buffered.iter().any(|c| class.is(c.bind(py))) {
+            let raw = target.getattr("raw")?;
+            // What was written before stands before.
+            target.call_method0("flush")?;
+            if raw.get_type().is(classes.file.bind(py)) {
+                return Output::file(&raw);
+            }
+            return Ok(Output::Object(target.getattr("write")?));
+        }
+        if target.is_instance(classes.socket.bind(py))? {
+            return Output::socket(target, class.is(classes.socket.bind(py)));
+        }
+        if target.is_instance(classes.text.bind(py))? {
+            return Err(PyTypeError::new_err(
+                "a text file cannot take bytes\nopen it in binary mode: `open(path, \"wb\")`",
+            ));
+        }
+        match target.getattr_opt("write")? {
+            Some(write) => Ok(Output::Object(write)),
+            None => Err(PyTypeError::new_err(format!(
+                "cannot write to a `{}`\ngive a binary file, a socket, a path, or an object with `write`",
+                class.name()?
+            ))),
+        }
+    }
+
+    fn file(file: &Bound<'py, PyAny>) -> PyResult<Output<'py>> {
+        let fd = file.call_method0("fileno")?.extract()?;
+        Ok(Output::Descriptor(Descriptor { fd, is_socket: false, timeout: None }))
+    }
+
+    fn socket(socket: &Bound<'py, PyAny>, is_plain: bool) -> PyResult<Output<'py>> {
+        let timeout: Option<f64> = socket.call_method0("gettimeout")?.extract()?;
+        if timeout == Some(0.0) {
+            return Err(PyValueError::new_err(
+                "a non-blocking socket cannot be written to in one call\nset a timeout, or iterate over the stream",
+            ));
+        }
+        if !is_plain {
+            return Ok(Output::Object(socket.getattr("sendall")?));
+        }
+        let fd: i32 = socket.call_method0("fileno")?.extract()?;
+        if fd < 0 {
+            return Err(PyValueError::new_err("the socket is closed"));
+        }
+        let timeout = timeout.map(Duration::from_secs_f64);
+        Ok(Output::Descriptor(Descriptor { fd, is_socket: true, timeout }))
+    }
+}
+
+/// Hands `chunk` to `write` until it has taken all of it (a raw file may take less).
+pub(crate) fn write_all(write: &Bound<'_, PyAny>, chunk: &Bound<'_, PyAny>) -> PyResult<()> {
+    let len = chunk.len()?;
+    let mut taken = write.call1((chunk,))?;
+    let mut done = 0;
+    loop {
+        // `sendall` returns None when all is sent; a non-blocking raw file returns None when nothing was.
+        let Ok(n) = taken.cast::<PyInt>() else { return Ok(()) };
+        let n: usize = n.extract()?;
+        if n == 0 {
+            return Err(PyBlockingIOError::new_err("`write` takes no bytes"));
+        }
+        done += n;
+        if done >= len {
+            return Ok(());
+        }
+        let view = pyo3::types::PyMemoryView::from(chunk)?;
+        let rest = view.get_item(pyo3::types::PySlice::new(
+            chunk.py(),
+            isize::try_from(done)?,
+            isize::try_from(len)?,
+            1,
+        ))?;
+        taken = write.call1((rest,))?;
+    }
+}

@@ -1,0 +1,246 @@
+//! `RowStream`: rows as bytes, pulled chunk by chunk.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use onecopy_text::{ByteSink, Chunk};
+use onecopy_wire::{CancelHandle, ChunkError, ChunkSource, Filled};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::connection::Connection;
+use crate::errors;
+use crate::fetch::Detached;
+use crate::guard::{Guarded, Locked};
+use crate::output::{self, Output};
+use crate::raw::binary::BytesMemory;
+use crate::raw::interrupt;
+use crate::raw::output::Descriptor;
+
+/// Bytes of a chunk: large enough that a system call or a yield per chunk is nothing, small enough to stay in L2.
+const CHUNK_BYTES: usize = 128 << 10;
+
+/// A long write looks at signals this often.
+const SIGNALS_EVERY: Duration = Duration::from_millis(100);
+
+enum State {
+    /// More may come.
+    Open(Detached<Box<dyn ChunkSource>>),
+    /// All bytes were given.
+    Done,
+    /// It failed; the error is raised again by each later call.
+    Failed(PyErr),
+    Closed,
+}
+
+/// The rows of a statement as bytes: to iterate over, to write to a file or socket, or to hand to a WSGI server.
+#[pyclass(frozen, weakref, module = "onecopy")]
+pub(crate) struct RowStream {
+    connection: Py<Connection>,
+    state: Guarded<State>,
+    cancel: CancelHandle,
+    n_rows: AtomicU64,
+}
+
+impl RowStream {
+    pub(crate) fn new(
+        py: Python<'_>,
+        connection: Py<Connection>,
+        source: Box<dyn ChunkSource>,
+    ) -> PyResult<RowStream> {
+        connection.get().db(py)?;
+        Ok(RowStream {
+            connection,
+            cancel: source.cancel_handle(),
+            n_rows: AtomicU64::new(0),
+            state: Guarded::new("stream", State::Open(Detached::new(source))),
+        })
+    }
+
+    fn lock(&self, py: Python<'_>) -> PyResult<Locked<'_, State>> {
+        self.connection.get().db(py)?;
+        let state = self.state.lock(py)?;
+        match &*state {
+            State::Failed(e) => Err(e.clone_ref(py)),
+            State::Closed => Err(errors::interface(py, "the stream is closed")),
+            State::Open(_) | State::Done => Ok(state),
+        }
+    }
+
+    /// Runs `work` on the source, detached, and remembers how it ended: `Ok(true)` when all bytes were given.
+    fn pump(
+        &self,
+        py: Python<'_>,
+        state: &mut State,
+        work: impl FnOnce(&mut dyn ChunkSource) -> Result<Filled, Failure> + Send,
+    ) -> PyResult<Filled> {
+        let State::Open(source) = state else { return Ok(Filled::Done) };
+        let source = source.inner();
+        let done = interrupt::detached(py, || self.cancel.clone(), || {
+            let done = work(&mut **source);
+            self.n_rows.store(source.n_rows(), Relaxed);
+            done
+        });
+        let error = match done {
+            Ok(Ok(Filled::More)) => return Ok(Filled::More),
+            Ok(Ok(Filled::Done)) => {
+                *state = State::Done;
+                return Ok(Filled::Done);
+            }
+            Ok(Err(Failure::Source(e))) => errors::from_chunks(py, &e),
+            Ok(Err(Failure::Output(e))) => e.into(),
+            Err(raised) => raised, // by a signal handler: Ctrl-C
+        };
+        *state = State::Failed(error.clone_ref(py));
+        Err(error)
+    }
+
+    /// The next bytes as a `bytes`, or `None` at the end.
+    fn next_chunk<'py>(
+        &self,
+        py: Python<'py>,
+        state: &mut State,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        while matches!(state, State::Open(_)) {
+            let mut chunk = BytesMemory::chunk(CHUNK_BYTES)?;
+            self.pump(py, state, |source| source.fill(&mut chunk).map_err(Failure::Source))?;
+            if !chunk.is_empty() {
+                return BytesMemory::finish(py, chunk).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    fn write_to_descriptor(&self, py: Python<'_>, to: Descriptor) -> PyResult<u64> {
+        let mut state = self.lock(py)?;
+        let mut chunk = Chunk::with_capacity(CHUNK_BYTES + CHUNK_BYTES / 4);
+        let mut n_bytes = 0;
+        let mut written = 0; // of `chunk`
+        let mut filled = Filled::More;
+        loop {
+            // One release of the GIL for many chunks: taking it back beside a busy thread costs milliseconds.
+            let done = self.pump(py, &mut state, |source| {
+                let until = Instant::now() + SIGNALS_EVERY;
+                loop {
+                    while written < chunk.len() {
+                        match to.write_some(&chunk[written..]) {
+                            Ok(n) => written += n,
+                            // Its handler runs when we are attached again.
+                            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {
+                                return Ok(Filled::More);
+                            }
+                            Err(e) => return Err(Failure::Output(e)),
+                        }
+                    }
+                    n_bytes += written as u64;
+                    written = 0;
+                    chunk.clear();
+                    if filled == Filled::Done || Instant::now() > until {
+                        return Ok(filled);
+                    }
+                    filled = source.fill(&mut chunk).map_err(Failure::Source)?;
+                }
+            })?;
+            if done == Filled::Done {
+                return Ok(n_bytes);
+            }
+        }
+    }
+
+    fn write_to_object(&self, py: Python<'_>, write: &Bound<'_, PyAny>) -> PyResult<u64> {
+        let mut n_bytes = 0;
+        loop {
+            // The lock is not held while Python code runs.
+            let chunk = self.next_chunk(py, &mut *self.lock(py)?)?;
+            let Some(chunk) = chunk else { return Ok(n_bytes) };
+            n_bytes += chunk.len()? as u64;
+            output::write_all(write, chunk.as_any())?;
+        }
+    }
+}
+
+enum Failure {
+    Source(ChunkError),
+    Output(std::io::Error),
+}
+
+#[pymethods]
+impl RowStream {
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        self.next_chunk(py, &mut *self.lock(py)?)
+    }
+
+    fn __aiter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
+        slf.py().import("onecopy.rows")?.getattr("chunks_in_thread")?.call1((slf,))
+    }
+
+    /// All bytes still to come, in one `bytes`.
+    fn read<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let mut state = self.lock(py)?;
+        let mut chunk = BytesMemory::chunk(CHUNK_BYTES)?;
+        self.pump(py, &mut state, |source| {
+            loop {
+                // A chunk that is full grows to twice its size: the system moves pages, not bytes, where it is large.
+                if chunk.capacity() - chunk.len() < CHUNK_BYTES / 4 {
+                    let full = |_| Failure::Output(std::io::ErrorKind::OutOfMemory.into());
+                    chunk.spare(CHUNK_BYTES).map_err(full)?;
+                }
+                if source.fill(&mut chunk).map_err(Failure::Source)? == Filled::Done {
+                    return Ok(Filled::Done);
+                }
+            }
+        })?;
+        BytesMemory::finish(py, chunk)
+    }
+
+    /// Writes all bytes still to come to `target`, and returns their number.
+    #[pyo3(signature = (target, /))]
+    fn write_to(slf: &Bound<'_, Self>, target: &Bound<'_, PyAny>) -> PyResult<u64> {
+        let py = target.py();
+        if target.is_instance_of::<pyo3::types::PyString>() || target.hasattr("__fspath__")? {
+            let write = py.import("onecopy.rows")?.getattr("write_file")?;
+            // A temporary file, synced and renamed: it comes back here with the file opened.
+            return write.call1((target, slf))?.extract();
+        }
+        match Output::of(target)? {
+            Output::Descriptor(to) => slf.get().write_to_descriptor(py, to),
+            Output::Object(write) => slf.get().write_to_object(py, &write),
+        }
+    }
+
+    /// Stops the statement, from any thread: the call under way, and each later one, raises `OperationalError`.
+    fn cancel(&self, py: Python<'_>) -> PyResult<()> {
+        self.connection.get().db(py)?;
+        py.detach(|| self.cancel.cancel());
+        Ok(())
+    }
+
+    /// Closes the statement behind it. A stream that was not read to its end raises where it is read on.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.connection.get().db(py)?;
+        let mut state = self.state.lock(py)?;
+        if matches!(*state, State::Open(_)) {
+            *state = State::Closed;
+        }
+        Ok(())
+    }
+
+    /// Rows written so far.
+    #[getter]
+    fn n_rows(&self) -> u64 {
+        self.n_rows.load(Relaxed)
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, pyo3::types::PyTuple>) -> PyResult<()> {
+        self.close(py)
+    }
+}

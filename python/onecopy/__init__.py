@@ -1,0 +1,87 @@
+"""Rows of any ODBC database and of SQLite, converted once and copied at most once.
+
+| module | what it holds |
+|---|---|
+| ``onecopy`` | `connect`, `Connection`, `Cursor`, `RowStream`, `ledger`, and all of ``dbapi`` and ``errors`` |
+| ``onecopy.dbapi`` | what PEP 249 asks of a module: globals, type objects, constructors |
+| ``onecopy.errors`` | the exception classes |
+| ``onecopy.rows`` | what row streams need of Python: iteration in asyncio, files that appear whole |
+
+>>> import onecopy
+>>> con = onecopy.connect("sqlite::memory:")
+>>> cur = con.execute("select 1 as id, 'Zoë' as name union all select 2, '東京'")
+>>> for row in cur:
+...     print(row)
+(1, 'Zoë')
+(2, '東京')
+"""
+
+from onecopy._core import Connection, Cursor, Ledger, RowStream, __version__, connect, ledger
+from onecopy.dbapi import (
+    BINARY,
+    DATETIME,
+    NUMBER,
+    ROWID,
+    STRING,
+    Binary,
+    Date,
+    DateFromTicks,
+    DBAPIType,
+    Time,
+    TimeFromTicks,
+    Timestamp,
+    TimestampFromTicks,
+    apilevel,
+    paramstyle,
+    threadsafety,
+)
+from onecopy.errors import (
+    DatabaseError,
+    DataError,
+    DriverWarning,
+    Error,
+    IntegrityError,
+    InterfaceError,
+    InternalError,
+    NotSupportedError,
+    OperationalError,
+    ProgrammingError,
+    Warning,
+)
+
+__all__ = [
+    "BINARY",
+    "DATETIME",
+    "NUMBER",
+    "ROWID",
+    "STRING",
+    "Binary",
+    "Connection",
+    "Cursor",
+    "DBAPIType",
+    "DataError",
+    "DatabaseError",
+    "Date",
+    "DateFromTicks",
+    "DriverWarning",
+    "Error",
+    "IntegrityError",
+    "InterfaceError",
+    "InternalError",
+    "Ledger",
+    "NotSupportedError",
+    "OperationalError",
+    "ProgrammingError",
+    "RowStream",
+    "Time",
+    "TimeFromTicks",
+    "Timestamp",
+    "TimestampFromTicks",
+    "Warning",
+    "__version__",
+    "apilevel",
+    "connect",
+    "ledger",
+    "paramstyle",
+    "threadsafety",
+]
