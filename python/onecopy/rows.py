@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import tempfile
+import secrets
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
@@ -39,15 +39,14 @@ def write_file(path: str | os.PathLike[str], stream: RowStream) -> int:
     The file appears whole or not at all: a temporary one beside it is written, synced, and renamed.
     """
     path = os.fspath(path)
-    folder = os.path.dirname(path) or "."
-    fd, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", suffix=".part", dir=folder)
+    folder, name = os.path.split(path)
+    temporary = os.path.join(folder, f".{name}.{secrets.token_hex(8)}.part")
+    # Not tempfile: the file gets the permissions that any new file of the user has.
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
         with open(fd, "wb", buffering=0) as file:
             n_bytes = stream.write_to(file)
             os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
         os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):

@@ -67,8 +67,12 @@ pub(crate) fn connect(
         db::Connection::open(&target, &options).map(|db| (db.describe(), db.notices(), db))
     })?;
     let (about, notices, db) = opened.map_err(|e| errors::to_py(py, &e))?;
-    let connection =
-        Connection { db: Some(db), about, policy: text_policy, generation: process::generation() };
+    let connection = Connection {
+        db: Some(db),
+        about,
+        policy: text_policy,
+        generation: process::generation(),
+    };
     let category = errors::class(py, "DriverWarning")?;
     for notice in notices {
         let notice = CString::new(notice.replace('\0', " ")).unwrap_or_default();
@@ -213,7 +217,11 @@ impl Connection {
         _exception: &Bound<'_, PyAny>,
         _traceback: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        if exception_type.is_none() { self.commit(py) } else { self.rollback(py) }
+        if exception_type.is_none() {
+            self.commit(py)
+        } else {
+            self.rollback(py)
+        }
     }
 
     fn __repr__(&self) -> String {

@@ -44,7 +44,10 @@ pub(crate) struct Cursor {
 
 impl Cursor {
     pub(crate) fn new(connection: Py<Connection>) -> Cursor {
-        let state = State { row_count: -1, ..State::default() };
+        let state = State {
+            row_count: -1,
+            ..State::default()
+        };
         Cursor {
             connection,
             arraysize: AtomicUsize::new(1),
@@ -80,7 +83,10 @@ impl Cursor {
         parameters: Option<Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let mut state = self.open(py)?;
-        *state = State { row_count: -1, ..State::default() };
+        *state = State {
+            row_count: -1,
+            ..State::default()
+        };
         let parameters = parameters.unwrap_or_else(|| PyTuple::empty(py).into_any());
         let ledger = ledger::current(py)?;
         let mut statement = self.connection.get().run(py, sql, &parameters, &ledger)?;
@@ -106,7 +112,10 @@ impl Cursor {
         rows: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let mut state = self.open(py)?;
-        *state = State { row_count: -1, ..State::default() };
+        *state = State {
+            row_count: -1,
+            ..State::default()
+        };
         let ledger = ledger::current(py)?;
         let changed = self.connection.get().run_many(py, sql, rows, &ledger)?;
         state.row_count = changed.and_then(|n| i64::try_from(n).ok()).unwrap_or(-1);
@@ -125,7 +134,11 @@ impl Cursor {
         };
         let ledger = ledger::current(py)?;
         let source = py.detach(|| statement.into_chunks(format, &ledger));
-        RowStream::new(py, self.connection.clone_ref(py), source.map_err(|e| errors::to_py(py, &e))?)
+        RowStream::new(
+            py,
+            self.connection.clone_ref(py),
+            source.map_err(|e| errors::to_py(py, &e))?,
+        )
     }
 
     /// Up to `limit` further rows, handed to `take` in batches; an error comes after the rows before it.
@@ -140,7 +153,9 @@ impl Cursor {
         let ledger = ledger::current(py)?;
         let mut left = limit;
         while left > 0 {
-            let Some(active) = state.active.as_mut().filter(|a| !a.is_at_end()) else { break };
+            let Some(active) = state.active.as_mut().filter(|a| !a.is_at_end()) else {
+                break;
+            };
             let pulled = active.pull(py, left.min(BATCH_ROWS), &mut sink);
             sink.tally.enter(&ledger, Stage::Decode);
             left -= sink.rows().len();
@@ -190,16 +205,32 @@ impl Cursor {
         }
         if n_ready < limit {
             if let Some(failure) = state.failure.take() {
-                if n_ready == 0 {
-                    return Err(failure);
-                }
-                state.failure = Some(failure);
-                return Ok(rows.unbind());
+                return partial(&mut state, rows, limit, failure);
             }
-            self.pull(py, &mut state, limit - n_ready, |sink| sink.rows().append_to(&rows))?;
+            let pulled = self.pull(py, &mut state, limit - n_ready, |sink| {
+                sink.rows().append_to(&rows)
+            });
+            if let Err(failure) = pulled {
+                return partial(&mut state, rows, limit, failure);
+            }
         }
         Ok(rows.unbind())
     }
+}
+
+/// What a fetch gives that failed after `rows`: the rows before the failure, and the failure with the next call. One that
+/// asked for all rows gives the failure alone: a result cut short would look complete.
+fn partial(
+    state: &mut State,
+    rows: Bound<'_, PyList>,
+    limit: usize,
+    failure: PyErr,
+) -> PyResult<Py<PyList>> {
+    if limit == usize::MAX || rows.is_empty() {
+        return Err(failure);
+    }
+    state.failure = Some(failure);
+    Ok(rows.unbind())
 }
 
 /// At most this many rows are made ahead of iteration: enough to spread a call over, few enough to stay in cache.
@@ -323,7 +354,11 @@ impl Cursor {
     /// Closes the cursor; closing twice is no error.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let mut state = self.state.lock(py)?;
-        *state = State { closed: true, row_count: -1, ..State::default() };
+        *state = State {
+            closed: true,
+            row_count: -1,
+            ..State::default()
+        };
         Ok(())
     }
 }

@@ -10,10 +10,9 @@ use pyo3::types::{PyDict, PyType};
 /// asks it for each).
 fn class_of(kind: ErrorKind) -> Option<&'static str> {
     Some(match kind {
-        ErrorKind::Connect
-        | ErrorKind::Operational
-        | ErrorKind::Cancelled
-        | ErrorKind::Timeout => "OperationalError",
+        ErrorKind::Connect | ErrorKind::Operational | ErrorKind::Cancelled | ErrorKind::Timeout => {
+            "OperationalError"
+        }
         ErrorKind::Programming => "ProgrammingError",
         ErrorKind::Data | ErrorKind::Malformed => "DataError",
         ErrorKind::Integrity => "IntegrityError",
@@ -27,7 +26,10 @@ fn class_of(kind: ErrorKind) -> Option<&'static str> {
 /// Each kind of error with the name of its class, or `None` where the table has a hole. For the test that it has none.
 #[pyfunction]
 pub(crate) fn error_classes() -> Vec<(String, Option<&'static str>)> {
-    ErrorKind::ALL.iter().map(|&k| (format!("{k:?}"), class_of(k))).collect()
+    ErrorKind::ALL
+        .iter()
+        .map(|&k| (format!("{k:?}"), class_of(k)))
+        .collect()
 }
 
 /// A class of `onecopy.errors`.
@@ -42,7 +44,10 @@ pub(crate) fn to_py(py: Python<'_>, error: &Error) -> PyErr {
         let parts = PyDict::new(py);
         parts.set_item("sqlstate", &error.sqlstate)?;
         parts.set_item("native_code", error.native)?;
-        parts.set_item("column", error.column.as_ref().map(|(i, n)| (*i, n.as_str())))?;
+        parts.set_item(
+            "column",
+            error.column.as_ref().map(|(i, n)| (*i, n.as_str())),
+        )?;
         parts.set_item("row", error.row)?;
         class.call((error.to_string(),), Some(&parts))
     });

@@ -1,7 +1,10 @@
 //! Rows pulled out of a statement: blocks of a driver with one release of the GIL each, SQLite stepped attached.
 
+use std::cell::RefCell;
+
 use onecopy_rows::connect::Statement;
-use onecopy_rows::{Block, BlockPosition, Budget, Fetched, Pumped, PumpError, Source};
+use onecopy_rows::sqlite::{self, AttachedHost};
+use onecopy_rows::{Block, BlockPosition, Budget, Fetched, PumpError, Pumped, Source};
 use pyo3::prelude::*;
 
 use crate::errors;
@@ -16,6 +19,8 @@ pub(crate) struct Active {
     /// `None` after the last row, when the statement is closed at once.
     statement: Option<Detached<Statement>>,
     position: BlockPosition,
+    /// Whether rows were asked for.
+    is_touched: bool,
     /// Rows that became tuples so far.
     n_given: u64,
 }
@@ -25,14 +30,14 @@ impl Active {
         Active {
             statement: Some(Detached::new(statement)),
             position: BlockPosition::default(),
+            is_touched: false,
             n_given: 0,
         }
     }
 
     /// The statement, where none of its rows was fetched yet.
     pub(crate) fn into_untouched(mut self) -> Option<Statement> {
-        let untouched = self.n_given == 0 && self.position == BlockPosition::default();
-        let statement = self.statement.take().filter(|_| untouched)?;
+        let statement = self.statement.take().filter(|_| !self.is_touched)?;
         Some(statement.into_inner())
     }
 
@@ -55,11 +60,15 @@ impl Active {
         let Some(statement) = &mut self.statement else {
             return Ok(());
         };
+        self.is_touched = true;
         sink.set_limit(limit);
         let pulled = match statement.inner() {
-            Statement::Sqlite(s) => step(py, s, &mut self.position, sink, self.n_given),
+            Statement::Sqlite(s) => step(py, s, limit, sink, self.n_given),
             Statement::Odbc(s) => block(py, s, &mut self.position, limit, sink, self.n_given),
-            _ => Err(errors::interface(py, "this kind of statement has no rows for Python")),
+            _ => Err(errors::interface(
+                py,
+                "this kind of statement has no rows for Python",
+            )),
         };
         sink.rows().cut_incomplete();
         self.n_given += sink.rows().len() as u64;
@@ -70,15 +79,52 @@ impl Active {
     }
 }
 
-/// SQLite: stepped attached, cell by cell out of its own memory. Returns whether more rows may come.
-fn step<'py, S: Source>(
+/// Whose turn it is while SQLite steps attached.
+struct Host<'py> {
     py: Python<'py>,
-    statement: &mut S,
-    position: &mut BlockPosition,
+    /// What a signal handler raised.
+    raised: RefCell<Option<PyErr>>,
+}
+
+impl AttachedHost for Host<'_> {
+    /// Lets go of the GIL for a moment, then runs signal handlers (on the main thread, as Python has it).
+    fn turn(&self) -> bool {
+        self.py.detach(|| ());
+        match self.py.check_signals() {
+            Ok(()) => true,
+            Err(raised) => {
+                self.raised.replace(Some(raised));
+                false
+            }
+        }
+    }
+
+    fn released(&self, wait: &mut (dyn FnMut() + Send)) {
+        self.py.detach(wait);
+    }
+}
+
+/// SQLite: stepped attached, cell by cell out of its own memory. Returns whether more rows may come.
+fn step<'py>(
+    py: Python<'py>,
+    statement: &mut sqlite::Statement,
+    limit: usize,
     sink: &mut PyRows<'py>,
     n_given: u64,
 ) -> PyResult<bool> {
-    match statement.pump(position, Budget::default(), sink) {
+    let host = Host {
+        py,
+        raised: RefCell::new(None),
+    };
+    let budget = Budget {
+        block_rows: limit,
+        ..Budget::default()
+    };
+    let pumped = statement.pump_attached(budget, sink, &host);
+    if let Some(raised) = host.raised.into_inner() {
+        return Err(raised);
+    }
+    match pumped {
         Ok(Pumped::More) => Ok(true),
         Ok(Pumped::End) => Ok(false),
         Err(PumpError::Source(e)) => Err(errors::to_py(py, &e)),
@@ -103,10 +149,17 @@ fn block<'py, S: Source>(
         let fetched = interrupt::detached(py, || cancel, || statement.fetch(Budget::default()))?;
         match fetched.map_err(|e| errors::to_py(py, &e))? {
             Fetched::End => return Ok(false),
-            Fetched::Rows(n_rows) => *position = BlockPosition { next_row: 0, n_rows },
+            Fetched::Rows(n_rows) => {
+                *position = BlockPosition {
+                    next_row: 0,
+                    n_rows,
+                }
+            }
         }
     }
-    let n_rows = limit.min(BATCH_ROWS).min(position.n_rows - position.next_row);
+    let n_rows = limit
+        .min(BATCH_ROWS)
+        .min(position.n_rows - position.next_row);
     let block = statement.block();
     if block.emit_columns(position.next_row, n_rows, sink).is_ok() {
         position.next_row += n_rows;
@@ -137,7 +190,9 @@ impl<T: Send> Detached<T> {
     }
 
     pub(crate) fn inner(&mut self) -> &mut T {
-        self.0.as_mut().expect("it is taken by `into_inner` and `drop` alone")
+        self.0
+            .as_mut()
+            .expect("it is taken by `into_inner` and `drop` alone")
     }
 
     pub(crate) fn into_inner(mut self) -> T {

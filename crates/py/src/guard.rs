@@ -46,12 +46,21 @@ impl<T: Send> Guarded<T> {
         if self.owner.load(Relaxed) == me {
             return Err(errors::interface(
                 py,
-                &format!("this {} is in use further down in the same thread", self.what),
+                &format!(
+                    "this {} is in use further down in the same thread",
+                    self.what
+                ),
             ));
         }
-        let state = self.mutex().lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
+        let state = self
+            .mutex()
+            .lock_py_attached(py)
+            .unwrap_or_else(PoisonError::into_inner);
         self.owner.store(me, Relaxed);
-        Ok(Locked { state, owner: &self.owner })
+        Ok(Locked {
+            state,
+            owner: &self.owner,
+        })
     }
 
     fn mutex(&self) -> &Mutex<T> {

@@ -34,7 +34,11 @@ fn classes(py: Python<'_>) -> PyResult<&Classes> {
             file: of("FileIO")?,
             buffered: [of("BufferedWriter")?, of("BufferedRandom")?],
             text: of("TextIOBase")?,
-            socket: py.import("socket")?.getattr("socket")?.cast_into()?.unbind(),
+            socket: py
+                .import("socket")?
+                .getattr("socket")?
+                .cast_into()?
+                .unbind(),
         })
     })
 }
@@ -80,7 +84,11 @@ impl<'py> Output<'py> {
 
     fn file(file: &Bound<'py, PyAny>) -> PyResult<Output<'py>> {
         let fd = file.call_method0("fileno")?.extract()?;
-        Ok(Output::Descriptor(Descriptor { fd, is_socket: false, timeout: None }))
+        Ok(Output::Descriptor(Descriptor {
+            fd,
+            is_socket: false,
+            timeout: None,
+        }))
     }
 
     fn socket(socket: &Bound<'py, PyAny>, is_plain: bool) -> PyResult<Output<'py>> {
@@ -98,7 +106,11 @@ impl<'py> Output<'py> {
             return Err(PyValueError::new_err("the socket is closed"));
         }
         let timeout = timeout.map(Duration::from_secs_f64);
-        Ok(Output::Descriptor(Descriptor { fd, is_socket: true, timeout }))
+        Ok(Output::Descriptor(Descriptor {
+            fd,
+            is_socket: true,
+            timeout,
+        }))
     }
 }
 
@@ -109,7 +121,9 @@ pub(crate) fn write_all(write: &Bound<'_, PyAny>, chunk: &Bound<'_, PyAny>) -> P
     let mut done = 0;
     loop {
         // `sendall` returns None when all is sent; a non-blocking raw file returns None when nothing was.
-        let Ok(n) = taken.cast::<PyInt>() else { return Ok(()) };
+        let Ok(n) = taken.cast::<PyInt>() else {
+            return Ok(());
+        };
         let n: usize = n.extract()?;
         if n == 0 {
             return Err(PyBlockingIOError::new_err("`write` takes no bytes"));

@@ -7,8 +7,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{
     PyBool, PyDate, PyDateAccess, PyDateTime, PyDelta, PyDeltaAccess, PyFloat, PyInt, PyIterator,
-    PyString,
-    PyTime, PyTimeAccess, PyTzInfoAccess,
+    PyString, PyTime, PyTimeAccess, PyTzInfoAccess,
 };
 
 use crate::errors;
@@ -71,7 +70,9 @@ fn value(item: &Bound<'_, PyAny>, position: usize, tally: &mut Tally) -> PyResul
     if item.is_instance_of::<PyInt>() {
         return match item.extract::<i64>() {
             Ok(v) => Ok(Value::I64(v)),
-            Err(_) => Ok(Value::Decimal(ascii(&item.call_method0("__int__")?.str()?)?)),
+            Err(_) => Ok(Value::Decimal(ascii(
+                &item.call_method0("__int__")?.str()?,
+            )?)),
         };
     }
     if let Ok(v) = item.cast::<PyFloat>() {
@@ -85,7 +86,11 @@ fn value(item: &Bound<'_, PyAny>, position: usize, tally: &mut Tally) -> PyResul
     }
     if let Ok(v) = item.cast::<PyTime>() {
         if v.get_tzinfo().is_some() {
-            return Err(refused(item, position, "a time with a zone has no SQL type that all databases share"));
+            return Err(refused(
+                item,
+                position,
+                "a time with a zone has no SQL type that all databases share",
+            ));
         }
         return Ok(Value::Time(time(v)));
     }
@@ -114,7 +119,9 @@ fn refused(item: &Bound<'_, PyAny>, position: usize, remedy: &str) -> PyErr {
 }
 
 fn type_name(item: &Bound<'_, PyAny>) -> String {
-    item.get_type().name().map_or_else(|_| "?".to_owned(), |n| n.to_string())
+    item.get_type()
+        .name()
+        .map_or_else(|_| "?".to_owned(), |n| n.to_string())
 }
 
 /// The digits without an exponent: `format(d, "f")` is exact.
@@ -125,7 +132,11 @@ fn decimal(item: &Bound<'_, PyAny>, position: usize) -> PyResult<Value> {
             py,
             &Error::new(
                 ErrorKind::Data,
-                format!("parameter {} is `{}`, which no SQL decimal holds", position + 1, item.str()?),
+                format!(
+                    "parameter {} is `{}`, which no SQL decimal holds",
+                    position + 1,
+                    item.str()?
+                ),
             ),
         ));
     }
@@ -139,7 +150,11 @@ fn ascii(string: &Bound<'_, PyString>) -> PyResult<String> {
 }
 
 fn date(v: &impl PyDateAccess) -> Date {
-    Date { year: v.get_year(), month: v.get_month(), day: v.get_day() }
+    Date {
+        year: v.get_year(),
+        month: v.get_month(),
+        day: v.get_day(),
+    }
 }
 
 fn time(v: &impl PyTimeAccess) -> Time {
@@ -174,7 +189,11 @@ fn timestamp(v: &Bound<'_, PyDateTime>) -> PyResult<Timestamp> {
             }
         }
     };
-    Ok(Timestamp { date: date(v), time: time(v), offset_minutes })
+    Ok(Timestamp {
+        date: date(v),
+        time: time(v),
+        offset_minutes,
+    })
 }
 
 /// Rows of parameters read from Python this many at a time: the detached driver call attaches once for each such batch.
@@ -210,7 +229,10 @@ impl Rows {
             let mut batch = Vec::new();
             let mut iterator = self.iterator.bind(py).clone();
             while batch.len() < ROWS_AHEAD {
-                match iterator.next().map(|r| r.and_then(|r| row(&r, &self.ledger))) {
+                match iterator
+                    .next()
+                    .map(|r| r.and_then(|r| row(&r, &self.ledger)))
+                {
                     None => {
                         self.ended = true;
                         break;

@@ -54,10 +54,15 @@ impl CellError {
                 None,
             ),
         };
-        let name = schema.columns.get(self.column).map_or("", |c| c.name.as_str());
+        let name = schema
+            .columns
+            .get(self.column)
+            .map_or("", |c| c.name.as_str());
         let error = errors::to_py(
             py,
-            &Error::new(kind, message).at_column(self.column, name).at_row(row),
+            &Error::new(kind, message)
+                .at_column(self.column, name)
+                .at_row(row),
         );
         error.set_cause(py, cause);
         error
@@ -81,11 +86,7 @@ pub(crate) struct PyRows<'py> {
 
 impl<'py> PyRows<'py> {
     /// A sink for rows of `n_columns` columns.
-    pub(crate) fn new(
-        py: Python<'py>,
-        n_columns: usize,
-        policy: Policy,
-    ) -> PyResult<PyRows<'py>> {
+    pub(crate) fn new(py: Python<'py>, n_columns: usize, policy: Policy) -> PyResult<PyRows<'py>> {
         Ok(PyRows {
             py,
             policy,
@@ -124,7 +125,12 @@ impl<'py> PyRows<'py> {
             Cell::I64(v) => number::int(py, v).map_err(Why::Python),
             Cell::F64(v) => number::float(py, v).map_err(Why::Python),
             Cell::Decimal(digits) => {
-                let digits = text::make(py, Units::Latin1(digits), self.policy, &mut Tally::default());
+                let digits = text::make(
+                    py,
+                    Units::Latin1(digits),
+                    self.policy,
+                    &mut Tally::default(),
+                );
                 let digits = digits.map_err(|e| self.why(e, "byte"))?;
                 number::decimal(&self.decimal, digits).map_err(Why::Python)
             }
@@ -203,7 +209,10 @@ impl RowSink for PyRows<'_> {
     #[inline]
     fn begin_row(&mut self) -> Result<(), CellError> {
         self.held_off = Some(HeldOff::new(self.py));
-        self.rows.grow(1).map_err(|e| CellError { column: 0, why: Why::Python(e) })
+        self.rows.grow(1).map_err(|e| CellError {
+            column: 0,
+            why: Why::Python(e),
+        })
     }
 
     #[inline]
@@ -212,15 +221,24 @@ impl RowSink for PyRows<'_> {
     }
 
     fn long_begin(&mut self, column: usize, _kind: LongKind) -> Result<(), CellError> {
-        Err(CellError { column, why: Why::Parts })
+        Err(CellError {
+            column,
+            why: Why::Parts,
+        })
     }
 
     fn long_part(&mut self, column: usize, _part: Cell<'_>) -> Result<(), CellError> {
-        Err(CellError { column, why: Why::Parts })
+        Err(CellError {
+            column,
+            why: Why::Parts,
+        })
     }
 
     fn long_end(&mut self, column: usize) -> Result<(), CellError> {
-        Err(CellError { column, why: Why::Parts })
+        Err(CellError {
+            column,
+            why: Why::Parts,
+        })
     }
 
     #[inline]
@@ -232,7 +250,10 @@ impl RowSink for PyRows<'_> {
 
     fn begin_columns(&mut self, n_rows: usize) -> Result<(), CellError> {
         self.held_off = Some(HeldOff::new(self.py));
-        self.rows.grow(n_rows).map_err(|e| CellError { column: 0, why: Why::Python(e) })
+        self.rows.grow(n_rows).map_err(|e| CellError {
+            column: 0,
+            why: Why::Python(e),
+        })
     }
 
     #[inline]

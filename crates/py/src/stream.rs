@@ -74,13 +74,19 @@ impl RowStream {
         state: &mut State,
         work: impl FnOnce(&mut dyn ChunkSource) -> Result<Filled, Failure> + Send,
     ) -> PyResult<Filled> {
-        let State::Open(source) = state else { return Ok(Filled::Done) };
+        let State::Open(source) = state else {
+            return Ok(Filled::Done);
+        };
         let source = source.inner();
-        let done = interrupt::detached(py, || self.cancel.clone(), || {
-            let done = work(&mut **source);
-            self.n_rows.store(source.n_rows(), Relaxed);
-            done
-        });
+        let done = interrupt::detached(
+            py,
+            || self.cancel.clone(),
+            || {
+                let done = work(&mut **source);
+                self.n_rows.store(source.n_rows(), Relaxed);
+                done
+            },
+        );
         let error = match done {
             Ok(Ok(Filled::More)) => return Ok(Filled::More),
             Ok(Ok(Filled::Done)) => {
@@ -103,7 +109,9 @@ impl RowStream {
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         while matches!(state, State::Open(_)) {
             let mut chunk = BytesMemory::chunk(CHUNK_BYTES)?;
-            self.pump(py, state, |source| source.fill(&mut chunk).map_err(Failure::Source))?;
+            self.pump(py, state, |source| {
+                source.fill(&mut chunk).map_err(Failure::Source)
+            })?;
             if !chunk.is_empty() {
                 return BytesMemory::finish(py, chunk).map(Some);
             }
@@ -152,7 +160,9 @@ impl RowStream {
         loop {
             // The lock is not held while Python code runs.
             let chunk = self.next_chunk(py, &mut *self.lock(py)?)?;
-            let Some(chunk) = chunk else { return Ok(n_bytes) };
+            let Some(chunk) = chunk else {
+                return Ok(n_bytes);
+            };
             n_bytes += chunk.len()? as u64;
             output::write_all(write, chunk.as_any())?;
         }
@@ -175,7 +185,10 @@ impl RowStream {
     }
 
     fn __aiter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
-        slf.py().import("onecopy.rows")?.getattr("chunks_in_thread")?.call1((slf,))
+        slf.py()
+            .import("onecopy.rows")?
+            .getattr("chunks_in_thread")?
+            .call1((slf,))
     }
 
     /// All bytes still to come, in one `bytes`.
@@ -240,7 +253,11 @@ impl RowStream {
     }
 
     #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, pyo3::types::PyTuple>) -> PyResult<()> {
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        _exception: &Bound<'_, pyo3::types::PyTuple>,
+    ) -> PyResult<()> {
         self.close(py)
     }
 }

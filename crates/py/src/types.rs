@@ -18,20 +18,30 @@ fn type_code(column_type: ColumnType) -> &'static str {
         ColumnType::Binary => "binary",
         ColumnType::Date => "date",
         ColumnType::Time { .. } => "time",
-        ColumnType::Timestamp { with_offset: false, .. } => "timestamp",
-        ColumnType::Timestamp { with_offset: true, .. } => "timestamptz",
+        ColumnType::Timestamp {
+            with_offset: false, ..
+        } => "timestamp",
+        ColumnType::Timestamp {
+            with_offset: true, ..
+        } => "timestamptz",
         ColumnType::Uuid => "uuid",
         _ => "other",
     }
 }
 
 /// Seven items for each column, or `None` for a statement without rows.
-pub(crate) fn description<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Option<Bound<'py, PyTuple>>> {
+pub(crate) fn description<'py>(
+    py: Python<'py>,
+    schema: &Schema,
+) -> PyResult<Option<Bound<'py, PyTuple>>> {
     if schema.n_columns() == 0 {
         return Ok(None);
     }
-    let columns: Vec<_> =
-        schema.columns.iter().map(|c| column(py, c)).collect::<PyResult<_>>()?;
+    let columns: Vec<_> = schema
+        .columns
+        .iter()
+        .map(|c| column(py, c))
+        .collect::<PyResult<_>>()?;
     PyTuple::new(py, columns).map(Some)
 }
 

@@ -13,7 +13,8 @@ use pyo3::types::PyBytes;
 pub(crate) fn make<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     // SAFETY: a valid slice (never longer than isize::MAX); the call copies it.
     unsafe {
-        let made = ffi::PyBytes_FromStringAndSize(bytes.as_ptr().cast(), bytes.len() as ffi::Py_ssize_t);
+        let made =
+            ffi::PyBytes_FromStringAndSize(bytes.as_ptr().cast(), bytes.len() as ffi::Py_ssize_t);
         Bound::from_owned_ptr_or_err(py, made)
     }
 }
@@ -78,7 +79,9 @@ unsafe impl ChunkMemory for BytesMemory {
                 // SAFETY: attached; a null source makes a `bytes` whose data is left to us.
                 None => unsafe {
                     let made = ffi::PyBytes_FromStringAndSize(std::ptr::null(), size);
-                    Bound::from_owned_ptr_or_err(py, made).ok()?.cast_into_unchecked()
+                    Bound::from_owned_ptr_or_err(py, made)
+                        .ok()?
+                        .cast_into_unchecked()
                 },
             };
             // SAFETY: a `bytes`; the macro gives the start of its data area of `size` bytes.
@@ -95,7 +98,10 @@ unsafe impl ChunkMemory for BytesMemory {
 
 unsafe extern "C" {
     /// <https://docs.python.org/3/c-api/bytes.html>; pyo3-ffi leaves it out.
-    fn _PyBytes_Resize(bytes: *mut *mut ffi::PyObject, new_size: ffi::Py_ssize_t) -> std::ffi::c_int;
+    fn _PyBytes_Resize(
+        bytes: *mut *mut ffi::PyObject,
+        new_size: ffi::Py_ssize_t,
+    ) -> std::ffi::c_int;
 }
 
 /// Makes `bytes` this long. It must be ours alone.

@@ -8,7 +8,9 @@ use pyo3::prelude::*;
 /// A new context variable with this name and the default `None`.
 pub(crate) fn new<'py>(py: Python<'py>, name: &CStr) -> PyResult<Bound<'py, PyAny>> {
     // SAFETY: attached; the name ends in a zero byte and None is a valid default. A new reference or null with an error.
-    unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyContextVar_New(name.as_ptr(), ffi::Py_None())) }
+    unsafe {
+        Bound::from_owned_ptr_or_err(py, ffi::PyContextVar_New(name.as_ptr(), ffi::Py_None()))
+    }
 }
 
 /// The value of `variable` in the current context, or `None`.

@@ -81,7 +81,10 @@ extern "C" fn on_interrupt(
 }
 
 fn call_under_way() -> MutexGuard<'static, Option<CancelHandle>> {
-    WATCHED.cancel.lock().unwrap_or_else(PoisonError::into_inner)
+    WATCHED
+        .cancel
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The watcher: never attached to Python, so it needs no join before the interpreter ends.

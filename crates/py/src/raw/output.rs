@@ -24,7 +24,12 @@ impl Descriptor {
             // SAFETY: a valid slice; the system checks the descriptor.
             let n = unsafe {
                 if self.is_socket {
-                    libc::send(self.fd, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL)
+                    libc::send(
+                        self.fd,
+                        bytes.as_ptr().cast(),
+                        bytes.len(),
+                        libc::MSG_NOSIGNAL,
+                    )
                 } else {
                     libc::write(self.fd, bytes.as_ptr().cast(), bytes.len())
                 }
@@ -48,7 +53,11 @@ impl Descriptor {
             let left = u.saturating_duration_since(Instant::now()).as_millis();
             i32::try_from(left + 1).unwrap_or(i32::MAX)
         });
-        let mut poll = libc::pollfd { fd: self.fd, events: libc::POLLOUT, revents: 0 };
+        let mut poll = libc::pollfd {
+            fd: self.fd,
+            events: libc::POLLOUT,
+            revents: 0,
+        };
         // SAFETY: one pollfd that lives through the call.
         match unsafe { libc::poll(&raw mut poll, 1, left) } {
             0 => Err(io::ErrorKind::TimedOut.into()),

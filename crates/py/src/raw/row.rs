@@ -22,7 +22,12 @@ pub(crate) struct Rows<'py> {
 impl<'py> Rows<'py> {
     /// No rows yet, of `n_columns` columns.
     pub(crate) fn new(py: Python<'py>, n_columns: usize) -> Rows<'py> {
-        Rows { py, rows: Vec::new(), n_columns, n_complete: 0 }
+        Rows {
+            py,
+            rows: Vec::new(),
+            n_columns,
+            n_complete: 0,
+        }
     }
 
     /// Adds `n_rows` empty tuples.
@@ -57,7 +62,8 @@ impl<'py> Rows<'py> {
         // SAFETY: the tuple is ours alone, has n_columns items, and column is below that (checked on the line above).
         // The item's old value is released (null, but for a caller that sets twice).
         unsafe {
-            let items = (&raw mut (*tuple.as_ptr().cast::<ffi::PyTupleObject>()).ob_item).cast::<*mut ffi::PyObject>();
+            let items = (&raw mut (*tuple.as_ptr().cast::<ffi::PyTupleObject>()).ob_item)
+                .cast::<*mut ffi::PyObject>();
             let old = items.add(column).replace(item.into_ptr());
             ffi::Py_XDECREF(old);
         }
@@ -77,7 +83,8 @@ impl<'py> Rows<'py> {
         for row in &self.rows[self.n_complete..] {
             // SAFETY: each is a tuple of n_columns items that is ours alone.
             let items = unsafe {
-                let first = (&raw const (*row.as_ptr().cast::<ffi::PyTupleObject>()).ob_item).cast::<*mut ffi::PyObject>();
+                let first = (&raw const (*row.as_ptr().cast::<ffi::PyTupleObject>()).ob_item)
+                    .cast::<*mut ffi::PyObject>();
                 std::slice::from_raw_parts(first, self.n_columns)
             };
             assert!(items.iter().all(|i| !i.is_null()), "a cell was not given");
@@ -113,7 +120,9 @@ impl<'py> Rows<'py> {
         std::mem::take(&mut self.rows)
             .into_iter()
             // SAFETY: each is a tuple, and we pass our reference on.
-            .map(move |row| unsafe { Bound::from_owned_ptr(py, row.as_ptr()).cast_into_unchecked() })
+            .map(move |row| unsafe {
+                Bound::from_owned_ptr(py, row.as_ptr()).cast_into_unchecked()
+            })
     }
 
     /// Appends the complete rows to `list`; the others are dropped.

@@ -29,7 +29,12 @@ pub(crate) fn date(py: Python<'_>, d: Date) -> PyResult<Bound<'_, PyAny>> {
     let api = api();
     // SAFETY: attached; the function checks its numbers and takes DateType as class.
     unsafe {
-        let made = (api.Date_FromDate)(d.year, c_int::from(d.month), c_int::from(d.day), api.DateType);
+        let made = (api.Date_FromDate)(
+            d.year,
+            c_int::from(d.month),
+            c_int::from(d.day),
+            api.DateType,
+        );
         Bound::from_owned_ptr_or_err(py, made)
     }
 }

@@ -65,7 +65,9 @@ pub(crate) fn make<'py>(
                 StrData::One(slice::from_raw_parts_mut(at.cast::<MaybeUninit<u8>>(), n))
             }
             Kind::Ucs2 => StrData::Two(slice::from_raw_parts_mut(at.cast::<MaybeUninit<u16>>(), n)),
-            Kind::Ucs4 => StrData::Four(slice::from_raw_parts_mut(at.cast::<MaybeUninit<u32>>(), n)),
+            Kind::Ucs4 => {
+                StrData::Four(slice::from_raw_parts_mut(at.cast::<MaybeUninit<u32>>(), n))
+            }
         }
     };
     convert::write_str(text, policy, shape, data);

@@ -20,7 +20,11 @@ pub(crate) fn make(py: Python<'_>, bytes: [u8; 16]) -> PyResult<Bound<'_, PyAny>
     static UNKNOWN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let class = class(py)?;
     let unknown = UNKNOWN.get_or_try_init(py, || -> PyResult<_> {
-        Ok(py.import("uuid")?.getattr("SafeUUID")?.getattr("unknown")?.unbind())
+        Ok(py
+            .import("uuid")?
+            .getattr("SafeUUID")?
+            .getattr("unknown")?
+            .unbind())
     })?;
     let value = u128::from_be_bytes(bytes).into_pyobject(py)?;
     // SAFETY: the class is a heap type without a tp_new of its own; PyType_GenericAlloc gives an instance of it with
