@@ -64,7 +64,7 @@ def venv(directory: Path, interpreter: str, requirements: Path) -> bool:
     if not _same(installed, pins):
         with step("development tools from PyPI"):
             pip = [str(directory / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-            run([*pip, "-r", str(requirements)])
+            run([*pip, "-r", str(requirements)], quiet=True)
             installed.write_text(pins, encoding="utf-8")
     return fresh
 

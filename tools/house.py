@@ -43,7 +43,7 @@ def step(title: str) -> Iterator[None]:
 def run(command: list[str], env: dict[str, str] | None = None, quiet: bool = False) -> None:
     """Run a command from the root; its failure ends this program with its exit code.
 
-    With ``quiet`` its output is shown only when it failed.
+    With ``quiet`` only the end of its output is shown, and only when it failed.
     """
     out = subprocess.PIPE if quiet else None
     done = subprocess.run(
@@ -51,7 +51,8 @@ def run(command: list[str], env: dict[str, str] | None = None, quiet: bool = Fal
     )
     if done.returncode != 0:
         if quiet:
-            sys.stderr.write(done.stdout.decode(errors="replace"))
+            for line in done.stdout.decode(errors="replace").splitlines()[-12:]:
+                print(line[:300], file=sys.stderr)
         give_up(f"`{' '.join(command)}` failed with exit code {done.returncode}", done.returncode or 1)
 
 
