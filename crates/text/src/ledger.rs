@@ -3,9 +3,30 @@
 //! An operation carries a [`Ledger`] handle. Where payload is converted or copied, a [`Tally`] is kept on the
 //! spot and entered once per batch (a block, a chunk), so the cost is a few additions per cell. A handle can go to
 //! any thread: the counts land in the scope that started the work, and in every scope around it.
+//!
+//! # What counts as what
+//!
+//! All sizes are bytes of text as its owner holds it, before it is handled: 20 bytes for ten units of UTF-16, whatever
+//! they become. Only text (and what is written as text: digits of a decimal) is counted, no headers, quotes, commas.
+//!
+//! - **taken**: the text entered, noted once, by the first stage that touches it. The sum over the stages is then the
+//!   payload, the 1 in "converted ≤ 1 × payload and copied ≤ 1 × payload". A later stage that handles the same text uses
+//!   the `_again` methods, which leave it alone.
+//! - **converted**: read and written in another form: another encoding, another width of units (UTF-16 to a `str` of one
+//!   byte a character), or with escapes looked for on the way (a JSON body is converted even where no byte changed). A
+//!   look that writes nothing (validation, measuring) counts as nothing: it is no second conversion, and no copy.
+//! - **copied**: moved by user space as it is: UTF-8 that is ASCII to a `str`, UTF-16 to a `str` of kind 2, pieces of a
+//!   long value gathered, a chunk that moves because it grows, bytes joined for a caller who wants them in one. What the
+//!   kernel or the driver copies is theirs and not here; a borrowed view is no copy.
+//! - **conversions**: how many texts (cells, parts of a long one) were converted.
+//!
+//! Whoever writes the bytes notes them, at the place that writes; [`Tally::decoded`] and [`Tally::encoded`] know which
+//! of the two it was.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::{Measured, Units};
 
 /// Where text was handled on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,7 +74,7 @@ impl Stage {
 /// Counts of one stage. All sizes are bytes of text as its owner held it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
-    /// Bytes of text that entered the stage.
+    /// Bytes of text that entered at this stage.
     pub taken: u64,
     /// Bytes of it that were converted to another encoding, or scanned for escapes on their way.
     pub converted: u64,
@@ -90,6 +111,32 @@ impl Tally {
     pub fn copied(&mut self, len_bytes: usize) {
         self.0.taken += len_bytes as u64;
         self.0.copied += len_bytes as u64;
+    }
+
+    /// Notes a text on its way into a `str`: a copy where its units match the `str`'s already, else a conversion.
+    #[inline]
+    pub fn decoded(&mut self, text: &Measured<'_>) {
+        if text.is_copied() {
+            self.copied(text.len_bytes());
+        } else {
+            self.converted(text.len_bytes());
+        }
+    }
+
+    /// Notes a text on its way to plain UTF-8: a copy where it was UTF-8, else a conversion.
+    #[inline]
+    pub fn encoded(&mut self, units: Units<'_>) {
+        match units {
+            Units::Utf8(u) => self.copied(u.len()),
+            units => self.converted(units.len_bytes()),
+        }
+    }
+
+    /// Notes a conversion of bytes that an earlier stage took in (a long value that was gathered first).
+    #[inline]
+    pub fn converted_again(&mut self, len_bytes: usize) {
+        self.0.converted += len_bytes as u64;
+        self.0.conversions += 1;
     }
 
     /// Notes a copy of bytes that were counted as taken in before: the extra copies that must not be.
@@ -224,6 +271,41 @@ mod tests {
             }
         );
         assert_eq!(outer.stage(Stage::Encode).copied, 1);
+    }
+
+    #[test]
+    fn text_that_matches_already_is_copied_and_other_text_converted() {
+        let copied = |units| {
+            let mut tally = Tally::default();
+            tally.decoded(&crate::measure(units, crate::Policy::Strict).unwrap());
+            let entry = tally.entry();
+            assert_eq!(entry.taken, units.len_bytes() as u64);
+            assert_eq!(entry.taken, entry.copied + entry.converted);
+            entry.copied > 0
+        };
+        assert!(copied(Units::Utf8(b"ascii")));
+        assert!(!copied(Units::Utf8("Zürich".as_bytes())));
+        assert!(copied(Units::Latin1(b"Z\xFCrich")));
+        assert!(!copied(Units::Utf16(&[0x61])));
+        assert!(copied(Units::Utf16(&[0x416])));
+        assert!(!copied(Units::Utf16(&[0xD83D, 0xDE00])));
+        assert!(copied(Units::Utf32(&[0x1F600])));
+        assert!(!copied(Units::Utf32(&[0x61])));
+    }
+
+    #[test]
+    fn text_that_passes_two_stages_is_taken_in_once() {
+        let ledger = Ledger::within(&Ledger::off());
+        let mut tally = Tally::default();
+        tally.copied(100);
+        tally.enter(&ledger, Stage::Fetch);
+        tally.converted_again(100);
+        tally.enter(&ledger, Stage::Decode);
+        let total = ledger.total();
+        assert_eq!(
+            (total.taken, total.converted, total.copied),
+            (100, 100, 100)
+        );
     }
 
     #[test]

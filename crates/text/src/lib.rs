@@ -9,8 +9,10 @@
 //! | [`kind`] | the narrowest PEP 393 representation for a text: [`Kind`], [`Shape`] |
 //! | [`validate`] | whether text is well-formed, where it is not, how long it is in UTF-8 |
 //! | [`convert`] | `Units` to UTF-8, to JSON string bodies, to the data area of a `str`, to UTF-16 |
+//! | [`stream`] | [`Carry`]: joins the parts of a long text |
 //! | `arch` | the kernels, and the one place that chooses between them: [`kernel`] |
 //! | [`ledger`] | how many bytes of text were taken in, converted and copied, by stage |
+//! | [`planted`] | a copy too many, in test builds only: it must turn the ledger's witness red |
 //! | [`naive`] | the slow twin of every fast path, one code point at a time |
 //!
 //! `unsafe` lives in `sink`, `chunk` and `arch` alone.
@@ -24,9 +26,11 @@ pub mod convert;
 pub mod kind;
 pub mod ledger;
 pub mod naive;
+pub mod planted;
 pub mod policy;
 #[allow(unsafe_code)] // Fence: windows into uninitialised chunk memory.
 pub mod sink;
+pub mod stream;
 pub mod units;
 pub mod validate;
 
@@ -37,5 +41,6 @@ pub use kind::{Kind, Shape};
 pub use ledger::{Entry, Ledger, Stage, Tally};
 pub use policy::{Malformed, MalformedKind, Policy};
 pub use sink::{ByteSink, SinkFull, Window};
+pub use stream::Carry;
 pub use units::Units;
 pub use validate::{find_malformed, is_utf8, utf8_len};

@@ -6,8 +6,8 @@ use std::process::Command;
 
 use onecopy_text::convert::{StrData, shape, string_from_utf16, to_json_body, to_utf8, to_utf16};
 use onecopy_text::{
-    ByteSink, ConvertError, Kind, Malformed, Policy, SinkFull, Units, find_malformed, is_utf8,
-    kernel, measure, naive, utf8_len,
+    ByteSink, Carry, ConvertError, Kind, Malformed, Policy, SinkFull, Units, find_malformed,
+    is_utf8, kernel, measure, naive, utf8_len,
 };
 use proptest::prelude::*;
 
@@ -270,9 +270,65 @@ fn check_str(units: Units<'_>, policy: Policy) {
     read_back!(u32, StrData::Four);
 }
 
+/// Converts the text in parts from cut to cut; the result is that of the whole, error positions included.
+fn check_parts(units: Units<'_>, cuts: &[usize]) {
+    for policy in POLICIES {
+        for json in [false, true] {
+            let expected = if json {
+                naive::to_json_body(units, policy)
+            } else {
+                naive::to_utf8(units, policy)
+            };
+            let mut sink = b"before".to_vec();
+            let mut carry = Carry::new();
+            let mut convert = |sink: &mut Vec<u8>| -> Result<usize, ConvertError> {
+                let mut n = 0;
+                for cut in cuts.windows(2) {
+                    let part = units.take(cut[1]).skip(cut[0]);
+                    let start = sink.len();
+                    let written = if json {
+                        carry.to_json_body(part, policy, sink)
+                    } else {
+                        carry.to_utf8(part, policy, sink)
+                    };
+                    if written.is_err() {
+                        assert_eq!(sink.len(), start, "nothing is committed on an error");
+                    }
+                    n += written?;
+                }
+                Ok(n + if json {
+                    carry.finish_json_body(policy, sink)?
+                } else {
+                    carry.finish_utf8(policy, sink)?
+                })
+            };
+            match (convert(&mut sink), expected) {
+                (Ok(n), Ok(expected)) => {
+                    assert_eq!(n, expected.len());
+                    assert_eq!(sink[6..], expected, "{units:?} cut at {cuts:?}");
+                }
+                (Err(got), Err(expected)) => {
+                    let expected = ConvertError::Malformed(expected);
+                    assert_eq!(got, expected, "{units:?} cut at {cuts:?}");
+                }
+                (got, expected) => panic!("{got:?} is not {expected:?}: {units:?} cut at {cuts:?}"),
+            }
+        }
+    }
+}
+
+/// PROPTEST_CASES asks for more. What fails becomes a unit test, not a file of seeds.
+fn config() -> ProptestConfig {
+    let mut config = ProptestConfig::default();
+    if cfg!(miri) {
+        config.cases = 4;
+    }
+    config.failure_persistence = None;
+    config
+}
+
 proptest! {
-    // PROPTEST_CASES asks for more.
-    #![proptest_config(if cfg!(miri) { ProptestConfig::with_cases(4) } else { ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn utf8_matches_naive(case in case()) {
@@ -337,6 +393,27 @@ proptest! {
                 prop_assert_eq!(string_from_utf16(u), String::from_utf16_lossy(u));
             }
         }
+    }
+
+    #[test]
+    fn parts_of_a_text_matches_naive(case in case(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6)) {
+        for units in case.forms() {
+            let len = units.len_units();
+            let mut cuts: Vec<usize> = cuts.iter().map(|i| i.index(len + 1)).collect();
+            cuts.extend([0, len]);
+            cuts.sort_unstable();
+            check_parts(units, &cuts);
+        }
+    }
+
+    #[test]
+    fn units_one_by_one_matches_naive(bytes in prop::collection::vec(prop::sample::select(
+        &[0x41_u8, 0x22, 0x80, 0xBF, 0xC3, 0xE0, 0xA0, 0xE4, 0xB8, 0xED, 0x9F, 0xF0, 0x9F, 0x98, 0xF4, 0x8F, 0xFF][..]), 0..24))
+    {
+        let cuts: Vec<usize> = (0..=bytes.len()).collect();
+        check_parts(Units::Utf8(&bytes), &cuts);
+        let wide: Vec<u16> = bytes.iter().map(|&b| if b & 0x80 == 0 { b.into() } else { 0xD700 + u16::from(b) * 8 }).collect();
+        check_parts(Units::Utf16(&wide), &cuts);
     }
 
     #[test]

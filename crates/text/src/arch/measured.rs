@@ -123,6 +123,31 @@ impl Measured<'_> {
         self.shape
     }
 
+    /// Bytes of the text as its owner holds it.
+    #[inline]
+    #[must_use]
+    pub fn len_bytes(&self) -> usize {
+        match self.text {
+            Text::Bytes(u) => u.len(),
+            Text::Str(text) => text.len(),
+            Text::Wide(u) | Text::Pairs(u) => u.len() * 2,
+            Text::Ucs4(u) => u.len() * 4,
+            Text::Lossy(units) => units.len_bytes(),
+        }
+    }
+
+    /// Whether [`Measured::write`] is a plain copy: the units match those of the `str` already.
+    #[inline]
+    #[must_use]
+    pub fn is_copied(&self) -> bool {
+        match self.text {
+            Text::Bytes(_) => true,
+            Text::Wide(_) => self.shape.kind == Kind::Ucs2,
+            Text::Ucs4(_) => self.shape.kind == Kind::Ucs4,
+            Text::Str(_) | Text::Pairs(_) | Text::Lossy(_) => false,
+        }
+    }
+
     /// Writes the text into the data area of a `str` that was made for [`Measured::shape`]: all of it, with the
     /// terminator left to its maker.
     ///
