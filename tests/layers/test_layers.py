@@ -19,23 +19,28 @@ class Room(NamedTuple):
     rooms: str
     crates: str
     fences: tuple[str, ...] = ()
+    #: Modules of `std` that the room keeps out of.
+    never: str = ""
 
 
 #: From left to right. A new arrow, crate or fence is a decision: it is made here and in ARCHITECTURE.md together.
 ROOMS = {
-    "text": Room("", "simdutf encoding_rs chardetng", ("arch", "sink.rs", "chunk.rs")),
-    "wire": Room("text", "itoa zmij base64"),
+    "text": Room("", "simdutf encoding_rs chardetng", ("arch", "sink.rs", "chunk.rs"), "fs net io process os"),
+    "wire": Room("text", "itoa zmij base64", (), "fs net process os"),
     "files": Room("text", "blake3 libc", ("sys",)),
     "rows": Room(
         "text wire files",
         "libloading libsqlite3-sys percent-encoding itoa libc",
         ("block", "odbc", "sqlite", "arrow.rs"),
+        "net",
     ),
     "serve": Room("text wire files", "libc rustls ring httpdate", ("sys",)),
     "gateway": Room("text wire files rows serve", "serde toml percent-encoding"),
     "cli": Room("text wire files rows serve gateway", "clap indicatif unicode-width libc"),
-    "py": Room("text wire files rows serve gateway cli", "pyo3 libc", ("raw",)),
+    "py": Room("text wire files rows serve gateway cli", "pyo3 pyo3-build-config libc", ("raw",)),
 }
+#: The modules of the Python package, each of which may use those before it. Who adds one gives it its place.
+MODULES = "_core errors text json bson dbapi rows wsgi web __init__ __main__".split()
 _ALL_CRATES = {crate for room in ROOMS.values() for crate in room.crates.split()}
 
 
@@ -75,6 +80,75 @@ def unsafe_lines(rust: str) -> list[int]:
     """The lines, from 1, whose code says `unsafe` or declares foreign functions."""
     lines = code(rust).split("\n")
     return [number for number, line in enumerate(lines, 1) if re.search(r"\bunsafe\b", line)]
+
+
+def io_modules(rust: str) -> set[str]:
+    """The modules of `std` that a source file names, also inside `use std::{…}`."""
+    # An address as a value is no socket.
+    source = re.sub(r"\bstd::net::Ip\w*", "", code(rust))
+    found = set(re.findall(r"\bstd::(\w+)", source))
+    for group in re.findall(r"\bstd::\{([^;]*)\}\s*;", source):
+        found |= set(re.findall(r"(?:^|,)\s*(\w+)", group))
+    return found
+
+
+def undocumented(rust: str) -> list[int]:
+    """The lines, from 1, with an `unsafe` block or impl that has no `SAFETY:` above it, or an `unsafe fn` without a
+    `# Safety` in its docs. Methods of a trait are excused: its declaration lists their duties. (clippy looks closer at
+    blocks, but not at functions that are private.)"""
+    lines, bare = rust.split("\n"), code(rust).split("\n")
+    wrong: list[int] = []
+    depth, trait_impls = 0, list[int]()
+    for i, line in enumerate(bare):
+        above = []
+        for j in range(i - 1, max(-1, i - 16), -1):
+            if not lines[j].strip():
+                break
+            above.append(lines[j])
+        if re.search(r"\bunsafe\s+(?:extern\s+)?fn\s+[\w$]", line):
+            documented = any("# Safety" in other for other in above if other.lstrip().startswith("///"))
+            if not documented and not trait_impls and not _in_macro(bare, i):
+                wrong.append(i + 1)
+        elif re.search(r"\bunsafe\s*(\{|impl\b)", line):
+            if not any("SAFETY:" in other for other in [lines[i], *above]):
+                wrong.append(i + 1)
+        if re.match(r"\s*(?:unsafe\s+)?impl\b[^{;]*\bfor\b[^;]*\{", line):
+            trait_impls.append(depth)
+        depth += line.count("{") - line.count("}")
+        while trait_impls and depth <= trait_impls[-1]:
+            trait_impls.pop()
+    return wrong
+
+
+def _in_macro(bare: list[str], at: int) -> bool:
+    """Whether line `at` stands in a `macro_rules!`, whose methods belong to the trait it helps to implement."""
+    for line in reversed(bare[:at]):
+        if re.match(r"macro_rules!", line):
+            return True
+        if line.startswith("}"):
+            return False
+    return False
+
+
+def python_modules_used(source: str) -> set[str]:
+    """The modules of the package that a module imports, by their names inside it."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module == "onecopy":
+            # `from onecopy import text` is the module, `from onecopy import connect` the package itself.
+            names = [f"onecopy.{alias.name}" if alias.name in MODULES else "onecopy" for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            names = [node.module]
+        elif isinstance(node, ast.ImportFrom) and node.level:
+            names = [f"onecopy.{node.module}"] if node.module else [f"onecopy.{alias.name}" for alias in node.names]
+        for name in names:
+            head, _, rest = name.partition(".")
+            if head == "onecopy":
+                found.add(rest.partition(".")[0] or "__init__")
+    return found
 
 
 def _sources(room: str) -> list[Path]:
@@ -126,6 +200,36 @@ def test_a_room_refuses_unsafe_outside_its_fence(room: str) -> None:
     )
 
 
+@pytest.mark.parametrize("room", [name for name, room in ROOMS.items() if room.never])
+def test_a_room_keeps_out_of_the_world_that_is_not_its_own(room: str) -> None:
+    wrong = {}
+    for path in _sources(room):
+        source = path.read_text(encoding="utf-8").split("#[cfg(test)]\nmod ")[0]
+        if path.name != "tests.rs" and (names := io_modules(source) & set(ROOMS[room].never.split())):
+            wrong[str(path.relative_to(ROOT))] = names
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_unsafe_says_what_makes_it_sound(room: str) -> None:
+    wrong = {}
+    for path in sorted((ROOT / "crates" / room).rglob("*.rs")):
+        if lines := undocumented(path.read_text(encoding="utf-8")):
+            wrong[str(path.relative_to(ROOT))] = lines
+    assert wrong == {}
+
+
+def test_python_modules_use_those_before_them() -> None:
+    wrong = {}
+    for path in sorted((ROOT / "python" / "onecopy").rglob("*.py")):
+        name = path.relative_to(ROOT / "python" / "onecopy").with_suffix("").parts[0]
+        assert name in MODULES, f"`{name}` has no place among the modules\nGive it one in MODULES of this file."
+        allowed = set(MODULES[: MODULES.index(name)]) | {name}
+        if against := python_modules_used(path.read_text(encoding="utf-8")) - allowed:
+            wrong[path.name] = against
+    assert wrong == {}
+
+
 def test_the_python_package_imports_nothing_but_itself_and_the_standard_library() -> None:
     known = set(sys.stdlib_module_names) | {"onecopy"}
     wrong = {}
@@ -159,3 +263,60 @@ def test_a_planted_import_is_seen_and_a_comment_is_not() -> None:
 def test_a_planted_unsafe_is_seen_and_an_attribute_is_not() -> None:
     rust = '#![deny(unsafe_code)]\n// unsafe\nlet a = "unsafe";\nlet c = \'"\';\nunsafe { f() }\nunsafe extern "C" {}\n'
     assert unsafe_lines(rust) == [5, 6]
+
+
+def test_a_planted_undocumented_unsafe_is_seen() -> None:
+    rust = (
+        "fn a() {\n    unsafe { f() }\n}\n\n// SAFETY: fine.\nunsafe impl Send for A {}\n\nunsafe impl Sync for A {}\n"
+    )
+    assert undocumented(rust) == [2, 8]
+    rust = "/// # Safety\n/// None.\npub unsafe fn a() {}\n\n/// Bare.\nunsafe fn b() {}\n"
+    assert undocumented(rust) == [6]
+    rust = "// SAFETY: x.\nunsafe impl T for A {\n    unsafe fn duty(&self) {}\n}\n\nunsafe fn after() {}\n"
+    assert undocumented(rust) == [6]
+
+
+def test_a_planted_use_of_std_is_seen() -> None:
+    assert io_modules("use std::{fmt, net::TcpStream};\nlet f = std::fs::read(p); // std::io\n") == {"fmt", "net", "fs"}
+
+
+def test_a_planted_import_between_python_modules_is_seen() -> None:
+    source = (
+        "import onecopy\nfrom onecopy import web, connect\nfrom onecopy.rows import x\nfrom . import text\nimport os\n"
+    )
+    assert python_modules_used(source) == {"__init__", "web", "rows", "text"}
+
+
+@pytest.mark.parametrize(
+    ("check", "where", "fault"),
+    [
+        (
+            "a_room_depends_on_nothing_but_its_list",
+            "crates/{}/Cargo.toml",
+            "[dependencies]\nonecopy-py.workspace = true\n",
+        ),
+        ("no_source_file_names_a_room_or_crate_against_the_arrows", "crates/{}/src/a.rs", "use onecopy_py::x;\n"),
+        ("unsafe_stands_behind_its_fence", "crates/{}/src/a.rs", "// SAFETY: none.\nunsafe fn f() {}\n"),
+        ("every_unsafe_says_what_makes_it_sound", "crates/{}/src/a.rs", "fn f() { unsafe { g() } }\n"),
+        ("a_room_keeps_out_of_the_world_that_is_not_its_own", "crates/{}/src/a.rs", "use std::net::TcpStream;\n"),
+        ("a_room_refuses_unsafe_outside_its_fence", "crates/{}/src/lib.rs", "//! #![forbid(unsafe_code)]\n"),
+        ("python_modules_use_those_before_them", "python/onecopy/rows.py", "import onecopy.web\n"),
+        (
+            "the_python_package_imports_nothing_but_itself_and_the_standard_library",
+            "python/onecopy/rows.py",
+            "import numpy\n",
+        ),
+    ],
+)
+def test_a_tree_with_a_fault_turns_its_test_red(
+    check: str, where: str, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for room in ROOMS:
+        path = tmp_path / where.format(room)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(fault, encoding="utf-8")
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    test = globals()[f"test_{check}"]
+    arguments = ["wire"] if where.startswith("crates") else []
+    with pytest.raises(AssertionError):
+        test(*arguments)

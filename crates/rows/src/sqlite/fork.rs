@@ -11,6 +11,9 @@ static GENERATION: AtomicU32 = AtomicU32::new(0);
 static REGISTERED: Once = Once::new();
 
 /// Runs in the child, before `fork` returns there; `pthread_atfork` wants an unsafe function pointer.
+///
+/// # Safety
+/// None: it touches one atomic.
 unsafe extern "C" fn in_child() {
     GENERATION.fetch_add(1, Relaxed);
 }
