@@ -1,1 +1,96 @@
-//! cli
+//! The `onecopy` command as a library: [`run`] takes the arguments and gives an exit code.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`args`] | what the command line can say |
+//! | [`exit`] | exit codes |
+//! | `query`, `serve`, `doctor` | the commands |
+//! | `table` | rows as an aligned table |
+//! | `parameter` | `--param` to a bound value |
+//! | `output` | where bytes go: stdout, or a file that appears whole |
+//! | `interrupt` | Ctrl-C and `--timeout` to a cancel |
+//! | `console` | what is told on stderr: errors, notices, progress, the ledger; colours |
+#![deny(unsafe_code)]
+
+pub mod args;
+mod console;
+mod doctor;
+pub mod exit;
+mod interrupt;
+mod output;
+mod parameter;
+mod query;
+mod serve;
+mod table;
+
+use std::ffi::OsString;
+
+use clap::{CommandFactory, FromArgMatches};
+
+/// What the wheel's script adds to the command.
+#[derive(Default)]
+pub struct Extra {
+    /// Further commands.
+    pub commands: Vec<ExtraCommand>,
+    /// What is to stand in `--version` and `doctor` besides, one fact each: `Python 3.13.1`.
+    pub features: Vec<String>,
+}
+
+/// A command that this crate does not know.
+pub struct ExtraCommand {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, in a sentence for `--help`.
+    pub about: &'static str,
+    /// Runs it with the arguments behind its name; gives the exit code.
+    pub run: Box<dyn FnOnce(Vec<OsString>) -> i32>,
+}
+
+/// Runs the command with `args`, the program's name first. Returns the exit code; never ends the process, but for a
+/// second Ctrl-C.
+pub fn run(args: impl Iterator<Item = OsString>, extra: Extra) -> i32 {
+    let Extra { commands, features } = extra;
+    let mut command = args::Cli::command();
+    for extra in &commands {
+        let rest = clap::Arg::new("args")
+            .num_args(0..)
+            .trailing_var_arg(true)
+            .allow_hyphen_values(true)
+            .value_parser(clap::value_parser!(OsString));
+        command = command.subcommand(
+            clap::Command::new(extra.name)
+                .about(extra.about)
+                .disable_help_flag(true)
+                .arg(rest),
+        );
+    }
+    let matches = match command.try_get_matches_from(args) {
+        Ok(matches) => matches,
+        Err(error) if error.kind() == clap::error::ErrorKind::DisplayVersion => {
+            return doctor::print_version(&features);
+        }
+        Err(error) => {
+            // Help comes here too; a closed pipe is silent.
+            let _ = error.print();
+            return error.exit_code();
+        }
+    };
+    if let Some((name, inner)) = matches.subcommand() {
+        if let Some(extra) = commands.into_iter().find(|c| c.name == name) {
+            let rest = inner.get_many::<OsString>("args").unwrap_or_default();
+            return (extra.run)(rest.cloned().collect());
+        }
+    }
+    let cli = match args::Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return error.exit_code();
+        }
+    };
+    match cli.command {
+        args::Command::Query(query) => query::run(&query),
+        args::Command::Serve(serve) => serve::run(&serve),
+        args::Command::Doctor(doctor) => doctor::run(&doctor, &features),
+    }
+}

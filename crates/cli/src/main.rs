@@ -1,1 +1,10 @@
-fn main() {}
+//! The `onecopy` command.
+#![deny(unsafe_code)]
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let code = onecopy_cli::run(std::env::args_os(), onecopy_cli::Extra::default());
+    // Codes are 0 to 255 by their definition in `exit`.
+    ExitCode::from(u8::try_from(code).unwrap_or(1))
+}

@@ -8,7 +8,7 @@ use onecopy_wire::{CancelHandle, ChunkSource};
 
 use crate::error::Error;
 use crate::schema::Schema;
-use crate::source::LongValues;
+use crate::source::{BlockPosition, Budget, LongValues, PumpError, Pumped, RowSink};
 use crate::value::Value;
 use crate::{odbc, sqlite};
 
@@ -220,6 +220,20 @@ impl Statement {
     /// How values too long for a block are to come; to be said before the first fetch.
     pub fn set_long_values(&mut self, long_values: LongValues) {
         either!(Statement, self, s => s.set_long_values(long_values));
+    }
+
+    /// Fetches and emits in one go, as [`crate::Source::pump`] does.
+    ///
+    /// # Errors
+    /// As [`crate::Source::pump`].
+    pub fn pump<S: RowSink>(
+        &mut self,
+        position: &mut BlockPosition,
+        budget: Budget,
+        sink: &mut S,
+    ) -> Result<Pumped, PumpError<S::Error>> {
+        use crate::source::Source;
+        either!(Statement, self, s => s.pump(position, budget, sink))
     }
 
     /// A handle that stops this statement from any thread.

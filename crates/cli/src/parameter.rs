@@ -1,0 +1,158 @@
+//! `--param` to a bound value.
+
+use onecopy_gateway::parameters::ParameterType;
+use onecopy_rows::Value;
+use onecopy_rows::named::{self, Dialect};
+
+/// The SQL to run and its values, in the order of its `?`.
+///
+/// # Errors
+/// What is wrong with the parameters, for the user.
+pub(crate) fn bind(
+    sql: &str,
+    params: &[String],
+    dialect: Dialect,
+) -> Result<(String, Vec<Value>), String> {
+    let named = named::positional(sql, dialect).map_err(|error| error.message)?;
+    if named.names.is_empty() {
+        let values = params.iter().map(|p| value(p)).collect::<Result<_, _>>()?;
+        return Ok((sql.to_owned(), values));
+    }
+    let mut given: Vec<(&str, Value)> = Vec::new();
+    for param in params {
+        let Some((name, text)) = param.split_once('=') else {
+            return Err(format!(
+                "the SQL names its parameters, so `--param` needs a name\nwrite --param {}=VALUE",
+                named.names[0]
+            ));
+        };
+        if !named.names.iter().any(|n| n == name) {
+            return Err(format!(
+                "the SQL has no parameter `:{name}`\nit has {}",
+                list(&named.names)
+            ));
+        }
+        if given.iter().any(|(n, _)| *n == name) {
+            return Err(format!("`--param {name}=…` is given more than once"));
+        }
+        given.push((name, value(text)?));
+    }
+    let mut values = Vec::with_capacity(named.names.len());
+    let mut missing: Vec<String> = Vec::new();
+    for name in &named.names {
+        match given.iter().find(|(n, _)| n == name) {
+            Some((_, value)) => values.push(value.clone()),
+            None if missing.contains(name) => {}
+            None => missing.push(name.clone()),
+        }
+    }
+    if !missing.is_empty() {
+        return Err(format!(
+            "no value is given for {}\nwrite --param {}=VALUE",
+            list(&missing),
+            missing[0]
+        ));
+    }
+    Ok((named.sql, values))
+}
+
+fn list(names: &[String]) -> String {
+    let mut shown: Vec<String> = names.iter().map(|n| format!("`:{n}`")).collect();
+    shown.dedup();
+    shown.join(", ")
+}
+
+/// A value as its looks or its prefix say.
+fn value(text: &str) -> Result<Value, String> {
+    if text == "null:" {
+        return Ok(Value::Null);
+    }
+    if let Some((prefix, rest)) = text.split_once(':') {
+        if let Some(t) = ParameterType::of_name(prefix) {
+            return t
+                .parse(rest)
+                .ok_or_else(|| format!("`{prefix}:` must be followed by {}", t.wanted()));
+        }
+    }
+    // Digits that would change when read and written again (leading zeros, a plus, trailing zeros of a decimal) are
+    // rather a code than a number: they stay text.
+    if let Ok(n) = text.parse::<i64>() {
+        if n.to_string() == text {
+            return Ok(Value::I64(n));
+        }
+    }
+    if text.contains('.')
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_digit() || b".-".contains(&b))
+    {
+        if let Ok(x) = text.parse::<f64>() {
+            if format!("{x:?}") == text {
+                return Ok(Value::F64(x));
+            }
+        }
+    }
+    ParameterType::Text
+        .parse(text)
+        .ok_or_else(|| format!("a parameter must be {}", ParameterType::Text.wanted()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn params(list: &[&str]) -> Vec<String> {
+        list.iter().map(|&s| s.to_owned()).collect()
+    }
+
+    fn text(s: &str) -> Value {
+        Value::Text(s.to_owned())
+    }
+
+    #[test]
+    fn looks_and_prefixes_decide_the_type() {
+        for (given, expected) in [
+            ("5", Value::I64(5)),
+            ("-5", Value::I64(-5)),
+            ("05", text("05")),
+            ("+5", text("+5")),
+            ("2.5", Value::F64(2.5)),
+            ("2.50", text("2.50")),
+            ("1e5", text("1e5")),
+            ("9223372036854775808", text("9223372036854775808")),
+            ("", text("")),
+            ("12:30", text("12:30")),
+            ("text:5", text("5")),
+            ("int:05", Value::I64(5)),
+            ("null:", Value::Null),
+            ("decimal:2.50", Value::Decimal("2.50".to_owned())),
+            ("bool:true", Value::Bool(true)),
+        ] {
+            assert_eq!(value(given).unwrap(), expected, "{given}");
+        }
+        assert!(value("date:2024-02-30").unwrap_err().contains("2024-02-29"));
+    }
+
+    #[test]
+    fn names_and_question_marks_are_bound_in_order() {
+        let d = Dialect::Sqlite;
+        let (sql, values) = bind("select :b, :a, :b", &params(&["a=1", "b=x=y"]), d).unwrap();
+        assert_eq!(sql, "select ?, ?, ?");
+        assert_eq!(values, [text("x=y"), Value::I64(1), text("x=y")]);
+        let (sql, values) = bind("select ?, ':c'", &params(&["a=1"]), d).unwrap();
+        assert_eq!(
+            (sql.as_str(), values),
+            ("select ?, ':c'", vec![text("a=1")])
+        );
+    }
+
+    #[test]
+    fn wrong_names_are_told_with_the_right_ones() {
+        let d = Dialect::Sqlite;
+        let told = |list: &[&str]| bind("select :a, :b, :a", &params(list), d).unwrap_err();
+        assert!(told(&["a=1"]).contains("no value is given for `:b`"));
+        assert!(told(&["1"]).contains("write --param a=VALUE"));
+        assert!(told(&["c=1"]).contains("it has `:a`, `:b`"));
+        assert!(told(&["a=1", "a=2"]).contains("more than once"));
+    }
+}

@@ -1,0 +1,344 @@
+//! A value as people read it in a terminal: one line, no control characters, a known width.
+
+use onecopy_rows::{Cell, Date, Time, Timestamp};
+use onecopy_text::Units;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Most characters of a cell that are kept: what is beyond is shown by `…`.
+pub(super) const MAX_CHARS: usize = 2000;
+
+/// A value ready to be put into a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Shown {
+    pub(super) text: String,
+    pub(super) width: usize,
+    pub(super) kind: Kind,
+}
+
+/// What decides alignment and style.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Null,
+    Number,
+    Other,
+}
+
+impl Shown {
+    pub(super) fn new(text: String, kind: Kind) -> Shown {
+        Shown {
+            width: text.width(),
+            text,
+            kind,
+        }
+    }
+
+    /// The value of a cell.
+    pub(super) fn of(cell: Cell<'_>) -> Shown {
+        let number = |text: String| Shown::new(text, Kind::Number);
+        let other = |text: String| Shown::new(text, Kind::Other);
+        match cell {
+            Cell::Null => Shown::new("NULL".to_owned(), Kind::Null),
+            Cell::Bool(b) => other(b.to_string()),
+            Cell::I64(n) => number(n.to_string()),
+            Cell::U64(n) => number(n.to_string()),
+            Cell::F32(x) => number(format!("{x:?}")),
+            Cell::F64(x) => number(format!("{x:?}")),
+            Cell::Decimal(digits) => number(String::from_utf8_lossy(digits).into_owned()),
+            Cell::Text(units) => {
+                let mut text = Text::default();
+                text.push(units);
+                text.finish()
+            }
+            Cell::Bytes(bytes) => {
+                let mut hex = Bytes::default();
+                hex.push(bytes);
+                hex.finish()
+            }
+            Cell::Date(d) => other(date(d)),
+            Cell::Time(t, digits) => other(time(t, digits)),
+            Cell::Timestamp(t, digits) => other(timestamp(t, digits)),
+            Cell::Uuid(bytes) => other(uuid(&bytes)),
+            // A kind of cell that this table does not know yet.
+            _ => other("?".to_owned()),
+        }
+    }
+}
+
+/// Text under construction, from one cell or from its parts.
+#[derive(Debug, Default)]
+pub(super) struct Text {
+    out: String,
+    n_chars: usize,
+    cut: bool,
+    /// Units of a sequence that a part ended in.
+    rest8: Vec<u8>,
+    rest16: Vec<u16>,
+}
+
+impl Text {
+    /// Appends text; malformed sequences become U+FFFD.
+    pub(super) fn push(&mut self, units: Units<'_>) {
+        if self.cut {
+            return;
+        }
+        // A character has at most four units, so more than this is never looked at.
+        let units = units.take(units.len_units().min(4 * MAX_CHARS + 4));
+        match units {
+            Units::Latin1(u) => self.chars(u.iter().map(|&b| char::from(b))),
+            Units::Utf8(u) => {
+                let mut all = std::mem::take(&mut self.rest8);
+                all.extend_from_slice(u);
+                let keep = unfinished_utf8(&all);
+                self.rest8 = all.split_off(all.len() - keep);
+                self.chars(String::from_utf8_lossy(&all).chars());
+            }
+            Units::Utf16(u) => {
+                let mut all = std::mem::take(&mut self.rest16);
+                all.extend_from_slice(u);
+                let high = all.last().is_some_and(|u| (0xd800..0xdc00).contains(u));
+                self.rest16 = all.split_off(all.len() - usize::from(high));
+                self.chars(char::decode_utf16(all).map(|c| c.unwrap_or('\u{fffd}')));
+            }
+            Units::Ucs2(u) => self.chars(u.iter().map(|&u| scalar(u32::from(u)))),
+            Units::Utf32(u) => self.chars(u.iter().map(|&u| scalar(u))),
+        }
+    }
+
+    fn chars(&mut self, chars: impl Iterator<Item = char>) {
+        for c in chars {
+            if self.n_chars == MAX_CHARS {
+                self.cut = true;
+                return;
+            }
+            self.n_chars += 1;
+            push_shown(&mut self.out, c);
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Shown {
+        if !self.rest8.is_empty() || !self.rest16.is_empty() {
+            self.chars(std::iter::once('\u{fffd}'));
+        }
+        if self.cut {
+            self.out.push('…');
+        }
+        Shown::new(self.out, Kind::Other)
+    }
+}
+
+/// How many bytes at the end may be the start of a sequence that goes on in the next part.
+fn unfinished_utf8(bytes: &[u8]) -> usize {
+    let n = bytes
+        .iter()
+        .rev()
+        .take(3)
+        .take_while(|b| **b & 0xc0 == 0x80)
+        .count();
+    match bytes.len().checked_sub(n + 1).map(|i| bytes[i]) {
+        Some(0xc2..=0xdf) if n < 1 => n + 1,
+        Some(0xe0..=0xef) if n < 2 => n + 1,
+        Some(0xf0..=0xf4) if n < 3 => n + 1,
+        _ => 0,
+    }
+}
+
+fn scalar(u: u32) -> char {
+    char::from_u32(u).unwrap_or('\u{fffd}')
+}
+
+/// A character as itself, or escaped where a terminal would obey it or it would change the order of the line.
+fn push_shown(out: &mut String, c: char) {
+    match c {
+        '\n' => out.push_str("\\n"),
+        '\t' => out.push_str("\\t"),
+        '\r' => out.push_str("\\r"),
+        '\u{200e}'
+        | '\u{200f}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2066}'..='\u{2069}'
+        | '\u{feff}' => {
+            out.push_str(&c.escape_unicode().to_string());
+        }
+        c if c.is_control() => out.push_str(&c.escape_unicode().to_string()),
+        c => out.push(c),
+    }
+}
+
+/// Bytes under construction, as hexadecimal.
+#[derive(Debug, Default)]
+pub(super) struct Bytes {
+    head: Vec<u8>,
+    len_bytes: usize,
+}
+
+impl Bytes {
+    const HEAD: usize = 32;
+
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        let room = Self::HEAD - self.head.len();
+        self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        self.len_bytes += bytes.len();
+    }
+
+    pub(super) fn finish(self) -> Shown {
+        let hex: String = self.head.iter().map(|b| format!("{b:02x}")).collect();
+        let text = match self.len_bytes > self.head.len() {
+            true => format!("x'{hex}…' ({} bytes)", self.len_bytes),
+            false => format!("x'{hex}'"),
+        };
+        Shown::new(text, Kind::Other)
+    }
+}
+
+fn date(d: Date) -> String {
+    format!("{:04}-{:02}-{:02}", d.year, d.month, d.day)
+}
+
+fn time(t: Time, digits: u8) -> String {
+    let mut text = format!("{:02}:{:02}:{:02}", t.hour, t.minute, t.second);
+    if digits > 0 {
+        let fraction = format!("{:09}", t.nanosecond);
+        text.push('.');
+        text.push_str(&fraction[..usize::from(digits.min(9))]);
+    }
+    text
+}
+
+fn timestamp(t: Timestamp, digits: u8) -> String {
+    let mut text = format!("{} {}", date(t.date), time(t.time, digits));
+    if let Some(offset) = t.offset_minutes {
+        let sign = if offset < 0 { '-' } else { '+' };
+        let minutes = offset.unsigned_abs();
+        text.push_str(&format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60));
+    }
+    text
+}
+
+fn uuid(bytes: &[u8; 16]) -> String {
+    let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+    [
+        &hex[..8],
+        &hex[8..12],
+        &hex[12..16],
+        &hex[16..20],
+        &hex[20..],
+    ]
+    .join("-")
+}
+
+/// `text` in exactly or less than `width` columns, with `…` where something is left out.
+pub(super) fn cut(text: &str, width: usize) -> (String, usize) {
+    let whole = text.width();
+    if whole <= width {
+        return (text.to_owned(), whole);
+    }
+    let mut out = String::new();
+    let mut used = 0;
+    for c in text.chars() {
+        let w = c.width().unwrap_or(0);
+        if used + w + 1 > width {
+            break;
+        }
+        out.push(c);
+        used += w;
+    }
+    out.push('…');
+    (out, used + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(cell: Cell<'_>) -> String {
+        Shown::of(cell).text
+    }
+
+    #[test]
+    fn values_are_one_line_without_control_characters() {
+        let text = "a\tb\r\n\u{1b}[31m\u{202e}\0é漢";
+        assert_eq!(
+            shown(Cell::Text(Units::Utf8(text.as_bytes()))),
+            "a\\tb\\r\\n\\u{1b}[31m\\u{202e}\\u{0}é漢"
+        );
+        assert_eq!(
+            shown(Cell::Text(Units::Utf16(&[0x61, 0xd800]))),
+            "a\u{fffd}"
+        );
+        assert_eq!(shown(Cell::Text(Units::Latin1(&[0xe9]))), "é");
+        assert_eq!(shown(Cell::F64(2.0)), "2.0");
+        assert_eq!(shown(Cell::Bytes(&[0, 255])), "x'00ff'");
+        assert_eq!(
+            shown(Cell::Bytes(&[1; 40])),
+            format!("x'{}…' (40 bytes)", "01".repeat(32))
+        );
+        let t = Time {
+            hour: 1,
+            minute: 2,
+            second: 3,
+            nanosecond: 450_000_000,
+        };
+        let d = Date {
+            year: 2024,
+            month: 2,
+            day: 9,
+        };
+        assert_eq!(shown(Cell::Time(t, 2)), "01:02:03.45");
+        let stamp = Timestamp {
+            date: d,
+            time: t,
+            offset_minutes: Some(-210),
+        };
+        assert_eq!(
+            shown(Cell::Timestamp(stamp, 0)),
+            "2024-02-09 01:02:03-03:30"
+        );
+    }
+
+    #[test]
+    fn parts_that_end_inside_a_character_give_the_whole_text() {
+        let text = "aé漢😀z";
+        for at in 0..=text.len() {
+            let mut t = Text::default();
+            t.push(Units::Utf8(&text.as_bytes()[..at]));
+            t.push(Units::Utf8(&text.as_bytes()[at..]));
+            assert_eq!(t.finish().text, text, "cut at {at}");
+        }
+        let units: Vec<u16> = text.encode_utf16().collect();
+        for at in 0..=units.len() {
+            let mut t = Text::default();
+            t.push(Units::Utf16(&units[..at]));
+            t.push(Units::Utf16(&units[at..]));
+            assert_eq!(t.finish().text, text, "cut at {at}");
+        }
+        let mut t = Text::default();
+        t.push(Units::Utf8(b"a\xc3"));
+        assert_eq!(t.finish().text, "a\u{fffd}");
+    }
+
+    #[test]
+    fn long_text_is_kept_in_part() {
+        let long = "é".repeat(MAX_CHARS + 1);
+        let shown = Shown::of(Cell::Text(Units::Utf8(long.as_bytes())));
+        assert_eq!(shown.width, MAX_CHARS + 1);
+        assert!(shown.text.ends_with('…'));
+        let exact = "é".repeat(MAX_CHARS);
+        assert_eq!(
+            Shown::of(Cell::Text(Units::Utf8(exact.as_bytes()))).text,
+            exact
+        );
+    }
+
+    #[test]
+    fn a_cut_counts_columns_and_never_splits_a_wide_character() {
+        for (text, width, expected) in [
+            ("abc", 3, ("abc", 3)),
+            ("abcd", 3, ("ab…", 3)),
+            ("漢字漢", 6, ("漢字漢", 6)),
+            ("漢字漢", 5, ("漢字…", 5)),
+            ("漢字漢", 4, ("漢…", 3)),
+        ] {
+            assert_eq!(cut(text, width), (expected.0.to_owned(), expected.1));
+        }
+    }
+}
