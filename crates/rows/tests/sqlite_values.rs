@@ -1,5 +1,7 @@
 //! Values of SQLite reach the sink exactly as Python's `sqlite3` gives them.
 
+#![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+
 mod support;
 
 use onecopy_rows::{Date, LongKind, LongValues, Source, Time, Timestamp, Value};
@@ -26,7 +28,7 @@ fn storage_classes_are_kept_exactly() {
         ("select 0.1", Got::F64(0.1)),
         (
             "select 1829.3043138126723",
-            Got::F64(1829.304_313_812_672_3),
+            Got::F64(1_829.304_313_812_672_3),
         ),
         ("select 5e-324", Got::F64(5e-324)),
         ("select 1.7976931348623157e308", Got::F64(f64::MAX)),
@@ -94,7 +96,11 @@ fn parameters_come_back_as_they_were_bound() {
             "abababab-abab-abab-abab-abababababab".into(),
         ),
     ] {
-        assert_eq!(one("select ?", &[value.clone()]), want, "{value:?}");
+        assert_eq!(
+            one("select ?", std::slice::from_ref(&value)),
+            want,
+            "{value:?}"
+        );
     }
 }
 

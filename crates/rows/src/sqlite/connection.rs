@@ -8,23 +8,21 @@ use libsqlite3_sys as ffi;
 use onecopy_wire::CancelHandle;
 
 use super::bind::Keep;
-use super::database::{CallGuard, Database};
-use super::error::During;
+use super::many::execute_many;
+use super::sql::Kind;
 use super::statement::{Statement, read_schema, stop_error};
 use super::target::Target;
 use super::watch::Cancel;
+use super::{call::CallGuard, database::Database};
 use crate::connect::{ConnectOptions, Prepared};
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::value::Value;
-
-/// Rows of parameters taken from the caller's iterator at a time, outside the lock.
-const ROWS_AT_A_TIME: usize = 64;
 
 /// A connection to the embedded database.
 ///
 /// Driver calls on it exclude each other by one lock. With autocommit off (PEP 249), a transaction is begun before the
 /// first INSERT, UPDATE, DELETE, REPLACE or writing WITH, as Python's `sqlite3` does, and lasts until commit or rollback;
-/// reading and DDL begin none (docs/decisions/sqlite.md).
+/// reading and DDL begin none (docs/decisions/0012-sqlite.md).
 #[derive(Debug)]
 pub struct Connection {
     database: Arc<Database>,
@@ -34,7 +32,7 @@ impl Connection {
     /// Opens what follows `sqlite:` in a connection string (the forms stand in `sqlite/target.rs`).
     ///
     /// # Errors
-    /// [`ErrorKind::Connect`] with the path: no such file, no database, no permission, an unknown option.
+    /// [`crate::ErrorKind::Connect`] with the path: no such file, no database, no permission, an unknown option.
     pub fn open(target: &str, options: &ConnectOptions) -> Result<Connection, Error> {
         let target = Target::parse(target, options.read_only)?;
         let database = Database::open(&target, options.read_only)?;
@@ -51,15 +49,25 @@ impl Connection {
     pub fn execute(&self, sql: &str, parameters: &[Value]) -> Result<Statement, Error> {
         let cancel = Arc::new(Cancel::new(self.database.next_id()));
         let guard = self.database.enter()?;
-        // SAFETY: the guard is dropped after what this returns, being declared before it.
-        let running = unsafe { self.database.watch.run(&cancel, None) };
+        // SAFETY: dropped before the guard, being declared after it.
+        let _running = unsafe { self.database.watch.run(&cancel, None) };
+        self.execute_in(&guard, &cancel, sql, parameters)
+            .map_err(|e| stop_error(&self.database, &cancel).unwrap_or(e))
+    }
+
+    fn execute_in(
+        &self,
+        guard: &CallGuard<'_>,
+        cancel: &Arc<Cancel>,
+        sql: &str,
+        parameters: &[Value],
+    ) -> Result<Statement, Error> {
         let prepared = guard.prepare(sql)?;
+        let kind = prepared.kind;
         // SAFETY: the values are copied.
-        if let Err(error) = unsafe { guard.bind_all(&prepared, parameters, Keep::Copied) } {
-            guard.rest(prepared);
-            return Err(error);
-        }
-        let began = match self.begin(&guard, prepared.kind.is_dml()) {
+        let ready = unsafe { guard.bind_all(&prepared, parameters, Keep::Copied) }
+            .and_then(|()| self.begin(guard, kind.is_dml()));
+        let began = match ready {
             Ok(began) => began,
             Err(error) => {
                 guard.rest(prepared);
@@ -67,16 +75,14 @@ impl Connection {
             }
         };
         let was_in_transaction = !guard.in_autocommit();
-        let kind = prepared.kind;
-        let statement = Statement::start(self.database.clone(), &guard, cancel, prepared);
+        let statement = Statement::start(self.database.clone(), guard, cancel.clone(), prepared);
         if statement.is_err() && began && !guard.in_autocommit() {
             // The transaction was begun for this statement alone, which did nothing.
             guard.run("ROLLBACK")?;
         }
-        if kind == super::sql::Kind::Rollback && was_in_transaction && guard.in_autocommit() {
+        if kind == Kind::Rollback && was_in_transaction && guard.in_autocommit() {
             guard.end_cursors();
         }
-        drop(running);
         statement
     }
 
@@ -93,91 +99,13 @@ impl Connection {
     /// autocommit on, all of it is one transaction: nothing of it stays where a row fails.
     ///
     /// # Errors
-    /// As [`crate::connect::Connection::execute_many`]; [`ErrorKind::Programming`] for another statement.
+    /// As [`crate::connect::Connection::execute_many`]; [`crate::ErrorKind::Programming`] for another statement.
     pub fn execute_many(
         &self,
         sql: &str,
         rows: &mut dyn Iterator<Item = Vec<Value>>,
     ) -> Result<Option<u64>, Error> {
-        let cancel = Arc::new(Cancel::new(self.database.next_id()));
-        let mut own_transaction = false;
-        let mut changed = 0;
-        let mut n_rows = 0;
-        let mut result = Ok(());
-        loop {
-            // The iterator may run the caller's code, so it is asked outside the lock.
-            let batch: Vec<Vec<Value>> = rows.take(ROWS_AT_A_TIME).collect();
-            if batch.is_empty() && n_rows > 0 {
-                break;
-            }
-            let guard = self.database.enter()?;
-            // SAFETY: dropped before the guard, being declared after it.
-            let _running = unsafe { self.database.watch.run(&cancel, None) };
-            let prepared = guard.prepare(sql)?;
-            if !prepared.kind.is_dml() {
-                guard.rest(prepared);
-                return Err(Error::new(
-                    ErrorKind::Programming,
-                    "only INSERT, UPDATE, DELETE and REPLACE can be executed many times\nexecute other statements one by one",
-                ));
-            }
-            if guard.in_autocommit() {
-                guard.run("BEGIN")?;
-                own_transaction = self.autocommit();
-            }
-            result = self.execute_batch(&guard, &cancel, &prepared, &batch, &mut changed, n_rows);
-            guard.rest(prepared);
-            n_rows += batch.len() as u64;
-            if result.is_err() || batch.len() < ROWS_AT_A_TIME {
-                break;
-            }
-        }
-        if own_transaction {
-            let guard = self.database.enter()?;
-            if !guard.db().is_null() && !guard.in_autocommit() {
-                guard.run(if result.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
-            }
-        }
-        result.map(|()| Some(changed))
-    }
-
-    /// Runs the prepared statement for each row; the error names the row, counted from `first_row`.
-    fn execute_batch(
-        &self,
-        guard: &CallGuard<'_>,
-        cancel: &Cancel,
-        prepared: &super::cache::Prepared,
-        batch: &[Vec<Value>],
-        changed: &mut u64,
-        first_row: u64,
-    ) -> Result<(), Error> {
-        for (row, values) in (first_row..).zip(batch) {
-            // SAFETY: the bindings are cleared by the caller (`CallGuard::rest`) before the batch goes, and those of one
-            // row replaced by the next.
-            let code = unsafe {
-                guard
-                    .bind_all(prepared, values, Keep::Borrowed)
-                    .map_err(|e| e.at_row(row))?;
-                let code = loop {
-                    match ffi::sqlite3_step(prepared.stmt) {
-                        ffi::SQLITE_ROW => {}
-                        code => break code,
-                    }
-                };
-                if code == ffi::SQLITE_DONE {
-                    *changed += u64::try_from(ffi::sqlite3_changes64(guard.db())).unwrap_or(0);
-                    ffi::sqlite3_reset(prepared.stmt);
-                }
-                code
-            };
-            if code != ffi::SQLITE_DONE {
-                let error = guard.error(code, During::Step);
-                return Err(stop_error(&self.database, cancel)
-                    .unwrap_or(error)
-                    .at_row(row));
-            }
-        }
-        Ok(())
+        execute_many(&self.database, sql, rows)
     }
 
     /// Prepares one statement and runs nothing.
@@ -217,7 +145,7 @@ impl Connection {
         guard.check_open()?;
         // SAFETY: dropped before the guard, being declared after it.
         let _running = unsafe { self.database.watch.run(&cancel, None) };
-        f(&guard)
+        f(&guard).map_err(|e| stop_error(&self.database, &cancel).unwrap_or(e))
     }
 
     /// Commits the transaction; no effect where none is open. Cursors under way go on.
@@ -274,7 +202,7 @@ impl Connection {
     /// Stops what runs, rolls an open transaction back, finalises every statement and closes the file.
     ///
     /// # Errors
-    /// [`ErrorKind::Interface`] in a forked child.
+    /// [`crate::ErrorKind::Interface`] in a forked child.
     pub fn close(&self) -> Result<(), Error> {
         self.database.watch.shared().close();
         self.database.enter()?.close();

@@ -11,7 +11,10 @@
 //! | `statement` | [`Statement`]: step, fetch, pump, cancel |
 //! | `row` | [`LiveRow`]: a row's cells, straight from SQLite's memory into the sink |
 //! | `bind` | parameters |
+//! | `many` | one statement for many rows of parameters |
+//! | `open` | opening the file, and what can go wrong with it |
 //! | `database` | the one handle, what is under its lock, and the way in |
+//! | `call` | what is done under the lock: prepare, bind, put to rest, close |
 //! | `call_lock` | the lock that driver calls exclude each other by |
 //! | `watch` | cancel, busy waits and the host's turn, while SQLite steps |
 //! | `cache` | prepared statements kept for reuse |
@@ -19,15 +22,18 @@
 //! | `error` | result codes to [`crate::ErrorKind`] |
 //! | `fork` | whether this process is still the one that opened the connection |
 //!
-//! Decisions: `docs/decisions/sqlite.md`.
+//! Decisions: `docs/decisions/0012-sqlite.md`.
 
 mod bind;
 mod cache;
+mod call;
 mod call_lock;
 mod connection;
 mod database;
 mod error;
 mod fork;
+mod many;
+mod open;
 mod row;
 mod sql;
 mod statement;

@@ -8,11 +8,11 @@ use libsqlite3_sys as ffi;
 use onecopy_wire::CancelHandle;
 
 use super::cache::Prepared;
-use super::database::{CallGuard, Database};
 use super::error::{During, cancelled, of};
 use super::row::{At, LiveRow, RowEnd, emit_row, part_bytes};
 use super::sql::Kind;
 use super::watch::{AttachedHost, Cancel};
+use super::{call::CallGuard, database::Database};
 use crate::error::{Error, ErrorKind};
 use crate::schema::{Column, ColumnType, Schema};
 use crate::source::{

@@ -24,7 +24,7 @@ pub trait AttachedHost {
     /// [`crate::ErrorKind::Cancelled`], and the host knows why.
     fn turn(&self) -> bool;
 
-    /// Runs `wait`, which blocks, with the interpreter lock released.
+    /// Runs `wait`, which blocks, on this thread, with the interpreter lock released.
     fn released(&self, wait: &mut (dyn FnMut() + Send));
 }
 
@@ -271,6 +271,42 @@ pub(super) unsafe extern "C" fn on_busy(context: *mut c_void, n_tries: c_int) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Counts how often it is released.
+    #[derive(Default)]
+    struct Host(AtomicU64);
+
+    impl AttachedHost for Host {
+        fn turn(&self) -> bool {
+            true
+        }
+
+        fn released(&self, wait: &mut (dyn FnMut() + Send)) {
+            self.0.fetch_add(1, Relaxed);
+            wait();
+        }
+    }
+
+    /// What SQLite does when a lock is busy, with `cancel` running attached to `host`.
+    fn busy(watch: &Watch, cancel: &Arc<Cancel>, host: &Host) -> c_int {
+        // SAFETY: nobody else uses the watch, and the guard ends with this function.
+        let _running = unsafe { watch.run(cancel, Some(host)) };
+        // SAFETY: the context is a watch.
+        unsafe { on_busy(std::ptr::from_ref(watch).cast_mut().cast(), 0) }
+    }
+
+    #[test]
+    fn an_attached_wait_for_a_lock_releases_the_hosts_and_ends_when_cancelled() {
+        let watch = Watch::new(Duration::from_secs(600));
+        let (host, cancel) = (Host::default(), Arc::new(Cancel::new(1)));
+        assert_eq!(busy(&watch, &cancel, &host), 1);
+        assert_eq!(host.0.load(Relaxed), 1);
+        watch.shared().cancel(&cancel);
+        assert_eq!(busy(&watch, &cancel, &host), 0);
+        assert_eq!(busy(&watch, &Arc::new(Cancel::new(2)), &host), 1);
+        let hasty = Watch::new(Duration::ZERO);
+        assert_eq!(busy(&hasty, &Arc::new(Cancel::new(1)), &host), 0);
+    }
 
     #[test]
     fn busy_delays_sum_up_to_the_limit() {
