@@ -241,7 +241,7 @@ impl HeadParser {
         self.index.target_path = range.start;
         let method = self.index.method_kind;
         if method == Method::Connect {
-            let has_port = target.iter().any(|b| *b == b':') && target.last() != Some(&b':');
+            let has_port = target.contains(&b':') && target.last() != Some(&b':');
             if !has_port || !field::is_authority(target) {
                 return Err(HeadError::Target);
             }
