@@ -98,13 +98,19 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)?;
+        // The place goes behind the first line: those below it say what to do.
+        let (what, remedy) = match self.message.split_once('\n') {
+            Some((what, remedy)) => (what, Some(remedy)),
+            None => (self.message.as_str(), None),
+        };
+        f.write_str(what)?;
         match (&self.column, self.row) {
-            (Some((i, name)), Some(row)) => write!(f, " (column {i} `{name}`, row {row})"),
-            (Some((i, name)), None) => write!(f, " (column {i} `{name}`)"),
-            (None, Some(row)) => write!(f, " (row {row})"),
-            (None, None) => Ok(()),
+            (Some((i, name)), Some(row)) => write!(f, " (column {i} `{name}`, row {row})")?,
+            (Some((i, name)), None) => write!(f, " (column {i} `{name}`)")?,
+            (None, Some(row)) => write!(f, " (row {row})")?,
+            (None, None) => {}
         }
+        remedy.map_or(Ok(()), |remedy| write!(f, "\n{remedy}"))
     }
 }
 

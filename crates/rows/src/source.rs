@@ -4,6 +4,7 @@
 //! and can stop after any row. What crosses a thread is `Send`. Everything here is dispatched statically: the choice
 //! of format is made once per stream.
 
+use onecopy_text::Policy;
 use onecopy_wire::CancelHandle;
 
 use crate::cell::{Cell, LongKind};
@@ -133,6 +134,12 @@ pub trait Source: Send {
 
     /// Stops a fetch under way, from any thread.
     fn cancel_handle(&self) -> CancelHandle;
+
+    /// What its connection wants done with malformed text ([`crate::connect::ConnectOptions::text_policy`]): a row
+    /// stream asks once, before it writes.
+    fn text_policy(&self) -> Policy {
+        Policy::Strict
+    }
 }
 
 /// Why an emit returned.

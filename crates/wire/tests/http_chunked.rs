@@ -161,9 +161,9 @@ proptest! {
         let mut sent = Vec::new();
         for part in &parts {
             let mut chunk = Vec::new();
-            onecopy_wire::http::begin_chunk(&mut chunk);
+            onecopy_wire::http::begin_chunk(&mut chunk).expect("memory");
             chunk.extend_from_slice(part);
-            let start = onecopy_wire::http::finish_chunk(&mut chunk).expect("filled");
+            let start = onecopy_wire::http::finish_chunk(&mut chunk).expect("memory").expect("filled");
             sent.extend_from_slice(&chunk[start..]);
         }
         write_last_chunk([("onecopy-status", &b"ok; rows=3"[..])], &mut sent).expect("valid");

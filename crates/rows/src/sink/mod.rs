@@ -1,1 +1,27 @@
-//! Row sinks that write JSON, NDJSON and CSV.
+//! Row sinks that write JSON, NDJSON and CSV: each cell converted once, into the outgoing chunk.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`format`] | [`RowFormat`]: what a format is: how it writes a cell, a row, its beginning and its end |
+//! | [`byte_rows`] | [`ByteRows`]: any format as a [`crate::RowSink`] over one chunk, which says when it has enough |
+//! | [`json`] | [`JsonRows`]: one array of objects |
+//! | [`ndjson`] | [`NdjsonRows`]: one object a line |
+//! | [`csv`] | [`CsvRows`]: RFC 4180 with a header line |
+//! | [`carry`] | [`Carry`]: what a part of a long text leaves for the next one |
+//!
+//! A new format is one file here, one arm in `row_stream::chunks` and one in [`crate::connect::Format`].
+
+pub mod byte_rows;
+pub mod carry;
+pub mod csv;
+pub mod format;
+pub mod json;
+pub mod ndjson;
+mod objects;
+
+pub use byte_rows::{ByteRows, SinkError, Turn};
+pub use carry::Carry;
+pub use csv::CsvRows;
+pub use format::RowFormat;
+pub use json::JsonRows;
+pub use ndjson::NdjsonRows;

@@ -1,6 +1,6 @@
 //! The chunked coding, out (RFC 9112, section 7.1).
 
-use onecopy_text::ByteSink;
+use onecopy_text::{ByteSink, SinkFull};
 
 use super::error::ResponseError;
 use super::field;
@@ -42,10 +42,14 @@ impl ChunkHead {
     }
 }
 
-/// Makes `chunk` ready to be filled: [`CHUNK_ROOM`] bytes stay free in front of the data, for [`finish_chunk`].
-pub fn begin_chunk(chunk: &mut Vec<u8>) {
-    chunk.clear();
-    chunk.extend_from_slice(&[0; CHUNK_ROOM]);
+/// Empties `chunk` and makes it ready to be filled: [`CHUNK_ROOM`] bytes stay free in front of the data, for
+/// [`finish_chunk`].
+///
+/// # Errors
+/// [`SinkFull`].
+pub fn begin_chunk<S: ByteSink>(chunk: &mut S) -> Result<(), SinkFull> {
+    chunk.cut(0);
+    chunk.put(&[0; CHUNK_ROOM])
 }
 
 /// Frames what was filled into `chunk` since [`begin_chunk`], in place: size and CR LF in front, CR LF behind. Returns
@@ -53,21 +57,24 @@ pub fn begin_chunk(chunk: &mut Vec<u8>) {
 ///
 /// Copies: none.
 ///
+/// # Errors
+/// [`SinkFull`] where there is no room for the CR LF behind.
+///
 /// # Panics
 /// Where `chunk` was not begun, or holds 4 GiB: a bug of the caller.
-pub fn finish_chunk(chunk: &mut Vec<u8>) -> Option<usize> {
-    let len = chunk.len() - CHUNK_ROOM;
+pub fn finish_chunk<S: ByteSink>(chunk: &mut S) -> Result<Option<usize>, SinkFull> {
+    let len = chunk.committed().len() - CHUNK_ROOM;
     if len == 0 {
-        return None;
+        return Ok(None);
     }
     let head = ChunkHead::new(len);
     let head = head.as_bytes();
     let start = CHUNK_ROOM
         .checked_sub(head.len())
         .expect("a chunk is below 4 GiB");
-    chunk[start..CHUNK_ROOM].copy_from_slice(head);
-    chunk.extend_from_slice(b"\r\n");
-    Some(start)
+    chunk.committed_mut()[start..CHUNK_ROOM].copy_from_slice(head);
+    chunk.put(b"\r\n")?;
+    Ok(Some(start))
 }
 
 /// Appends the last chunk with its trailer fields: the body is complete, and only then is this to be sent.
@@ -119,11 +126,11 @@ mod tests {
     #[test]
     fn a_chunk_is_framed_where_it_lies() {
         let mut chunk = Vec::with_capacity(64);
-        begin_chunk(&mut chunk);
+        begin_chunk(&mut chunk).expect("memory");
         let place = chunk.as_ptr();
-        assert_eq!(finish_chunk(&mut chunk.clone()), None);
+        assert_eq!(finish_chunk(&mut chunk.clone()), Ok(None));
         chunk.extend_from_slice(b"hello, chunked world");
-        let start = finish_chunk(&mut chunk).expect("filled");
+        let start = finish_chunk(&mut chunk).expect("memory").expect("filled");
         assert_eq!(&chunk[start..], b"14\r\nhello, chunked world\r\n");
         assert_eq!(chunk.as_ptr(), place);
     }

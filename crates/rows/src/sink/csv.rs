@@ -1,0 +1,160 @@
+//! CSV with a header line.
+
+use onecopy_text::{ByteSink, Policy, Tally, Units};
+use onecopy_wire::csv::{self, Dialect, SCALAR_BYTES};
+use onecopy_wire::{WriteError, base64};
+
+use super::carry::Carry;
+use super::format::{RowFormat, ValueOptions, time, timestamp};
+use crate::cell::{Cell, LongKind};
+use crate::schema::Schema;
+
+/// A line of names, then a line for each row ([`onecopy_wire::csv`] says what is quoted and how lines end).
+#[derive(Debug)]
+pub struct CsvRows {
+    schema: Schema,
+    dialect: Dialect,
+    options: ValueOptions,
+    tally: Tally,
+    long: Long,
+}
+
+/// The value that is under way.
+#[derive(Debug)]
+enum Long {
+    Text(Carry),
+    Bytes(base64::Carry),
+}
+
+impl CsvRows {
+    /// Rows of this schema; names may be empty or stand twice.
+    #[must_use]
+    pub fn new(schema: &Schema, dialect: Dialect, options: ValueOptions) -> CsvRows {
+        CsvRows {
+            schema: schema.clone(),
+            dialect,
+            options,
+            tally: Tally::default(),
+            long: Long::Text(Carry::default()),
+        }
+    }
+}
+
+impl RowFormat for CsvRows {
+    fn begin<S: ByteSink>(&mut self, out: &mut S) -> Result<(), WriteError> {
+        let names = self.schema.columns.iter().map(|c| c.name.as_str());
+        csv::write_header(names, &self.dialect, out)
+    }
+
+    #[inline]
+    fn begin_row<S: ByteSink>(&mut self, _: bool, _: &mut S) -> Result<(), WriteError> {
+        Ok(())
+    }
+
+    #[inline]
+    fn cell<S: ByteSink>(
+        &mut self,
+        column: usize,
+        cell: Cell<'_>,
+        out: &mut S,
+    ) -> Result<(), WriteError> {
+        let mut w = out.window(1 + SCALAR_BYTES)?;
+        if column > 0 {
+            w.put_byte(self.dialect.delimiter());
+        }
+        match cell {
+            Cell::Text(units) => {
+                drop(w);
+                csv::write_text(units, self.options.policy, &self.dialect, out)?;
+                self.tally.converted(units.len_bytes());
+            }
+            Cell::Null => {}
+            Cell::Bool(value) => csv::put_bool(value, &mut w),
+            Cell::I64(value) => csv::put_i64(value, &mut w),
+            Cell::U64(value) => csv::put_u64(value, &mut w),
+            Cell::F32(value) => csv::put_f32(value, self.options.non_finite, &mut w)?,
+            Cell::F64(value) => csv::put_f64(value, self.options.non_finite, &mut w)?,
+            Cell::Decimal(digits) => {
+                drop(w);
+                csv::write_decimal(digits, self.options.non_finite, out)?;
+            }
+            Cell::Bytes(bytes) => {
+                drop(w);
+                // No bytes are not NULL, as with text.
+                if bytes.is_empty() {
+                    out.put(b"\"\"")?;
+                }
+                base64::write(bytes, out)?;
+            }
+            Cell::Date(value) => {
+                onecopy_wire::datetime::Date::from(value)
+                    .to_short()?
+                    .put_into(&mut w);
+            }
+            Cell::Time(value, digits) => time(value, digits).to_short()?.put_into(&mut w),
+            Cell::Timestamp(value, digits) => timestamp(value, digits).to_short()?.put_into(&mut w),
+            Cell::Uuid(uuid) => csv::put_uuid(&uuid, &mut w),
+        }
+        Ok(())
+    }
+
+    fn long_begin<S: ByteSink>(
+        &mut self,
+        column: usize,
+        kind: LongKind,
+        out: &mut S,
+    ) -> Result<(), WriteError> {
+        if column > 0 {
+            out.put_byte(self.dialect.delimiter())?;
+        }
+        self.long = match kind {
+            LongKind::Text => Long::Text(Carry::default()),
+            LongKind::Bytes => Long::Bytes(base64::Carry::default()),
+        };
+        Ok(out.put_byte(b'"')?)
+    }
+
+    fn long_part<S: ByteSink>(&mut self, part: Cell<'_>, out: &mut S) -> Result<(), WriteError> {
+        match (&mut self.long, part) {
+            (Long::Text(carry), Cell::Text(units)) => {
+                carry.part(units, write(self.options.policy, &mut self.tally, out))
+            }
+            (Long::Bytes(carry), Cell::Bytes(bytes)) => Ok(carry.part(bytes, out)?),
+            _ => unreachable!("parts are of the kind that `long_begin` told"),
+        }
+    }
+
+    fn long_end<S: ByteSink>(&mut self, out: &mut S) -> Result<(), WriteError> {
+        match &mut self.long {
+            Long::Text(carry) => carry.end(write(self.options.policy, &mut self.tally, out))?,
+            Long::Bytes(carry) => carry.end(out)?,
+        }
+        Ok(out.put_byte(b'"')?)
+    }
+
+    #[inline]
+    fn end_row<S: ByteSink>(&mut self, out: &mut S) -> Result<(), WriteError> {
+        Ok(out.put(self.dialect.line_end())?)
+    }
+
+    fn end<S: ByteSink>(&mut self, _: &mut S) -> Result<(), WriteError> {
+        Ok(())
+    }
+
+    fn tally(&mut self) -> &mut Tally {
+        &mut self.tally
+    }
+}
+
+/// Writes a piece of a long text.
+fn write<S: ByteSink>(
+    policy: Policy,
+    tally: &mut Tally,
+    out: &mut S,
+) -> impl FnMut(Units<'_>) -> Result<(), WriteError> {
+    move |piece| {
+        csv::write_quoted_part(piece, policy, out)?;
+        tally.converted(piece.len_bytes());
+        Ok(())
+    }
+}

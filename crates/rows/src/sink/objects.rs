@@ -1,0 +1,167 @@
+//! Rows as JSON objects: what the array and the lines have in common.
+
+use onecopy_text::{ByteSink, Policy, Tally, Units, convert};
+use onecopy_wire::json::{self, KeySegments, SCALAR_BYTES};
+use onecopy_wire::{WriteError, base64};
+
+use super::carry::Carry;
+use super::format::{ValueOptions, time, timestamp};
+use crate::cell::{Cell, LongKind};
+use crate::error::{Error, ErrorKind};
+use crate::schema::Schema;
+
+/// Writes the cells of a row as the members of an object.
+#[derive(Debug)]
+pub(super) struct Objects {
+    keys: KeySegments,
+    options: ValueOptions,
+    pub(super) tally: Tally,
+    long: Long,
+}
+
+/// The value that is under way.
+#[derive(Debug)]
+enum Long {
+    Text(Carry),
+    Bytes(base64::Carry),
+}
+
+impl Objects {
+    /// # Errors
+    /// [`ErrorKind::Programming`] where a column has no name, or the name of one before it.
+    pub(super) fn new(schema: &Schema, options: ValueOptions) -> Result<Objects, Error> {
+        if let Some((index, name)) = schema.unfit_name() {
+            return Err(unfit(schema, index, name));
+        }
+        Ok(Objects {
+            keys: KeySegments::new(schema.columns.iter().map(|c| c.name.as_str())),
+            options,
+            tally: Tally::default(),
+            long: Long::Text(Carry::default()),
+        })
+    }
+
+    #[inline]
+    pub(super) fn cell<S: ByteSink>(
+        &mut self,
+        column: usize,
+        cell: Cell<'_>,
+        out: &mut S,
+    ) -> Result<(), WriteError> {
+        // One reservation for a key and its value, unless the value's size is not known.
+        let mut w = out.window(self.keys.room_bytes() + SCALAR_BYTES)?;
+        self.keys.put_into(column, &mut w);
+        match cell {
+            Cell::Text(units) => {
+                w.put_byte(b'"');
+                drop(w);
+                self.text(units, out)?;
+                out.put_byte(b'"')?;
+            }
+            Cell::Null => json::put_null(&mut w),
+            Cell::Bool(value) => json::put_bool(value, &mut w),
+            Cell::I64(value) => json::put_i64(value, &mut w),
+            Cell::U64(value) => json::put_u64(value, &mut w),
+            Cell::F32(value) => json::put_f32(value, self.options.non_finite, &mut w)?,
+            Cell::F64(value) => json::put_f64(value, self.options.non_finite, &mut w)?,
+            Cell::Decimal(digits) => {
+                drop(w);
+                json::write_decimal(digits, self.options.non_finite, out)?;
+            }
+            Cell::Bytes(bytes) => {
+                drop(w);
+                json::write_base64(bytes, out)?;
+            }
+            Cell::Date(value) => {
+                json::put_short(
+                    &onecopy_wire::datetime::Date::from(value).to_short()?,
+                    &mut w,
+                );
+            }
+            Cell::Time(value, digits) => {
+                json::put_short(&time(value, digits).to_short()?, &mut w);
+            }
+            Cell::Timestamp(value, digits) => {
+                json::put_short(&timestamp(value, digits).to_short()?, &mut w);
+            }
+            Cell::Uuid(uuid) => json::put_uuid(&uuid, &mut w),
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn text<S: ByteSink>(&mut self, units: Units<'_>, out: &mut S) -> Result<(), WriteError> {
+        convert::to_json_body(units, self.options.policy, out)?;
+        self.tally.converted(units.len_bytes());
+        Ok(())
+    }
+
+    pub(super) fn long_begin<S: ByteSink>(
+        &mut self,
+        column: usize,
+        kind: LongKind,
+        out: &mut S,
+    ) -> Result<(), WriteError> {
+        let mut w = out.window(self.keys.room_bytes() + 1)?;
+        self.keys.put_into(column, &mut w);
+        w.put_byte(b'"');
+        self.long = match kind {
+            LongKind::Text => Long::Text(Carry::default()),
+            LongKind::Bytes => Long::Bytes(base64::Carry::default()),
+        };
+        Ok(())
+    }
+
+    pub(super) fn long_part<S: ByteSink>(
+        &mut self,
+        part: Cell<'_>,
+        out: &mut S,
+    ) -> Result<(), WriteError> {
+        match (&mut self.long, part) {
+            (Long::Text(carry), Cell::Text(units)) => {
+                carry.part(units, write(self.options.policy, &mut self.tally, out))
+            }
+            (Long::Bytes(carry), Cell::Bytes(bytes)) => Ok(carry.part(bytes, out)?),
+            _ => unreachable!("parts are of the kind that `long_begin` told"),
+        }
+    }
+
+    pub(super) fn long_end<S: ByteSink>(&mut self, out: &mut S) -> Result<(), WriteError> {
+        match &mut self.long {
+            Long::Text(carry) => carry.end(write(self.options.policy, &mut self.tally, out))?,
+            Long::Bytes(carry) => carry.end(out)?,
+        }
+        Ok(out.put_byte(b'"')?)
+    }
+}
+
+/// Writes a piece of a long text.
+fn write<S: ByteSink>(
+    policy: Policy,
+    tally: &mut Tally,
+    out: &mut S,
+) -> impl FnMut(Units<'_>) -> Result<(), WriteError> {
+    move |piece| {
+        convert::to_json_body(piece, policy, out)?;
+        tally.converted(piece.len_bytes());
+        Ok(())
+    }
+}
+
+/// The error that names a column which cannot be a key.
+fn unfit(schema: &Schema, index: usize, name: &str) -> Error {
+    let what = if name.is_empty() {
+        format!("column {index} has no name, and a JSON object needs one")
+    } else {
+        let first = schema.columns.iter().position(|c| c.name == name);
+        let first = first.unwrap_or_default();
+        format!(
+            "columns {first} and {index} are both named `{name}`, and the keys of a JSON object are distinct"
+        )
+    };
+    Error::new(
+        ErrorKind::Programming,
+        format!("{what}\ngive the column a name of its own: `select … as other_name`"),
+    )
+    .at_column(index, name)
+}
