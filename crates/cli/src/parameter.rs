@@ -13,7 +13,14 @@ pub(crate) fn bind(
     params: &[String],
     dialect: Dialect,
 ) -> Result<(String, Vec<Value>), String> {
-    let named = named::positional(sql, dialect).map_err(|error| error.message)?;
+    let named = match named::positional(sql, dialect) {
+        // The lexer of an unknown database may err where nothing is to be translated: the database judges better.
+        _ if params.is_empty() && dialect == Dialect::Generic => {
+            return Ok((sql.to_owned(), Vec::new()));
+        }
+        Err(_) if params.is_empty() => return Ok((sql.to_owned(), Vec::new())),
+        result => result.map_err(|error| error.message)?,
+    };
     if named.names.is_empty() {
         let values = params.iter().map(|p| value(p)).collect::<Result<_, _>>()?;
         return Ok((sql.to_owned(), values));
@@ -57,8 +64,12 @@ pub(crate) fn bind(
 }
 
 fn list(names: &[String]) -> String {
-    let mut shown: Vec<String> = names.iter().map(|n| format!("`:{n}`")).collect();
-    shown.dedup();
+    let mut shown: Vec<String> = Vec::new();
+    for name in names.iter().map(|n| format!("`:{n}`")) {
+        if !shown.contains(&name) {
+            shown.push(name);
+        }
+    }
     shown.join(", ")
 }
 
@@ -143,6 +154,19 @@ mod tests {
         assert_eq!(
             (sql.as_str(), values),
             ("select ?, ':c'", vec![text("a=1")])
+        );
+    }
+
+    #[test]
+    fn sql_that_the_lexer_does_not_know_is_left_to_the_database() {
+        let odd = r"select 'it\'s :a'";
+        assert!(bind(odd, &params(&["a=1"]), Dialect::Sqlite).is_err());
+        for dialect in [Dialect::Sqlite, Dialect::Generic] {
+            assert_eq!(bind(odd, &[], dialect).unwrap().0, odd);
+        }
+        assert_eq!(
+            bind("select a[:n]", &[], Dialect::Generic).unwrap().0,
+            "select a[:n]"
         );
     }
 

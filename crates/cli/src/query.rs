@@ -295,6 +295,11 @@ fn write_chunks(
         n_bytes += chunk.len() as u64;
         progress.set(source.n_rows(), n_bytes);
         if filled == Filled::Done {
+            if to_terminal && !chunk.ends_with(b"\n") {
+                // The prompt is to stand on a line of its own; a file or a pipe gets the format's bytes alone.
+                out.write_all(b"\n")
+                    .map_err(|source| write_failure(args, source))?;
+            }
             progress.end();
             return Ok(source.n_rows());
         }

@@ -16,7 +16,10 @@ pub(crate) fn run(args: &Serve) -> i32 {
     let mut config = match Config::load(&args.file) {
         Ok(config) => config,
         Err(problems) => {
-            error(&problems.to_string());
+            match problems.problems.len() {
+                1 => error(&problems.to_string()),
+                n => error(&format!("the configuration has {n} problems\n{problems}")),
+            }
             return exit::USAGE;
         }
     };
@@ -111,13 +114,24 @@ fn run_check(config: &Config) -> i32 {
     }
     let wrong = found.iter().filter(|c| c.outcome.is_err()).count();
     let _ = match wrong {
-        0 => writeln!(out, "{} queries can be served", config.queries.len()),
-        n => writeln!(out, "{n} problems"),
+        0 => writeln!(
+            out,
+            "{} can be served",
+            count(config.queries.len(), "query", "queries")
+        ),
+        n => writeln!(out, "{}", count(n, "problem", "problems")),
     };
     let written = std::io::Write::write_all(&mut std::io::stdout().lock(), out.as_bytes());
     match (wrong, written) {
         (0, Ok(())) => exit::OK,
         (0, Err(_)) => exit::PIPE_CLOSED,
         _ => exit::FAILED,
+    }
+}
+
+fn count(n: usize, one: &str, many: &str) -> String {
+    match n {
+        1 => format!("1 {one}"),
+        n => format!("{n} {many}"),
     }
 }

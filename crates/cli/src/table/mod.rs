@@ -316,7 +316,7 @@ mod tests {
     #[test]
     fn rows_after_the_sample_keep_its_widths() {
         let mut table = Table::new(&schema(&["a", "b"]), Some(80), false);
-        let mut put = |table: &mut Table, a: &str| {
+        let put = |table: &mut Table, a: &str| {
             table.begin_row().unwrap();
             table.cell(0, text(a)).unwrap();
             table.cell(1, Cell::I64(1)).unwrap();

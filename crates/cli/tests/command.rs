@@ -1,0 +1,247 @@
+//! Exit codes, pipes, signals, files and secrets of the command.
+#![allow(clippy::unwrap_used)] // Functions beside tests are tests too.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+const ENDLESS: &str =
+    "with recursive c(x) as (select 1 union all select x + 1 from c) select x from c";
+const ENDLESS_WITHOUT_ROWS: &str =
+    "with recursive c(x) as (select 1 union all select x + 1 from c) select max(x) from c";
+
+fn onecopy(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_onecopy"));
+    command.args(args).current_dir(folder);
+    command
+}
+
+fn run(folder: &Path, args: &[&str]) -> Output {
+    onecopy(folder, args).output().unwrap()
+}
+
+fn start(folder: &Path, args: &[&str]) -> Child {
+    onecopy(folder, args)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn stderr_of(child: &mut Child) -> String {
+    let mut text = String::new();
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut text)
+        .unwrap();
+    text
+}
+
+fn signal(child: &Child, name: &str) {
+    let pid = child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-s", name, &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
+}
+
+/// Waits until the process catches SIGINT, by what Linux tells of it.
+fn wait_for_handler(child: &Child) {
+    loop {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let caught = status
+            .lines()
+            .find_map(|l| l.strip_prefix("SigCgt:\t"))
+            .unwrap();
+        if u64::from_str_radix(caught, 16).unwrap() & (1 << (2 - 1)) != 0 {
+            return;
+        }
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_silent_and_ends_with_141() {
+    let folder = tempfile::tempdir().unwrap();
+    for form in ["csv", "table"] {
+        let mut child = start(
+            folder.path(),
+            &["query", "sqlite::memory:", ENDLESS, "--format", form],
+        );
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        assert!(line.trim() == "x", "{line}");
+        let said = stderr_of(&mut child);
+        assert_eq!(
+            (child.wait().unwrap().code(), said.as_str()),
+            (Some(141), ""),
+            "{form}"
+        );
+    }
+}
+
+#[test]
+fn ctrl_c_cancels_the_query_and_ends_with_130() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["INT", "TERM"] {
+        let args = [
+            "query",
+            "sqlite::memory:",
+            ENDLESS_WITHOUT_ROWS,
+            "--output",
+            "a.csv",
+        ];
+        let mut child = start(folder.path(), &args);
+        wait_for_handler(&child);
+        signal(&child, name);
+        assert_eq!(stderr_of(&mut child), "note: stopped\n");
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn ctrl_c_in_the_middle_of_the_rows_leaves_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = start(
+        folder.path(),
+        &["query", "sqlite::memory:", ENDLESS, "--output", "a.csv"],
+    );
+    // The temporary file is made when the first rows can be written.
+    while std::fs::read_dir(folder.path()).unwrap().count() == 0 {
+        std::thread::yield_now();
+    }
+    signal(&child, "INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn the_time_limit_cancels_and_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = run(
+        folder.path(),
+        &[
+            "query",
+            "sqlite::memory:",
+            ENDLESS_WITHOUT_ROWS,
+            "--timeout",
+            "0.05",
+        ],
+    );
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(
+        said,
+        "error: the query took longer than 0.05 s and was cancelled\n"
+    );
+}
+
+#[test]
+fn a_file_appears_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.csv");
+    std::fs::write(&path, "the last good one\n").unwrap();
+    // The third row is no UTF-8.
+    let bad = "select 1 as a union all select 2 union all select cast(x'ff' as text)";
+    let output = run(
+        folder.path(),
+        &["query", "sqlite::memory:", bad, "--output", "a.csv"],
+    );
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(
+        std::fs::read_to_string(&path).unwrap(),
+        "the last good one\n"
+    );
+    let good = "select 1 as a union all select 2";
+    let output = run(
+        folder.path(),
+        &["query", "sqlite::memory:", good, "--output", "a.csv"],
+    );
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "a\n1\n2\n");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_failure_in_the_middle_leaves_json_unclosed_and_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let bad = "select 1 as a union all select cast(x'ff' as text)";
+    let output = run(
+        folder.path(),
+        &["query", "sqlite::memory:", bad, "--format", "json"],
+    );
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!String::from_utf8_lossy(&output.stdout).contains(']'));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("column 0 `a`"), "{said}");
+}
+
+#[test]
+fn passwords_are_told_nowhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let secret = "hush-7f3a";
+    let targets = [
+        format!("Driver=no-such-driver;Server=127.0.0.1;Port=1;Uid=u;Pwd={secret}"),
+        format!("DSN=no-such-dsn;PWD={secret}"),
+        format!("Driver={{no such driver}};Password={{{secret}}}"),
+        format!("postgresql://u:{secret}@127.0.0.1:1/d"),
+        format!("mysql://u:{secret}@127.0.0.1:1/d"),
+        format!("mssql://u:{secret}@127.0.0.1:1/d"),
+        format!("nosuch://u:{secret}@127.0.0.1:1/d"),
+        format!("Pwd={secret}"),
+    ];
+    for target in &targets {
+        std::fs::write(folder.path().join("url"), target).unwrap();
+        let toml = "[databases.d]\nurl_file = \"url\"\n[queries.q]\nsql = \"select 1\"\n";
+        std::fs::write(folder.path().join("c.toml"), toml).unwrap();
+        for args in [
+            vec!["query", target, "select 1"],
+            vec!["query", "@url", "select 1"],
+            vec!["doctor", target],
+            vec!["serve", "c.toml", "--check"],
+        ] {
+            let output = run(folder.path(), &args);
+            assert!(!output.status.success(), "{args:?}");
+            let told = format!("{output:?}");
+            assert!(!told.contains(secret), "{args:?}: {told}");
+        }
+    }
+}
+
+#[test]
+fn the_version_tells_what_was_built() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = run(folder.path(), &["--version"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.starts_with(&format!("onecopy {}\n", env!("CARGO_PKG_VERSION"))),
+        "{text}"
+    );
+    assert!(
+        text.contains("SQLite 3.") && text.contains("ODBC"),
+        "{text}"
+    );
+}
+
+#[test]
+fn sql_is_read_from_files_and_stdin() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("q.sql"), "select 5 as five;\n").unwrap();
+    let output = run(folder.path(), &["query", "sqlite::memory:", "@q.sql"]);
+    assert_eq!(output.stdout, b"five\n5\n");
+    let mut child = onecopy(folder.path(), &["query", "sqlite::memory:", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"select 6 as six").unwrap();
+    assert_eq!(child.wait_with_output().unwrap().stdout, b"six\n6\n");
+}

@@ -1,0 +1,254 @@
+//! What users see, word for word. `UPDATE_SNAPSHOTS=1 cargo test -p onecopy-cli` writes the files anew; look at the
+//! difference before keeping it.
+#![allow(clippy::unwrap_used)] // Functions beside tests are tests too.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A folder with a small database and a way to run the command in it.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Folder {
+        let folder = Folder(tempfile::tempdir().unwrap());
+        for sql in [
+            "create table item (id integer primary key, name text, price real, note text)",
+            "insert into item values (1, 'čaj', 2.5, null), (2, '茶', 3, 'a \"b\", c'), (3, 'tea', 1.75, '')",
+        ] {
+            let output = folder.run(&["query", "sqlite:shop.db", sql]);
+            assert!(output.status.success(), "{output:?}");
+        }
+        folder
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path(name), text).unwrap();
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_onecopy"));
+        for name in ["NO_COLOR", "CLICOLOR_FORCE", "COLUMNS"] {
+            command.env_remove(name);
+        }
+        for name in ["FORMAT", "TIMEOUT", "BIND", "PORT"] {
+            command.env_remove(format!("ONECOPY_{name}"));
+        }
+        command
+            .args(args)
+            .current_dir(self.0.path())
+            .output()
+            .unwrap()
+    }
+
+    /// Runs the command and compares all it says with `snapshots/<name>.txt`.
+    fn snapshot(&self, name: &str, args: &[&str]) {
+        let output = self.run(args);
+        let line: Vec<String> = args
+            .iter()
+            .map(|a| {
+                if a.contains([' ', '*', '\'']) {
+                    format!("{a:?}")
+                } else {
+                    (*a).to_owned()
+                }
+            })
+            .collect();
+        let text = format!(
+            "$ onecopy {}\n--- stdout\n{}--- stderr\n{}--- exit code {}\n",
+            line.join(" "),
+            String::from_utf8(output.stdout).unwrap(),
+            String::from_utf8(output.stderr).unwrap(),
+            output.status.code().unwrap()
+        );
+        let folder = self.0.path().to_str().unwrap();
+        let text = text
+            .replace(folder, "[FOLDER]")
+            .replace(env!("CARGO_PKG_VERSION"), "[VERSION]");
+        let text = without_sqlite_version(&text);
+        let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/snapshots")
+            .join(format!("{name}.txt"));
+        if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+            std::fs::write(&file, &text).unwrap();
+        }
+        let expected = std::fs::read_to_string(&file).unwrap_or_default();
+        assert_eq!(text, expected, "{} differs", file.display());
+    }
+}
+
+/// A new SQLite is not to change every file.
+fn without_sqlite_version(text: &str) -> String {
+    let mut parts = text.split("SQLite 3.");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        out.push_str("SQLite [VERSION]");
+        out.push_str(part.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.'));
+    }
+    out
+}
+
+#[test]
+fn rows_in_each_form() {
+    let f = Folder::new();
+    for form in ["table", "csv", "json", "ndjson"] {
+        let args = [
+            "query",
+            "sqlite:shop.db",
+            "select * from item",
+            "--format",
+            form,
+        ];
+        f.snapshot(&format!("query_{form}"), &args);
+    }
+    f.snapshot(
+        "query_without_format",
+        &["query", "sqlite:shop.db", "select id from item"],
+    );
+    f.snapshot(
+        "query_empty_table",
+        &[
+            "query",
+            "sqlite:shop.db",
+            "select id, name from item where 0",
+            "-f",
+            "table",
+        ],
+    );
+}
+
+#[test]
+fn parameters_by_place_and_by_name() {
+    let f = Folder::new();
+    let db = "sqlite:shop.db";
+    let named = "select typeof(:a) a, typeof(:b) b, :a = id as same from item where id = :a";
+    f.snapshot(
+        "query_named_parameters",
+        &[
+            "query", db, named, "-p", "a=2", "-p", "b=text:2", "-f", "table",
+        ],
+    );
+    f.snapshot(
+        "query_positional_parameters",
+        &[
+            "query",
+            db,
+            "select ? as a, ? as b",
+            "-p",
+            "x y",
+            "-p",
+            "null:",
+            "-f",
+            "table",
+        ],
+    );
+    f.snapshot(
+        "query_parameter_missing",
+        &["query", db, named, "-p", "a=2"],
+    );
+    f.snapshot(
+        "query_parameter_unknown",
+        &["query", db, named, "-p", "c=2"],
+    );
+    f.snapshot(
+        "query_parameter_type",
+        &["query", db, named, "-p", "a=date:2024-02-30"],
+    );
+}
+
+#[test]
+fn statements_without_rows_tell_what_changed() {
+    let f = Folder::new();
+    f.snapshot(
+        "query_update",
+        &["query", "sqlite:shop.db", "update item set price = 1"],
+    );
+    let returning = "insert into item (name) values ('té') returning id, name";
+    f.snapshot(
+        "query_returning",
+        &["query", "sqlite:shop.db", returning, "-f", "table"],
+    );
+    f.snapshot(
+        "query_after_returning",
+        &["query", "sqlite:shop.db", "select count(*) n from item"],
+    );
+}
+
+#[test]
+fn errors_of_query() {
+    let f = Folder::new();
+    let db = "sqlite:shop.db";
+    for (name, args) in [
+        ("wrong_table", vec![db, "select * from nix"]),
+        ("wrong_syntax", vec![db, "selec 1"]),
+        ("two_statements", vec![db, "select 1; select 2"]),
+        ("unclosed_string", vec![db, "select 'a, :b"]),
+        (
+            "duplicate_names",
+            vec![db, "select 1 a, 2 a", "--format", "json"],
+        ),
+        ("read_only", vec![db, "delete from item", "--read-only"]),
+        ("no_scheme", vec!["shop.db", "select 1"]),
+        ("no_folder", vec!["sqlite:none/shop.db", "select 1"]),
+        ("no_file", vec!["@none.url", "select 1"]),
+        ("no_arguments", vec![]),
+        ("unknown_option", vec![db, "select 1", "--fromat", "csv"]),
+        (
+            "output_folder",
+            vec![db, "select 1", "--output", "none/a.csv"],
+        ),
+        ("timeout", vec![db, "select 1", "--timeout", "0"]),
+    ] {
+        let all: Vec<&str> = ["query"].into_iter().chain(args).collect();
+        f.snapshot(&format!("query_error_{name}"), &all);
+    }
+}
+
+#[test]
+fn errors_of_serve() {
+    let f = Folder::new();
+    f.write(
+        "wrong.toml",
+        "[server]\nbnd = \"x\"\n[databases.shop]\nurl = \"sqlite:${NOT_SET_ANYWHERE}\"\n\
+         [queries.'a b']\nsql = 'select :id; select 2'\nparameters.n = { type = 'integer' }\n",
+    );
+    f.snapshot("serve_wrong_file", &["serve", "wrong.toml"]);
+    f.write("broken.toml", "[databases.shop]\nurl = \"sqlite:shop.db\n");
+    f.snapshot("serve_broken_file", &["serve", "broken.toml"]);
+    f.snapshot("serve_no_file", &["serve", "none.toml"]);
+    f.write(
+        "good.toml",
+        "[databases.shop]\nurl = \"sqlite:shop.db\"\n[queries.items]\nsql = \"select * from item where price <= :most\"\n\
+         parameters.most = { type = \"float\", default = 100 }\n",
+    );
+    f.snapshot("serve_check_good", &["serve", "good.toml", "--check"]);
+    f.snapshot(
+        "serve_not_public",
+        &["serve", "good.toml", "--bind", "0.0.0.0:8000"],
+    );
+    f.snapshot(
+        "serve_no_address",
+        &["serve", "good.toml", "--bind", "here"],
+    );
+    f.write(
+        "bad.toml",
+        "[databases.shop]\nurl = \"sqlite:shop.db\"\n[databases.gone]\nurl = \"sqlite:none/gone.db\"\n\
+         [queries.wrong]\ndatabase = \"shop\"\nsql = \"select * from nix\"\n\
+         [queries.writes]\ndatabase = \"shop\"\nsql = \"delete from item\"\n\
+         [queries.twice]\ndatabase = \"shop\"\nsql = \"select 1 a, 2 a\"\n\
+         [queries.gone]\ndatabase = \"gone\"\nsql = \"select 1\"\n",
+    );
+    f.snapshot("serve_check_bad", &["serve", "bad.toml", "--check"]);
+}
+
+#[test]
+fn help_of_each_command() {
+    let f = Folder::new();
+    f.snapshot("help", &["--help"]);
+    for command in ["query", "serve", "doctor"] {
+        f.snapshot(&format!("help_{command}"), &[command, "--help"]);
+    }
+}
