@@ -19,7 +19,10 @@
 //! | [`row_stream`] | a source and a sink as a [`onecopy_wire::ChunkSource`] |
 #![deny(unsafe_code)]
 
+#[allow(unsafe_code)] // Fence: the buffers that a driver writes into.
+pub(crate) mod block;
 pub mod cell;
+pub(crate) mod column;
 pub mod connect;
 pub mod error;
 pub mod named;

@@ -1,7 +1,43 @@
 //! Any ODBC driver, through a driver manager loaded at run time.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `ffi` | types, constants and the table of functions |
+//! | `manager` | the driver manager, loaded on first use |
+//! | `drivers` | which drivers are on this machine |
+//! | `url`, `connection_string`, `secrets` | what a user writes, taken apart; what of it is never shown |
+//! | `quirks` | what drivers do differently: one table |
+//! | `open`, `probe` | opening a connection, and the round trip that decides the width of text |
+//! | `connection`, `handle` | its lock, its transactions, and who may cancel |
+//! | `statement`, `parameters`, `describe`, `reader` | executing, binding, describing, reading |
+//! | `sql_text` | where a statement ends, per dialect |
+//! | `diag` | diagnostics, and the table from SQLSTATE to kind |
+//!
+//! # Read-only connections
+//!
+//! Every one sets `SQL_ATTR_ACCESS_MODE`, runs one statement per `execute`, never commits and rolls back at its end.
+//! PostgreSQL (`SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY`), MariaDB and MySQL (`SET SESSION TRANSACTION READ
+//! ONLY`) and SQLite (`PRAGMA query_only`) then refuse writes themselves. SQL Server has no such switch: a write runs and
+//! is rolled back; give the login no rights to write.
 
-use crate::connect::ConnectOptions;
-use crate::error::{Error, ErrorKind};
-use crate::value::Value;
+mod connection;
+mod connection_string;
+mod describe;
+mod diag;
+mod drivers;
+pub(crate) mod ffi;
+mod handle;
+mod manager;
+mod open;
+mod parameters;
+mod probe;
+pub(crate) mod quirks;
+mod reader;
+mod secrets;
+mod sql_text;
+mod statement;
+mod url;
 
-include!("../stub.rs");
+pub use crate::block::CurrentBlock;
+pub use connection::{Connection, Statement};
+pub use drivers::add_driver_folder;

@@ -1,0 +1,62 @@
+//! Memory that a driver writes into: aligned for every C type of ODBC, at a fixed place, always initialised.
+
+use std::alloc::{self, Layout};
+use std::ptr::NonNull;
+
+/// Alignment of every buffer: that of the widest C type bound.
+const ALIGN: usize = 8;
+
+/// A zeroed allocation whose address does not change.
+#[derive(Debug)]
+pub(crate) struct Buffer {
+    ptr: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the buffer owns its memory alone; who writes through `ptr` is ordered by the statement's exclusive access.
+unsafe impl Send for Buffer {}
+// SAFETY: as above; shared access only reads.
+unsafe impl Sync for Buffer {}
+
+impl Buffer {
+    /// `len` zeroed bytes (pages that are never touched cost nothing).
+    pub(crate) fn zeroed(len: usize) -> Buffer {
+        let layout = Buffer::layout(len);
+        // SAFETY: the layout's size is at least `ALIGN`, hence not zero.
+        let ptr = unsafe { alloc::alloc_zeroed(layout) };
+        let Some(ptr) = NonNull::new(ptr) else {
+            alloc::handle_alloc_error(layout)
+        };
+        Buffer { ptr, len }
+    }
+
+    fn layout(len: usize) -> Layout {
+        Layout::from_size_align(len.max(ALIGN), ALIGN)
+            .expect("a block's size is far below isize::MAX")
+    }
+
+    /// The start, for binding. Writing through it needs exclusive access to the buffer's owner.
+    pub(crate) fn ptr(&self) -> *mut u8 {
+        self.ptr.as_ptr()
+    }
+
+    /// All bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: `len` initialised bytes (zeroed at the start, later written by the driver), not written while `self`
+        // is borrowed: a driver writes only inside calls made with the statement borrowed mutably.
+        unsafe { std::slice::from_raw_parts(self.ptr.as_ptr(), self.len) }
+    }
+
+    /// All bytes, to write.
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as `bytes`, and `self` is borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.ptr.as_ptr(), self.len) }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: allocated by `zeroed` with this same layout.
+        unsafe { alloc::dealloc(self.ptr.as_ptr(), Buffer::layout(self.len)) };
+    }
+}

@@ -1,0 +1,432 @@
+//! Values that do not fit their slot: fetched whole, or part by part over many fetches.
+//!
+//! ```text
+//!             fetch_rows                    walk row by row, column by column
+//!  (start) ──────────────► rows in slots ─────────────────────────────────────► view of complete rows
+//!                                │ a value does not fit: SQLGetData
+//!                                ├── whole (or shorter than a part) → arena, goes on
+//!                                └── longer than a part → its first part → arena; the view ends inside this row
+//!                                                              │ next fetch
+//!                                                              ├── part, not the last → a view of that part alone
+//!                                                              └── last part → goes on with the row's next column
+//! ```
+//!
+//! Calls go to the driver in ascending order of rows and columns, which is what a driver without any extension of
+//! `SQLGetData` asks for.
+
+use std::ops::Range;
+
+use super::arena::Arena;
+use super::rowset::{Access, Rowset};
+use crate::error::Error;
+use crate::odbc::ffi;
+use crate::source::{Budget, LongValues};
+
+/// First window for a value whose length the driver does not tell.
+const FIRST_WINDOW: usize = 16 << 10;
+/// Largest window for such a value: windows double up to this.
+const LARGEST_WINDOW: usize = 4 << 20;
+
+/// How many bytes short of a full window a driver may stop and be noticed; a character has at most 4.
+const MARKED: usize = 64;
+
+/// The driver calls that the state machine makes; a trait so that it can be tested without a driver.
+pub(crate) trait Calls {
+    /// Brings rows into the rowset from slot 0 on (by column: as many as fit; by row: one, into slot `into`). Returns how
+    /// many; 0 at the end.
+    fn fetch_rows(&mut self, rowset: &Rowset, into: usize) -> Result<usize, Error>;
+
+    /// Makes `row` (slot number, by column) the row that `get_data` reads.
+    fn position(&mut self, row: usize) -> Result<(), Error>;
+
+    /// `SQLGetData` of `column` into `window`: its return code (`SUCCESS`, `SUCCESS_WITH_INFO`, `NO_DATA`) and indicator.
+    fn get_data(
+        &mut self,
+        column: usize,
+        c_type: i16,
+        window: &mut [u8],
+    ) -> Result<(ffi::Return, isize), Error>;
+}
+
+/// A part of a long value, in the arena.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) column: usize,
+    pub(crate) bytes: Range<usize>,
+    pub(crate) last: bool,
+}
+
+/// What may be emitted after a fetch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct View {
+    /// Slot of its first row.
+    pub(crate) first_slot: usize,
+    /// Rows, partial ones included.
+    pub(crate) n_rows: usize,
+    /// The first row goes on inside this value.
+    pub(crate) resume: Option<Part>,
+    /// The last row ends inside this value, of which the first part is here.
+    pub(crate) stop: Option<Part>,
+}
+
+/// Where the walk over the rows stands.
+#[derive(Debug, Default)]
+pub(crate) struct Walk {
+    /// Rows in slots that are not in a view yet: `next..end`.
+    next: usize,
+    end: usize,
+    /// A value of row `next` is under way.
+    under_way: Option<usize>,
+    /// Whether any column needs a look at each of its rows.
+    check: bool,
+    /// The slot that `get_data` reads, where it was positioned.
+    positioned: Option<usize>,
+}
+
+impl Walk {
+    /// The next view; one of no rows at the end.
+    pub(crate) fn advance<C: Calls>(
+        &mut self,
+        rowset: &mut Rowset,
+        arena: &mut Arena,
+        calls: &mut C,
+        long_values: LongValues,
+        budget: Budget,
+    ) -> Result<View, Error> {
+        arena.clear();
+        if rowset.row_bytes > 0 {
+            self.by_row(rowset, arena, calls, long_values, budget)
+        } else {
+            self.by_column(rowset, arena, calls, long_values, budget)
+        }
+    }
+
+    fn by_column<C: Calls>(
+        &mut self,
+        rowset: &mut Rowset,
+        arena: &mut Arena,
+        calls: &mut C,
+        long_values: LongValues,
+        budget: Budget,
+    ) -> Result<View, Error> {
+        if self.next == self.end {
+            let n_rows = calls.fetch_rows(rowset, 0)?;
+            (self.next, self.end, self.positioned) = (0, n_rows, None);
+            for column in 0..rowset.columns.len() {
+                rowset.tidy(column, 0..n_rows);
+            }
+            self.check = rowset
+                .columns
+                .iter()
+                .any(|c| c.access == Access::GetData || rowset.any_cut(c, n_rows));
+        }
+        let mut view = View {
+            first_slot: self.next,
+            ..View::default()
+        };
+        let mut column = 0;
+        if !self.resume(&mut view, &mut column, rowset, arena, calls, long_values)? {
+            return Ok(view);
+        }
+        if !self.check {
+            view.n_rows = (self.end - self.next).min(budget.block_rows.max(1));
+            self.next += view.n_rows;
+            return Ok(view);
+        }
+        while self.next < self.end && view.n_rows < budget.block_rows.max(1) {
+            view.n_rows += 1;
+            if !self.row(&mut view, column, rowset, arena, calls, long_values)? {
+                return Ok(view);
+            }
+            column = 0;
+            self.next += 1;
+            if arena.len() >= budget.block_bytes {
+                break;
+            }
+        }
+        Ok(view)
+    }
+
+    fn by_row<C: Calls>(
+        &mut self,
+        rowset: &mut Rowset,
+        arena: &mut Arena,
+        calls: &mut C,
+        long_values: LongValues,
+        budget: Budget,
+    ) -> Result<View, Error> {
+        if self.under_way.is_some() {
+            // The row with the value under way is a view of its own until it is complete.
+            let mut view = View {
+                first_slot: self.next,
+                ..View::default()
+            };
+            let mut column = 0;
+            if self.resume(&mut view, &mut column, rowset, arena, calls, long_values)? {
+                view.n_rows = 1;
+                if self.row(&mut view, column, rowset, arena, calls, long_values)? {
+                    self.next = 0;
+                }
+            }
+            return Ok(view);
+        }
+        self.next = 0;
+        let mut view = View::default();
+        while self.next < rowset.capacity.min(budget.block_rows.max(1)) {
+            if calls.fetch_rows(rowset, self.next)? == 0 {
+                break;
+            }
+            view.n_rows += 1;
+            if !self.row(&mut view, 0, rowset, arena, calls, long_values)? {
+                return Ok(view);
+            }
+            for column in 0..rowset.columns.len() {
+                rowset.tidy(column, self.next..self.next + 1);
+            }
+            self.next += 1;
+            if arena.len() >= budget.block_bytes {
+                break;
+            }
+        }
+        self.next = 0;
+        Ok(view)
+    }
+
+    /// Goes on with the value under way, if there is one. Returns whether its row can go on, from `column`.
+    fn resume<C: Calls>(
+        &mut self,
+        view: &mut View,
+        column: &mut usize,
+        rowset: &Rowset,
+        arena: &mut Arena,
+        calls: &mut C,
+        long_values: LongValues,
+    ) -> Result<bool, Error> {
+        let Some(under_way) = self.under_way else {
+            return Ok(true);
+        };
+        let spec = rowset.columns[under_way].spec;
+        let start = arena.begin();
+        let window = window_for(long_values, spec.terminator);
+        let piece = piece(
+            calls,
+            arena,
+            under_way,
+            spec.c_type,
+            spec.terminator,
+            window,
+        )?;
+        view.resume = Some(Part {
+            column: under_way,
+            bytes: start..arena.len(),
+            last: piece.last,
+        });
+        view.n_rows = 1;
+        if !piece.last {
+            return Ok(false);
+        }
+        self.under_way = None;
+        *column = under_way + 1;
+        // The row counts again when the walk enters it.
+        view.n_rows = 0;
+        self.check = true;
+        Ok(true)
+    }
+
+    /// Brings what is missing of row `self.next`, from column `from` on. Returns whether the row is complete.
+    fn row<C: Calls>(
+        &mut self,
+        view: &mut View,
+        from: usize,
+        rowset: &mut Rowset,
+        arena: &mut Arena,
+        calls: &mut C,
+        long_values: LongValues,
+    ) -> Result<bool, Error> {
+        let row = self.next;
+        for column in from..rowset.columns.len() {
+            let slots = &rowset.columns[column];
+            let (spec, access) = (slots.spec, slots.access);
+            if access == Access::Bound && !rowset.is_cut(slots, row) {
+                continue;
+            }
+            if rowset.row_bytes == 0 && rowset.capacity > 1 && self.positioned != Some(row) {
+                calls.position(row)?;
+                self.positioned = Some(row);
+            }
+            let known = match access {
+                Access::Bound => {
+                    usize::try_from(rowset.indicator(&rowset.columns[column], row)).ok()
+                }
+                Access::GetData => None,
+            };
+            let streams = slots.kind.streams();
+            let start = arena.begin();
+            match value(
+                calls,
+                arena,
+                column,
+                spec.c_type,
+                spec.terminator,
+                known,
+                streams,
+                long_values,
+            )? {
+                Value::Null => rowset.set_indicator(column, row, ffi::NULL_DATA),
+                Value::Whole => {
+                    if let Some(tidy) = rowset.columns[column].kind.tidy() {
+                        arena.tidy(start, tidy);
+                    }
+                    let number = arena.end_cell(start);
+                    rowset.set_arena_cell(column, row, number);
+                }
+                Value::FirstPart => {
+                    view.stop = Some(Part {
+                        column,
+                        bytes: start..arena.len(),
+                        last: false,
+                    });
+                    self.under_way = Some(column);
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+enum Value {
+    Null,
+    Whole,
+    FirstPart,
+}
+
+/// Reads a value from its beginning into the arena: all of it, or its first part where it is to stream.
+#[allow(clippy::too_many_arguments)] // One call site; a struct of them would only rename them.
+fn value<C: Calls>(
+    calls: &mut C,
+    arena: &mut Arena,
+    column: usize,
+    c_type: i16,
+    terminator: usize,
+    known: Option<usize>,
+    streams: bool,
+    long_values: LongValues,
+) -> Result<Value, Error> {
+    let part = match long_values {
+        LongValues::Parts { part_bytes } if streams => Some(part_bytes.max(64) & !7),
+        _ => None,
+    };
+    let mut window = match (known, part) {
+        (Some(len), None) => len + terminator,
+        (Some(len), Some(part)) => len.min(part) + terminator,
+        (None, None) => FIRST_WINDOW,
+        (None, Some(part)) => part.min(FIRST_WINDOW) + terminator,
+    };
+    let mut held = 0;
+    loop {
+        let piece = piece(calls, arena, column, c_type, terminator, window)?;
+        if piece.null {
+            return Ok(Value::Null);
+        }
+        held += piece.len;
+        if piece.last {
+            return Ok(Value::Whole);
+        }
+        match part {
+            Some(part) if held + 64 > part || piece.rest.is_none_or(|rest| held + rest > part) => {
+                return Ok(Value::FirstPart);
+            }
+            _ => {}
+        }
+        window = match piece.rest {
+            Some(rest) => rest + terminator,
+            None => (window * 2).min(LARGEST_WINDOW),
+        };
+    }
+}
+
+/// Window for the next part of a value under way.
+fn window_for(long_values: LongValues, terminator: usize) -> usize {
+    match long_values {
+        LongValues::Parts { part_bytes } => (part_bytes.max(64) & !7) + terminator,
+        LongValues::Whole => FIRST_WINDOW,
+    }
+}
+
+struct Piece {
+    null: bool,
+    last: bool,
+    len: usize,
+    /// Bytes that the driver says are still to come.
+    rest: Option<usize>,
+}
+
+/// One `SQLGetData` into the end of the arena.
+fn piece<C: Calls>(
+    calls: &mut C,
+    arena: &mut Arena,
+    column: usize,
+    c_type: i16,
+    terminator: usize,
+    window: usize,
+) -> Result<Piece, Error> {
+    let buffer = arena.window(window);
+    // A driver may stop a few bytes short of a full window so as not to split a character, and its indicator does not
+    // tell by how many. 0xFF, in no UTF-8 text and no UTF-16 terminator, marks what it did not write.
+    let marked = buffer.len().saturating_sub(MARKED + terminator);
+    if terminator > 0 {
+        buffer[marked..].fill(0xFF);
+    }
+    let (code, indicator) = calls.get_data(column, c_type, buffer)?;
+    if code == ffi::NO_DATA {
+        return Ok(Piece {
+            null: false,
+            last: true,
+            len: 0,
+            rest: None,
+        });
+    }
+    if indicator == ffi::NULL_DATA {
+        return Ok(Piece {
+            null: true,
+            last: true,
+            len: 0,
+            rest: None,
+        });
+    }
+    let room = buffer.len() - terminator;
+    let total = usize::try_from(indicator).ok();
+    let len = match total {
+        Some(total) if total <= room => {
+            arena.commit(total);
+            return Ok(Piece {
+                null: false,
+                last: true,
+                len: total,
+                rest: None,
+            });
+        }
+        _ if terminator == 0 => room,
+        _ => written(buffer, terminator),
+    };
+    // No total, no warning: the driver has written all there was.
+    let last = total.is_none() && code == ffi::SUCCESS;
+    arena.commit(len);
+    Ok(Piece {
+        null: false,
+        last,
+        len,
+        rest: total.map(|total| total - len),
+    })
+}
+
+/// Bytes of text in a window whose end was marked with 0xFF: up to the terminator that stands last.
+fn written(window: &[u8], terminator: usize) -> usize {
+    let mut end = window.len();
+    while end > terminator && window[end - 1] == 0xFF {
+        end -= 1;
+    }
+    // `end` is now behind the terminator. (Wide: both its bytes are zero.)
+    end.saturating_sub(terminator)
+}

@@ -1,0 +1,222 @@
+//! The bound buffers of a statement: for each column a slot and an indicator per row.
+//!
+//! Two layouts. *By column*: one array per column, filled by one `SQLFetch` for many rows. *By row*: rows one behind the
+//! other, filled by one `SQLFetch` each with a moving `SQL_ATTR_ROW_BIND_OFFSET_PTR`; for drivers that cannot fetch the
+//! tail of a long value inside a block (binding is the win, not the block: anchors, rows, section 10).
+//! Either way a slot is `base + row * stride`.
+
+use super::arena::Arena;
+use super::buffer::Buffer;
+use crate::cell::Cell;
+use crate::column::{Kind, Planned, Raw, Spec};
+use crate::odbc::ffi;
+
+/// Indicators at or below this are ours: cell `BASE - indicator` of the arena.
+const ARENA_BASE: isize = -1_000_000;
+
+/// How a column's value comes into its slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Bound: `SQLFetch` writes it.
+    Bound,
+    /// Not bound: `SQLGetData` after the fetch, in column order.
+    GetData,
+}
+
+/// A column of a rowset.
+#[derive(Debug)]
+pub(crate) struct Slots {
+    pub(crate) kind: Kind,
+    pub(crate) spec: Spec,
+    pub(crate) access: Access,
+    /// Where its first slot is, as an offset into `data`.
+    base: usize,
+    /// Where its first indicator is, as an offset into `data`.
+    indicators: usize,
+    stride: usize,
+    indicator_stride: usize,
+}
+
+/// All buffers of a statement.
+#[derive(Debug)]
+pub(crate) struct Rowset {
+    pub(crate) columns: Vec<Slots>,
+    data: Buffer,
+    /// Rows that there is room for.
+    pub(crate) capacity: usize,
+    /// Bytes of a row in the layout by row; 0 in the layout by column.
+    pub(crate) row_bytes: usize,
+}
+
+impl Rowset {
+    /// Buffers for `capacity` rows; `by_row` chooses the layout.
+    pub(crate) fn new(columns: &[(Planned, Access)], capacity: usize, by_row: bool) -> Rowset {
+        let row_bytes: usize = columns.iter().map(|(p, _)| slot_bytes(&p.spec) + 8).sum();
+        let mut slots = Vec::with_capacity(columns.len());
+        let mut at = 0;
+        for (planned, access) in columns {
+            let slot = slot_bytes(&planned.spec);
+            let (base, indicators, stride, indicator_stride);
+            if by_row {
+                (indicators, base) = (at, at + 8);
+                (stride, indicator_stride) = (row_bytes, row_bytes);
+                at += 8 + slot;
+            } else {
+                // The stride of a bound array is the size of its C type or the buffer length given, exactly.
+                (stride, indicator_stride) = (planned.spec.bytes, 8);
+                base = at;
+                at += (stride * capacity).next_multiple_of(8);
+                indicators = at;
+                at += 8 * capacity;
+            }
+            slots.push(Slots {
+                kind: planned.kind,
+                spec: planned.spec,
+                access: *access,
+                base,
+                indicators,
+                stride,
+                indicator_stride,
+            });
+        }
+        let len = if by_row { row_bytes * capacity } else { at };
+        Rowset {
+            columns: slots,
+            data: Buffer::zeroed(len),
+            capacity,
+            row_bytes: if by_row { row_bytes } else { 0 },
+        }
+    }
+
+    /// Bytes that a row of these columns takes, indicators included.
+    pub(crate) fn bytes_per_row(columns: &[Planned]) -> usize {
+        columns
+            .iter()
+            .map(|p| slot_bytes(&p.spec) + 8)
+            .sum::<usize>()
+            .max(1)
+    }
+
+    /// Where the driver writes the value of `row`.
+    pub(crate) fn slot_ptr(&self, column: usize, row: usize) -> *mut u8 {
+        let c = &self.columns[column];
+        debug_assert!(row < self.capacity);
+        // SAFETY: `base + capacity * stride` lies inside the buffer by construction, and `row < capacity`.
+        unsafe { self.data.ptr().add(c.base + row * c.stride) }
+    }
+
+    /// Where the driver writes the indicator of `row`.
+    pub(crate) fn indicator_ptr(&self, column: usize, row: usize) -> *mut isize {
+        let c = &self.columns[column];
+        debug_assert!(row < self.capacity);
+        // SAFETY: as `slot_ptr`; indicators begin at multiples of 8 in an 8-aligned buffer.
+        unsafe {
+            self.data
+                .ptr()
+                .add(c.indicators + row * c.indicator_stride)
+                .cast()
+        }
+    }
+
+    /// The indicator of `row`.
+    pub(crate) fn indicator(&self, column: &Slots, row: usize) -> isize {
+        let at = column.indicators + row * column.indicator_stride;
+        let bytes = self.data.bytes()[at..at + 8]
+            .try_into()
+            .expect("eight bytes were taken");
+        isize::from_ne_bytes(bytes)
+    }
+
+    /// Says that the value of `row` is cell `number` of the arena.
+    pub(crate) fn set_arena_cell(&mut self, column: usize, row: usize, number: usize) {
+        let number = isize::try_from(number).expect("a block has fewer cells than isize::MAX");
+        self.set_indicator(column, row, ARENA_BASE - number);
+    }
+
+    /// Sets the indicator of `row`.
+    pub(crate) fn set_indicator(&mut self, column: usize, row: usize, value: isize) {
+        let c = &self.columns[column];
+        let at = c.indicators + row * c.indicator_stride;
+        self.data.bytes_mut()[at..at + 8].copy_from_slice(&value.to_ne_bytes());
+    }
+
+    /// Whether the bound value of `row` did not fit its slot.
+    pub(crate) fn is_cut(&self, column: &Slots, row: usize) -> bool {
+        if !column.spec.variable {
+            return false;
+        }
+        let indicator = self.indicator(column, row);
+        indicator == ffi::NO_TOTAL
+            || usize::try_from(indicator)
+                .is_ok_and(|len| len > column.spec.bytes - column.spec.terminator)
+    }
+
+    /// Whether any bound value among the first `n_rows` rows of `column` did not fit.
+    pub(crate) fn any_cut(&self, column: &Slots, n_rows: usize) -> bool {
+        column.spec.variable && (0..n_rows).any(|row| self.is_cut(column, row))
+    }
+
+    /// Puts values right that a driver writes in another form (a decimal without its leading zero, money with its sign),
+    /// in place.
+    pub(crate) fn tidy(&mut self, column: usize, rows: std::ops::Range<usize>) {
+        let Some(tidy) = self.columns[column].kind.tidy() else {
+            return;
+        };
+        for row in rows {
+            let c = &self.columns[column];
+            let Ok(len) = usize::try_from(self.indicator(c, row)) else {
+                continue;
+            };
+            if len > c.spec.bytes {
+                continue;
+            }
+            let at = c.base + row * c.stride;
+            let slot = &mut self.data.bytes_mut()[at..at + self.columns[column].spec.bytes];
+            let len = tidy(slot, len);
+            self.set_indicator(column, row, isize::try_from(len).unwrap_or(0));
+        }
+    }
+
+    /// The value of `row`.
+    #[inline]
+    pub(crate) fn raw<'b>(
+        &'b self,
+        column: &Slots,
+        row: usize,
+        arena: &'b Arena,
+    ) -> Option<Raw<'b>> {
+        let indicator = self.indicator(column, row);
+        let at = column.base + row * column.stride;
+        if indicator >= 0 {
+            let len = if column.spec.variable {
+                // A driver that claims more than the slot was handled by the walk; this bound keeps us inside.
+                (indicator as usize).min(column.spec.bytes)
+            } else {
+                column.spec.bytes
+            };
+            Some(Raw::new(&self.data.bytes()[at..at + len]))
+        } else if indicator == ffi::NULL_DATA {
+            None
+        } else if indicator <= ARENA_BASE {
+            Some(Raw::new(arena.cell((ARENA_BASE - indicator) as usize)))
+        } else {
+            // Fixed-size values need no length: some drivers leave another negative number there.
+            (!column.spec.variable)
+                .then(|| Raw::new(&self.data.bytes()[at..at + column.spec.bytes]))
+        }
+    }
+
+    /// The value of `row` as a cell.
+    #[inline]
+    pub(crate) fn cell<'b>(&'b self, column: &Slots, row: usize, arena: &'b Arena) -> Cell<'b> {
+        match self.raw(column, row, arena) {
+            None => Cell::Null,
+            Some(raw) => column.kind.cell(raw),
+        }
+    }
+}
+
+/// Bytes of a slot in the layout by row: aligned for the next one.
+fn slot_bytes(spec: &Spec) -> usize {
+    spec.bytes.next_multiple_of(8)
+}

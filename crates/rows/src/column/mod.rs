@@ -1,0 +1,336 @@
+//! Column kinds: which buffer does a column need, and how is a cell read from it.
+//!
+//! One file per kind, each answering those two questions; [`plan`] is the one place where SQL types are told apart. A
+//! new kind is a file, a line in [`Kind`] and a line in [`plan`].
+
+mod binary;
+mod boolean;
+mod date;
+mod decimal;
+mod float;
+mod integer;
+mod money;
+mod text;
+mod time;
+mod timestamp;
+mod uuid;
+
+pub(crate) use self::uuid::guid;
+use crate::cell::Cell;
+use crate::odbc::ffi::{c, sql};
+use crate::odbc::quirks::{Dialect, Quirks, Width};
+use crate::schema::{Column, ColumnType};
+
+/// Bytes bound for a column whose values have no useful limit: longer ones are fetched on their own.
+pub(crate) const OPEN_BYTES: usize = 1024;
+/// Declared sizes up to this many bytes are bound in full.
+pub(crate) const DECLARED_BYTES: usize = 4096;
+
+/// The bytes of a value that is not NULL, in its slot or in the arena.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Raw<'b>(&'b [u8]);
+
+impl<'b> Raw<'b> {
+    /// A value's bytes, aligned as the block's buffers are.
+    pub(crate) fn new(bytes: &'b [u8]) -> Raw<'b> {
+        Raw(bytes)
+    }
+
+    /// The bytes.
+    #[inline]
+    pub(crate) fn bytes(self) -> &'b [u8] {
+        self.0
+    }
+
+    /// The bytes `at..at + N`, as one array; zeros where the driver gave too few, which no fixed-size type does.
+    #[inline]
+    pub(crate) fn array<const N: usize>(self, at: usize) -> [u8; N] {
+        self.0
+            .get(at..at + N)
+            .and_then(|b| b.try_into().ok())
+            .unwrap_or([0; N])
+    }
+
+    /// A 16-bit field of a struct.
+    #[inline]
+    pub(crate) fn u16(self, at: usize) -> u16 {
+        u16::from_ne_bytes(self.array(at))
+    }
+}
+
+/// What to bind for a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spec {
+    /// `SQL_C_…`.
+    pub(crate) c_type: i16,
+    /// Bytes of a slot, a terminator included.
+    pub(crate) bytes: usize,
+    /// Bytes of the terminator: 0, 1 or 2.
+    pub(crate) terminator: usize,
+    /// Values have lengths of their own.
+    pub(crate) variable: bool,
+    /// Values longer than the slot are to be expected.
+    pub(crate) open: bool,
+}
+
+impl Spec {
+    /// A C type of one size.
+    pub(crate) const fn fixed(c_type: i16, bytes: usize) -> Spec {
+        Spec {
+            c_type,
+            bytes,
+            terminator: 0,
+            variable: false,
+            open: false,
+        }
+    }
+
+    /// Short text in ASCII that is parsed: digits, times.
+    pub(crate) const fn digits(bytes: usize) -> Spec {
+        Spec {
+            c_type: c::CHAR,
+            bytes,
+            terminator: 1,
+            variable: true,
+            open: false,
+        }
+    }
+}
+
+/// A column as the driver describes it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Described {
+    pub(crate) name: String,
+    /// `SQL_…`.
+    pub(crate) sql_type: i16,
+    /// Characters, bytes or digits; 0 where unknown.
+    pub(crate) size: usize,
+    /// Digits behind the point.
+    pub(crate) digits: i16,
+    pub(crate) nullable: Option<bool>,
+    pub(crate) type_name: String,
+    pub(crate) unsigned: bool,
+    /// `SQL_DESC_OCTET_LENGTH`, 0 where unknown.
+    pub(crate) octets: usize,
+}
+
+/// A column ready to be bound.
+#[derive(Clone, Debug)]
+pub(crate) struct Planned {
+    pub(crate) kind: Kind,
+    pub(crate) spec: Spec,
+    pub(crate) column: Column,
+}
+
+/// Declares the enum of kinds and the macro that calls the same code for each.
+macro_rules! kinds {
+    ($($variant:ident($type:ty)),* $(,)?) => {
+        /// How a cell is read from its buffer.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Kind {
+            $(#[allow(missing_docs)] $variant($type),)*
+        }
+
+        $(impl From<$type> for Kind {
+            fn from(kind: $type) -> Kind { Kind::$variant(kind) }
+        })*
+    };
+}
+
+kinds! {
+    Integer(integer::Integer),
+    Unsigned(integer::Unsigned),
+    Real(float::Real),
+    Double(float::Double),
+    Boolean(boolean::Boolean),
+    Decimal(decimal::Decimal),
+    Money(money::Money),
+    Narrow(text::Narrow),
+    Wide(text::Wide),
+    Binary(binary::Binary),
+    Date(date::Date),
+    Time(time::TimeText),
+    SsTime(time::SsTime),
+    Timestamp(timestamp::Timestamp),
+    TimestampOffset(timestamp::WithOffset),
+    Uuid(uuid::Uuid),
+}
+
+/// Runs `$body` with `$kind` bound to the kind's own value: one copy of the body per kind.
+macro_rules! each_kind {
+    ($value:expr, $kind:ident => $body:expr) => {
+        match $value {
+            $crate::column::Kind::Integer($kind) => $body,
+            $crate::column::Kind::Unsigned($kind) => $body,
+            $crate::column::Kind::Real($kind) => $body,
+            $crate::column::Kind::Double($kind) => $body,
+            $crate::column::Kind::Boolean($kind) => $body,
+            $crate::column::Kind::Decimal($kind) => $body,
+            $crate::column::Kind::Money($kind) => $body,
+            $crate::column::Kind::Narrow($kind) => $body,
+            $crate::column::Kind::Wide($kind) => $body,
+            $crate::column::Kind::Binary($kind) => $body,
+            $crate::column::Kind::Date($kind) => $body,
+            $crate::column::Kind::Time($kind) => $body,
+            $crate::column::Kind::SsTime($kind) => $body,
+            $crate::column::Kind::Timestamp($kind) => $body,
+            $crate::column::Kind::TimestampOffset($kind) => $body,
+            $crate::column::Kind::Uuid($kind) => $body,
+        }
+    };
+}
+pub(crate) use each_kind;
+
+impl Kind {
+    /// The value as a cell.
+    #[inline]
+    pub(crate) fn cell<'b>(&self, raw: Raw<'b>) -> Cell<'b> {
+        each_kind!(self, kind => kind.cell(raw))
+    }
+
+    /// Whether values may pass in parts.
+    pub(crate) fn streams(&self) -> bool {
+        matches!(self, Kind::Narrow(_) | Kind::Wide(_) | Kind::Binary(_))
+    }
+
+    /// What puts a driver's own form of a value right, in its slot: takes the slot and the value's length, gives the new
+    /// length.
+    pub(crate) fn tidy(&self) -> Option<fn(&mut [u8], usize) -> usize> {
+        match self {
+            Kind::Decimal(_) => Some(decimal::tidy),
+            Kind::Money(_) => Some(money::tidy),
+            _ => None,
+        }
+    }
+}
+
+/// Kind, buffer and schema of a column: the one switch over SQL types.
+pub(crate) fn plan(d: &Described, width: Width, quirks: &Quirks) -> Planned {
+    let fraction = u8::try_from(d.digits.clamp(0, 9)).unwrap_or(0);
+    let type_name = d.type_name.to_lowercase();
+    let (kind, spec, column_type): (Kind, Spec, ColumnType) = match d.sql_type {
+        sql::BIT => boolean::Boolean::plan(),
+        sql::TINYINT => integer::plan(8, d.unsigned),
+        sql::SMALLINT => integer::plan(16, d.unsigned),
+        sql::INTEGER => integer::plan(32, d.unsigned),
+        sql::BIGINT => integer::plan(64, d.unsigned),
+        // psqlodbc calls money a float, and would round it to one.
+        sql::FLOAT | sql::DOUBLE if quirks.dialect == Dialect::Postgres && type_name == "money" => {
+            money::Money::plan()
+        }
+        sql::REAL => float::Real::plan(),
+        // The precision of SQL_FLOAT is bits in one driver and digits in another (psqlodbc says 17): always 64 bit.
+        sql::FLOAT | sql::DOUBLE => float::Double::plan(),
+        sql::NUMERIC | sql::DECIMAL => decimal::Decimal::plan(d.size, d.digits),
+        sql::BINARY | sql::VARBINARY | sql::LONGVARBINARY | sql::SS_UDT => {
+            binary::Binary::plan(d.size.max(d.octets))
+        }
+        sql::TYPE_DATE | sql::DATE_2 => date::Date::plan(),
+        sql::TYPE_TIME | sql::TIME_2 => time::TimeText::plan(fraction),
+        sql::SS_TIME2 => time::SsTime::plan(fraction),
+        sql::TYPE_TIMESTAMP | sql::TIMESTAMP_2 => {
+            let utc = quirks.hides_offset && type_name.starts_with("timestamptz");
+            timestamp::Timestamp::plan(fraction, utc)
+        }
+        sql::SS_TIMESTAMPOFFSET => timestamp::WithOffset::plan(fraction),
+        sql::GUID => uuid::Uuid::plan(),
+        // Text, and all that every driver can give as text: XML, JSON, intervals, sql_variant, types of its own.
+        _ => text::plan(d, width, quirks),
+    };
+    Planned {
+        kind,
+        spec,
+        column: Column {
+            name: d.name.clone(),
+            column_type,
+            size: d.size,
+            nullable: d.nullable,
+            type_name: d.type_name.clone(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::odbc::quirks::{UNKNOWN, known};
+
+    fn described(sql_type: i16, size: usize, digits: i16, type_name: &str) -> Described {
+        Described {
+            sql_type,
+            size,
+            digits,
+            type_name: type_name.to_owned(),
+            ..Described::default()
+        }
+    }
+
+    #[test]
+    fn psqlodbc_floats_of_17_digits_are_64_bit() {
+        let q = known("psqlodbcw.so").unwrap();
+        let p = plan(&described(sql::FLOAT, 17, 0, "float8"), Width::Narrow, q);
+        assert_eq!(p.column.column_type, ColumnType::Double);
+        assert_eq!(p.spec, Spec::fixed(c::DOUBLE, 8));
+    }
+
+    #[test]
+    fn psqlodbc_money_is_a_decimal() {
+        let q = known("psqlodbcw.so").unwrap();
+        let p = plan(&described(sql::FLOAT, 10, 0, "money"), Width::Narrow, q);
+        assert!(matches!(p.column.column_type, ColumnType::Decimal { .. }));
+    }
+
+    #[test]
+    fn timestamptz_of_psqlodbc_is_in_utc() {
+        let q = known("psqlodbcw.so").unwrap();
+        for (name, with_offset) in [
+            ("timestamptz", true),
+            ("timestamp without time zone", false),
+        ] {
+            let p = plan(
+                &described(sql::TYPE_TIMESTAMP, 26, 6, name),
+                Width::Narrow,
+                q,
+            );
+            assert_eq!(
+                p.column.column_type,
+                ColumnType::Timestamp {
+                    digits: 6,
+                    with_offset
+                },
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn unbounded_text_is_bound_to_a_modest_size() {
+        for size in [0, 65_535, usize::MAX / 2] {
+            let p = plan(
+                &described(sql::LONGVARCHAR, size, 0, "text"),
+                Width::Narrow,
+                &UNKNOWN,
+            );
+            assert!(p.spec.open && p.spec.bytes <= OPEN_BYTES + 8, "{size}");
+        }
+        let p = plan(
+            &described(sql::VARCHAR, 40, 0, "varchar"),
+            Width::Narrow,
+            &UNKNOWN,
+        );
+        assert!(!p.spec.open);
+        assert_eq!(p.spec.bytes, 161);
+        let p = plan(
+            &described(sql::WVARCHAR, 40, 0, "nvarchar"),
+            Width::Wide,
+            &UNKNOWN,
+        );
+        assert_eq!(p.spec.bytes, 162);
+    }
+
+    #[test]
+    fn types_that_nobody_knows_are_text() {
+        let p = plan(&described(-9999, 0, 0, "hstore"), Width::Narrow, &UNKNOWN);
+        assert_eq!(p.column.column_type, ColumnType::Text);
+    }
+}

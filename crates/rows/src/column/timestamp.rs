@@ -1,0 +1,77 @@
+//! Timestamps, with and without an offset from UTC.
+
+use super::date::date;
+use super::time::time;
+use super::{Kind, Raw, Spec};
+use crate::cell::{self, Cell};
+use crate::odbc::ffi::c;
+use crate::schema::ColumnType;
+
+/// `SQL_TIMESTAMP_STRUCT`: year, month, day, hour, minute, second (16 bit each), nanoseconds (32 bit).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Timestamp {
+    digits: u8,
+    /// The values are in UTC, by the session's time zone.
+    utc: bool,
+}
+
+/// `SQL_SS_TIMESTAMPOFFSET_STRUCT`: as above, then hours and minutes of the offset, both of one sign (16 bit each).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WithOffset {
+    digits: u8,
+}
+
+impl Timestamp {
+    pub(crate) fn plan(digits: u8, utc: bool) -> (Kind, Spec, ColumnType) {
+        let column_type = ColumnType::Timestamp {
+            digits,
+            with_offset: utc,
+        };
+        (
+            Timestamp { digits, utc }.into(),
+            Spec::fixed(c::TYPE_TIMESTAMP, 16),
+            column_type,
+        )
+    }
+
+    #[inline]
+    pub(crate) fn cell<'b>(&self, raw: Raw<'b>) -> Cell<'b> {
+        let Some(date) = date(raw) else {
+            return Cell::Null;
+        };
+        let timestamp = cell::Timestamp {
+            date,
+            time: time(raw, 6, 12),
+            offset_minutes: self.utc.then_some(0),
+        };
+        Cell::Timestamp(timestamp, self.digits)
+    }
+}
+
+impl WithOffset {
+    pub(crate) fn plan(digits: u8) -> (Kind, Spec, ColumnType) {
+        let column_type = ColumnType::Timestamp {
+            digits,
+            with_offset: true,
+        };
+        (
+            WithOffset { digits }.into(),
+            Spec::fixed(c::SS_TIMESTAMPOFFSET, 20),
+            column_type,
+        )
+    }
+
+    #[inline]
+    pub(crate) fn cell<'b>(&self, raw: Raw<'b>) -> Cell<'b> {
+        let Some(date) = date(raw) else {
+            return Cell::Null;
+        };
+        let offset = i16::from_ne_bytes(raw.array(16)) * 60 + i16::from_ne_bytes(raw.array(18));
+        let timestamp = cell::Timestamp {
+            date,
+            time: time(raw, 6, 12),
+            offset_minutes: Some(offset),
+        };
+        Cell::Timestamp(timestamp, self.digits)
+    }
+}

@@ -1,0 +1,386 @@
+//! A connection: its handle, its lock, its transactions.
+
+use std::ffi::c_void;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+
+use onecopy_wire::CancelHandle;
+
+use super::connection_string::ConnectionString;
+use super::ffi::{self, Handle};
+use super::handle::{RawHandle, StatementHandle, lock};
+use super::manager::Manager;
+use super::quirks::{Quirks, Width};
+use super::secrets::Secrets;
+use super::{diag, open, statement};
+use crate::connect::{ConnectOptions, Prepared};
+use crate::error::{Error, ErrorKind};
+use crate::value::Value;
+
+pub use super::statement::Statement;
+
+/// A connection through an ODBC driver.
+pub struct Connection {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// What a connection and its statements share.
+pub(crate) struct Shared {
+    pub(crate) manager: &'static Manager,
+    pub(crate) quirks: &'static Quirks,
+    pub(crate) width: Width,
+    pub(crate) secrets: Secrets,
+    pub(crate) facts: Facts,
+    read_only: bool,
+    /// The process that opened it: no other may use it.
+    pid: u32,
+    state: Mutex<State>,
+    /// How often a transaction of this connection has ended in a way that ends cursors.
+    pub(crate) ended: AtomicU64,
+    /// The statement inside a driver call now.
+    active: Arc<Mutex<Option<Arc<StatementHandle>>>>,
+}
+
+/// What the driver says of itself.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Facts {
+    pub(crate) driver: String,
+    pub(crate) driver_version: String,
+    pub(crate) dbms: String,
+    pub(crate) dbms_version: String,
+    /// `SQL_GETDATA_EXTENSIONS`.
+    pub(crate) get_data: u32,
+    /// A commit leaves cursors open.
+    pub(crate) commit_keeps: bool,
+    /// A rollback leaves cursors open.
+    pub(crate) rollback_keeps: bool,
+    /// The database knows transactions.
+    pub(crate) transactions: bool,
+    /// The connection string, redacted.
+    pub(crate) target: String,
+    pub(crate) notices: Vec<String>,
+}
+
+struct State {
+    raw: RawHandle,
+    autocommit: bool,
+    statements: Vec<Weak<StatementHandle>>,
+}
+
+/// The connection's lock, held during a driver call.
+pub(crate) struct Call<'a> {
+    shared: &'a Shared,
+    state: MutexGuard<'a, State>,
+}
+
+impl Shared {
+    /// Waits until no other call of this connection is under way.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Interface`] in another process and after `close`.
+    pub(crate) fn enter(&self) -> Result<Call<'_>, Error> {
+        if self.is_foreign() {
+            return Err(Error::new(
+                ErrorKind::Interface,
+                "this connection was opened by another process (before a fork)\nOpen a new one in this process.",
+            ));
+        }
+        let state = lock(&self.state);
+        if state.raw.0.is_null() {
+            return Err(Error::new(ErrorKind::Interface, "the connection is closed"));
+        }
+        Ok(Call {
+            shared: self,
+            state,
+        })
+    }
+
+    /// Whether this is another process than the one that opened the connection.
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.pid != std::process::id()
+    }
+
+    /// Frees a statement's handle; in another process it is only forgotten.
+    pub(crate) fn free_statement(&self, handle: &Arc<StatementHandle>) {
+        if self.is_foreign() {
+            handle.forget();
+            return;
+        }
+        let mut state = lock(&self.state);
+        handle.free();
+        state.statements.retain(|w| w.strong_count() > 0);
+    }
+
+    /// Marks `handle` as the one inside a driver call, for as long as the guard lives.
+    pub(crate) fn busy<'a>(&'a self, handle: &'a Arc<StatementHandle>) -> Busy<'a> {
+        *lock(&self.active) = Some(Arc::clone(handle));
+        handle.set_busy(true);
+        Busy {
+            shared: self,
+            handle,
+        }
+    }
+
+    fn error(&self, raw: Handle, call: &str) -> Error {
+        diag::error(
+            self.manager,
+            ffi::HANDLE_DBC,
+            raw,
+            self.width,
+            &self.secrets,
+            call,
+        )
+    }
+
+    fn close(&self) -> Result<(), Error> {
+        if self.is_foreign() {
+            return Ok(());
+        }
+        let mut state = lock(&self.state);
+        let raw = std::mem::replace(&mut state.raw.0, std::ptr::null_mut());
+        if raw.is_null() {
+            return Ok(());
+        }
+        for statement in state.statements.drain(..) {
+            if let Some(statement) = statement.upgrade() {
+                statement.free();
+            }
+        }
+        // SAFETY: a live connection handle that this call has taken for itself; its statements are freed. An open
+        // transaction is rolled back first: SQLDisconnect refuses with 25000 otherwise.
+        let rc = unsafe {
+            (self.manager.call.end_tran)(ffi::HANDLE_DBC, raw, ffi::ROLLBACK);
+            (self.manager.call.disconnect)(raw)
+        };
+        let result = if rc == ffi::SUCCESS || rc == ffi::SUCCESS_WITH_INFO {
+            Ok(())
+        } else {
+            Err(self.error(raw, "SQLDisconnect"))
+        };
+        // SAFETY: as above; a handle that could not be disconnected is refused by the manager, and leaks.
+        unsafe { (self.manager.call.free_handle)(ffi::HANDLE_DBC, raw) };
+        result
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // Nobody is left to be told.
+        let _ = self.close();
+    }
+}
+
+/// See [`Shared::busy`].
+pub(crate) struct Busy<'a> {
+    shared: &'a Shared,
+    handle: &'a Arc<StatementHandle>,
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.handle.set_busy(false);
+        *lock(&self.shared.active) = None;
+    }
+}
+
+impl Call<'_> {
+    /// A new statement handle.
+    pub(crate) fn statement(&mut self) -> Result<Arc<StatementHandle>, Error> {
+        let mut raw: Handle = std::ptr::null_mut();
+        // SAFETY: the connection handle is alive while its lock is held; the out pointer is a live local.
+        let rc = unsafe {
+            (self.shared.manager.call.alloc_handle)(
+                ffi::HANDLE_STMT,
+                self.state.raw.0,
+                &raw mut raw,
+            )
+        };
+        if rc != ffi::SUCCESS && rc != ffi::SUCCESS_WITH_INFO {
+            return Err(self.shared.error(self.state.raw.0, "SQLAllocHandle"));
+        }
+        let handle = StatementHandle::new(self.shared.manager, raw);
+        self.state.statements.push(Arc::downgrade(&handle));
+        Ok(handle)
+    }
+
+    fn end(&mut self, how: i16) -> Result<(), Error> {
+        if !self.shared.facts.transactions {
+            return Ok(());
+        }
+        // SAFETY: the connection handle is alive while its lock is held.
+        let rc =
+            unsafe { (self.shared.manager.call.end_tran)(ffi::HANDLE_DBC, self.state.raw.0, how) };
+        if rc != ffi::SUCCESS && rc != ffi::SUCCESS_WITH_INFO {
+            return Err(self.shared.error(self.state.raw.0, "SQLEndTran"));
+        }
+        let keeps = match how {
+            ffi::COMMIT => self.shared.facts.commit_keeps,
+            _ => self.shared.facts.rollback_keeps,
+        };
+        if !keeps && !self.state.autocommit {
+            self.shared.ended.fetch_add(1, Ordering::SeqCst);
+        }
+        Ok(())
+    }
+
+    fn set_autocommit(&mut self, on: bool) -> Result<(), Error> {
+        if self.state.autocommit == on {
+            return Ok(());
+        }
+        // SAFETY: the connection handle is alive; this attribute's value is an integer in the pointer's place.
+        let rc = unsafe {
+            (self.shared.manager.call.set_connect_attr)(
+                self.state.raw.0,
+                ffi::ATTR_AUTOCOMMIT,
+                usize::from(on) as *mut c_void,
+                ffi::IS_UINTEGER,
+            )
+        };
+        if rc != ffi::SUCCESS && rc != ffi::SUCCESS_WITH_INFO {
+            return Err(self.shared.error(self.state.raw.0, "SQLSetConnectAttr"));
+        }
+        self.state.autocommit = on;
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("target", &self.shared.facts.target)
+            .field("driver", &self.shared.facts.driver)
+            .finish_non_exhaustive()
+    }
+}
+
+#[allow(missing_docs)] // Documented where they are public: `connect::Connection`.
+#[allow(clippy::missing_errors_doc)]
+impl Connection {
+    pub fn open(target: &str, options: &ConnectOptions) -> Result<Connection, Error> {
+        open::open(target, options)
+    }
+
+    /// Of an open handle, in autocommit mode as ODBC begins.
+    pub(crate) fn new(
+        raw: Handle,
+        manager: &'static Manager,
+        quirks: &'static Quirks,
+        width: Width,
+        string: &ConnectionString,
+        facts: Facts,
+        read_only: bool,
+    ) -> Connection {
+        Connection {
+            shared: Arc::new(Shared {
+                manager,
+                quirks,
+                width,
+                secrets: string.secrets(),
+                facts,
+                read_only,
+                pid: std::process::id(),
+                state: Mutex::new(State {
+                    raw: RawHandle(raw),
+                    autocommit: true,
+                    statements: Vec::new(),
+                }),
+                ended: AtomicU64::new(0),
+                active: Arc::default(),
+            }),
+        }
+    }
+
+    pub fn execute(&self, sql: &str, parameters: &[Value]) -> Result<Statement, Error> {
+        self.check_single(sql)?;
+        statement::execute(&self.shared, sql, parameters)
+    }
+
+    pub fn execute_many(
+        &self,
+        sql: &str,
+        rows: &mut dyn Iterator<Item = Vec<Value>>,
+    ) -> Result<Option<u64>, Error> {
+        self.check_single(sql)?;
+        statement::execute_many(&self.shared, sql, rows)
+    }
+
+    pub fn prepare_check(&self, sql: &str) -> Result<Prepared, Error> {
+        self.check_single(sql)?;
+        statement::prepare_check(&self.shared, sql)
+    }
+
+    /// A read-only connection takes one statement at a time: a second could end the read-only transaction.
+    fn check_single(&self, sql: &str) -> Result<(), Error> {
+        if self.shared.read_only && super::sql_text::has_second(sql, self.shared.quirks.dialect) {
+            return Err(Error::new(
+                ErrorKind::Programming,
+                "more than one statement in one `execute` on a read-only connection\nRun them one by one.",
+            ));
+        }
+        Ok(())
+    }
+
+    pub fn cancel_handle(&self) -> CancelHandle {
+        let active = Arc::clone(&self.shared.active);
+        CancelHandle::new(move || {
+            let handle = lock(&active).clone();
+            if let Some(handle) = handle {
+                handle.cancel();
+            }
+        })
+    }
+
+    pub fn commit(&self) -> Result<(), Error> {
+        let how = if self.shared.read_only {
+            // There is nothing to commit, and what a driver let slip through must not stay.
+            ffi::ROLLBACK
+        } else {
+            ffi::COMMIT
+        };
+        self.shared.enter()?.end(how)
+    }
+
+    pub fn rollback(&self) -> Result<(), Error> {
+        self.shared.enter()?.end(ffi::ROLLBACK)
+    }
+
+    pub fn set_autocommit(&self, on: bool) -> Result<(), Error> {
+        if on && self.shared.read_only {
+            return Err(Error::new(
+                ErrorKind::NotSupported,
+                "a read-only connection has no autocommit: its transaction is always rolled back",
+            ));
+        }
+        self.shared.enter()?.set_autocommit(on)
+    }
+
+    pub fn autocommit(&self) -> bool {
+        lock(&self.shared.state).autocommit
+    }
+
+    pub fn close(&self) -> Result<(), Error> {
+        self.shared.close()
+    }
+
+    pub fn notices(&self) -> Vec<String> {
+        self.shared.facts.notices.clone()
+    }
+
+    pub fn describe(&self) -> String {
+        let f = &self.shared.facts;
+        let width = match self.shared.width {
+            Width::Narrow => "UTF-8",
+            Width::Wide => "UTF-16",
+        };
+        format!(
+            "{} {} through {} {} ({}, text as {width}, driver manager `{}`)",
+            f.dbms,
+            f.dbms_version,
+            f.driver,
+            f.driver_version,
+            self.shared.quirks.name,
+            self.shared.manager.file
+        )
+    }
+}

@@ -1,0 +1,139 @@
+//! What a result's columns are, by SQLDescribeCol and SQLColAttribute.
+
+use super::connection::Shared;
+use super::ffi::{self, Handle, sql};
+use super::quirks::Width;
+use crate::column::Described;
+
+/// The `index`-th column (from 0) of an executed or prepared statement; `None` where the driver refuses.
+pub(crate) fn column(shared: &Shared, statement: Handle, index: usize) -> Option<Described> {
+    let number = u16::try_from(index + 1).ok()?;
+    let mut d = Described::default();
+    let (mut name_len, mut nullable) = (0i16, 0i16);
+    let mut size: ffi::ULen = 0;
+    let rc = match shared.width {
+        Width::Narrow => {
+            let mut name = [0u8; 1024];
+            // SAFETY: a live statement; every out pointer is to a live local of the type and size of the reference.
+            let rc = unsafe {
+                (shared.manager.call.describe_col)(
+                    statement,
+                    number,
+                    name.as_mut_ptr(),
+                    1024,
+                    &raw mut name_len,
+                    &raw mut d.sql_type,
+                    &raw mut size,
+                    &raw mut d.digits,
+                    &raw mut nullable,
+                )
+            };
+            let end = name.iter().position(|b| *b == 0).unwrap_or(name.len());
+            d.name = String::from_utf8_lossy(&name[..end]).into_owned();
+            rc
+        }
+        Width::Wide => {
+            let mut name = [0u16; 1024];
+            // SAFETY: as above; lengths in characters.
+            let rc = unsafe {
+                (shared.manager.call.describe_col_w)(
+                    statement,
+                    number,
+                    name.as_mut_ptr(),
+                    1024,
+                    &raw mut name_len,
+                    &raw mut d.sql_type,
+                    &raw mut size,
+                    &raw mut d.digits,
+                    &raw mut nullable,
+                )
+            };
+            let end = name.iter().position(|u| *u == 0).unwrap_or(name.len());
+            d.name = String::from_utf16_lossy(&name[..end]);
+            rc
+        }
+    };
+    if rc != ffi::SUCCESS && rc != ffi::SUCCESS_WITH_INFO {
+        return None;
+    }
+    d.size = size;
+    d.nullable = match nullable {
+        ffi::NO_NULLS => Some(false),
+        ffi::NULLABLE => Some(true),
+        _ => None,
+    };
+    d.type_name = type_name(shared, statement, number);
+    match d.sql_type {
+        sql::TINYINT | sql::SMALLINT | sql::INTEGER | sql::BIGINT => {
+            d.unsigned = number_attribute(shared, statement, number, ffi::DESC_UNSIGNED) == 1;
+        }
+        sql::CHAR | sql::VARCHAR | sql::LONGVARCHAR | sql::BINARY | sql::VARBINARY => {
+            d.octets = usize::try_from(number_attribute(
+                shared,
+                statement,
+                number,
+                ffi::DESC_OCTET_LENGTH,
+            ))
+            .unwrap_or(0);
+        }
+        _ => {}
+    }
+    Some(d)
+}
+
+fn number_attribute(shared: &Shared, statement: Handle, number: u16, attribute: u16) -> isize {
+    let mut value: ffi::Len = 0;
+    // SAFETY: a live statement; a numeric attribute writes only `value`.
+    unsafe {
+        (shared.manager.call.col_attribute)(
+            statement,
+            number,
+            attribute,
+            std::ptr::null_mut(),
+            0,
+            std::ptr::null_mut(),
+            &raw mut value,
+        )
+    };
+    value
+}
+
+fn type_name(shared: &Shared, statement: Handle, number: u16) -> String {
+    let mut length = 0i16;
+    match shared.width {
+        Width::Narrow => {
+            let mut name = [0u8; 256];
+            // SAFETY: a live statement; the buffer has the size given.
+            unsafe {
+                (shared.manager.call.col_attribute)(
+                    statement,
+                    number,
+                    ffi::DESC_TYPE_NAME,
+                    name.as_mut_ptr().cast(),
+                    255,
+                    &raw mut length,
+                    std::ptr::null_mut(),
+                )
+            };
+            let end = name.iter().position(|b| *b == 0).unwrap_or(0);
+            String::from_utf8_lossy(&name[..end]).into_owned()
+        }
+        Width::Wide => {
+            let mut name = [0u16; 256];
+            // SAFETY: as above; SQLColAttributeW counts bytes.
+            unsafe {
+                (shared.manager.call.col_attribute_w)(
+                    statement,
+                    number,
+                    ffi::DESC_TYPE_NAME,
+                    name.as_mut_ptr().cast(),
+                    510,
+                    &raw mut length,
+                    std::ptr::null_mut(),
+                )
+            };
+            let end = name.iter().position(|u| *u == 0).unwrap_or(0);
+            String::from_utf16_lossy(&name[..end])
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Diagnostics: what the driver says, whole, as an [`Error`]; and the one table from SQLSTATE to kind.
+
+use super::ffi::{self, Handle};
+use super::manager::Manager;
+use super::quirks::Width;
+use super::secrets::Secrets;
+use crate::error::{Error, ErrorKind};
+
+/// Records read at most: a driver that never says "no more" (seen with some on a lost connection) must not hang us.
+const MAX_RECORDS: i16 = 64;
+/// First size of a message buffer, in characters.
+const MESSAGE_CHARS: usize = 1024;
+
+/// One diagnostic record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    /// Five characters.
+    pub(crate) sqlstate: String,
+    /// The database's own code.
+    pub(crate) native: i32,
+    /// The message, as the driver wrote it.
+    pub(crate) message: String,
+}
+
+/// All records of a handle. An empty list where it has none.
+pub(crate) fn records(
+    manager: &Manager,
+    handle_type: i16,
+    handle: Handle,
+    width: Width,
+) -> Vec<Record> {
+    let mut records = Vec::new();
+    for number in 1..=MAX_RECORDS {
+        let record = match width {
+            Width::Narrow => narrow(manager, handle_type, handle, number),
+            Width::Wide => wide(manager, handle_type, handle, number),
+        };
+        match record {
+            Some(record) => records.push(record),
+            None => break,
+        }
+    }
+    records
+}
+
+/// Whether the message, whose length the driver gives as `len`, was cut by a buffer of `capacity`.
+fn cut(len: i16, capacity: usize) -> bool {
+    usize::try_from(len).is_ok_and(|len| len >= capacity)
+}
+
+fn narrow(manager: &Manager, handle_type: i16, handle: Handle, number: i16) -> Option<Record> {
+    let mut state = [0u8; 16];
+    let (mut native, mut len) = (0i32, 0i16);
+    let mut text = vec![0u8; MESSAGE_CHARS];
+    loop {
+        text.fill(0);
+        let capacity = i16::try_from(text.len()).unwrap_or(i16::MAX);
+        // SAFETY: all pointers are to live locals; `state` has room for six bytes, `text` for `capacity`.
+        let rc = unsafe {
+            (manager.call.get_diag_rec)(
+                handle_type,
+                handle,
+                number,
+                state.as_mut_ptr(),
+                &raw mut native,
+                text.as_mut_ptr(),
+                capacity,
+                &raw mut len,
+            )
+        };
+        if rc != ffi::SUCCESS && rc != ffi::SUCCESS_WITH_INFO {
+            return None;
+        }
+        if cut(len, text.len()) && text.len() < i16::MAX as usize {
+            text.resize((len as usize + 1).min(i16::MAX as usize), 0);
+            continue;
+        }
+        return Some(Record {
+            sqlstate: until_nul(&state, 0),
+            native,
+            message: until_nul(&text, 0),
+        });
+    }
+}
+
+fn wide(manager: &Manager, handle_type: i16, handle: Handle, number: i16) -> Option<Record> {
+    let mut state = [0u16; 16];
+    let (mut native, mut len) = (0i32, 0i16);
+    let mut text = vec![0u16; MESSAGE_CHARS];
+    loop {
+        text.fill(0);
+        let capacity = i16::try_from(text.len()).unwrap_or(i16::MAX);
+        // SAFETY: all pointers are to live locals; `state` has room for six units, `text` for `capacity` units.
+        let rc = unsafe {
+            (manager.call.get_diag_rec_w)(
+                handle_type,
+                handle,
+                number,
+                state.as_mut_ptr(),
+                &raw mut native,
+                text.as_mut_ptr(),
+                capacity,
+                &raw mut len,
+            )
+        };
+        if rc != ffi::SUCCESS && rc != ffi::SUCCESS_WITH_INFO {
+            return None;
+        }
+        // Some drivers give the length in bytes and others in characters, so it serves as a hint to grow the buffer and
+        // never as the length of the text: that ends at its terminator, the buffer being zeroed.
+        if cut(len, text.len()) && text.len() < i16::MAX as usize {
+            text.resize((len as usize + 1).min(i16::MAX as usize), 0);
+            continue;
+        }
+        return Some(Record {
+            sqlstate: wide_until_nul(&state),
+            native,
+            message: wide_until_nul(&text),
+        });
+    }
+}
+
+fn until_nul(bytes: &[u8], nul: u8) -> String {
+    let end = bytes.iter().position(|b| *b == nul).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+fn wide_until_nul(units: &[u16]) -> String {
+    let end = units.iter().position(|u| *u == 0).unwrap_or(units.len());
+    String::from_utf16_lossy(&units[..end])
+}
+
+/// The error of a call that failed: all records of `handle`, joined; SQLSTATE and native code of the first.
+///
+/// `call` names the ODBC function for a driver that failed without a word.
+pub(crate) fn error(
+    manager: &Manager,
+    handle_type: i16,
+    handle: Handle,
+    width: Width,
+    secrets: &Secrets,
+    call: &str,
+) -> Error {
+    from_records(&records(manager, handle_type, handle, width), secrets, call)
+}
+
+/// [`error`] without the handle: the part that can be tested.
+pub(crate) fn from_records(records: &[Record], secrets: &Secrets, call: &str) -> Error {
+    let Some(first) = records
+        .iter()
+        .find(|r| !r.sqlstate.starts_with("01"))
+        .or(records.first())
+    else {
+        return Error::new(
+            ErrorKind::Internal,
+            format!("the driver failed in `{call}` and gave no reason"),
+        );
+    };
+    // Warnings (class 01) only explain when there is nothing else: unixODBC says at every connect of an older driver
+    // that it does not support ODBC 3.80.
+    let words: Vec<&str> = records
+        .iter()
+        .filter(|r| !r.sqlstate.starts_with("01") || first.sqlstate.starts_with("01"))
+        .map(|r| r.message.trim_end())
+        .collect();
+    let mut error = Error::new(kind(&first.sqlstate), secrets.scrub(&words.join("\n")));
+    error.sqlstate.clone_from(&first.sqlstate);
+    error.native = first.native;
+    error
+}
+
+/// What kind of error a SQLSTATE is: the exact state first, then its class (the first two characters).
+///
+/// Source: ISO/IEC 9075-2 and the ODBC reference, appendix A; class 57, 53, 58, XX and P0 are PostgreSQL's.
+pub(crate) fn kind(sqlstate: &str) -> ErrorKind {
+    match sqlstate {
+        "HY008" | "57014" | "S1008" => return ErrorKind::Cancelled,
+        "HYT00" | "HYT01" | "S1T00" => return ErrorKind::Timeout,
+        "HYC00" | "IM001" | "S1C00" | "0A000" => return ErrorKind::NotSupported,
+        "IM002" | "IM003" | "IM004" | "IM005" | "IM006" | "IM012" | "08001" | "08002" | "08004" => {
+            return ErrorKind::Connect;
+        }
+        "07002" | "07009" | "HY090" | "HY104" | "HY105" | "42000" => return ErrorKind::Programming,
+        "HY001" | "HY013" | "HY014" => return ErrorKind::Operational,
+        "HY010" | "HY011" | "HY012" | "HY017" => return ErrorKind::Internal,
+        "44000" => return ErrorKind::Integrity,
+        "25006" | "25S02" | "25S03" => return ErrorKind::Operational,
+        _ => {}
+    }
+    match sqlstate.get(..2).unwrap_or("") {
+        "07" | "21" | "26" | "2D" | "34" | "37" | "3C" | "3D" | "3F" | "42" | "S0" | "P0" => {
+            ErrorKind::Programming
+        }
+        "08" | "28" | "40" | "53" | "54" | "55" | "57" | "58" => ErrorKind::Operational,
+        "0A" => ErrorKind::NotSupported,
+        "22" => ErrorKind::Data,
+        "23" => ErrorKind::Integrity,
+        "24" | "25" | "2B" | "IM" | "XX" => ErrorKind::Internal,
+        _ => ErrorKind::Operational,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(sqlstate: &str, native: i32, message: &str) -> Record {
+        Record {
+            sqlstate: sqlstate.to_owned(),
+            native,
+            message: message.to_owned(),
+        }
+    }
+
+    #[test]
+    fn all_records_are_joined_and_the_first_names_the_state() {
+        let records = [
+            record("42P01", 1, "relation does not exist"),
+            record("HY000", 2, "while executing"),
+        ];
+        let error = from_records(&records, &Secrets::default(), "SQLExecDirect");
+        assert_eq!(error.kind, ErrorKind::Programming);
+        assert_eq!((error.sqlstate.as_str(), error.native), ("42P01", 1));
+        assert_eq!(error.message, "relation does not exist\nwhile executing");
+    }
+
+    #[test]
+    fn a_warning_beside_an_error_is_left_out() {
+        let records = [
+            record("01000", 0, "Driver does not support the requested version"),
+            record("28P01", 101, "password authentication failed"),
+        ];
+        let error = from_records(&records, &Secrets::default(), "SQLDriverConnect");
+        assert_eq!(error.sqlstate, "28P01");
+        assert_eq!(error.message, "password authentication failed");
+    }
+
+    #[test]
+    fn a_silent_driver_is_named_by_its_call() {
+        let error = from_records(&[], &Secrets::default(), "SQLFetch");
+        assert_eq!(error.kind, ErrorKind::Internal);
+        assert!(error.message.contains("`SQLFetch`"));
+    }
+
+    #[test]
+    fn states_map_to_kinds() {
+        for (state, expected) in [
+            ("42S02", ErrorKind::Programming),
+            ("42601", ErrorKind::Programming),
+            ("23505", ErrorKind::Integrity),
+            ("23000", ErrorKind::Integrity),
+            ("22012", ErrorKind::Data),
+            ("22003", ErrorKind::Data),
+            ("08S01", ErrorKind::Operational),
+            ("57P01", ErrorKind::Operational),
+            ("57014", ErrorKind::Cancelled),
+            ("HY008", ErrorKind::Cancelled),
+            ("HYT00", ErrorKind::Timeout),
+            ("HYC00", ErrorKind::NotSupported),
+            ("IM002", ErrorKind::Connect),
+            ("40001", ErrorKind::Operational),
+            ("XX000", ErrorKind::Internal),
+            ("HY000", ErrorKind::Operational),
+            ("", ErrorKind::Operational),
+        ] {
+            assert_eq!(kind(state), expected, "{state}");
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! Which drivers are on this machine: registered ones, and files in the places where packages put them.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use super::ffi;
+use super::manager::Manager;
+use super::quirks::{self, Quirks};
+
+/// Environment variable with folders to look for drivers in, separated by `:`.
+pub(crate) const PATH_VARIABLE: &str = "ONECOPY_ODBC_DRIVERS";
+
+/// A driver found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// What goes behind `Driver=`: a registered name or a path.
+    pub(crate) driver: String,
+    /// Its file, where the name is a registered one and says so.
+    pub(crate) file: Option<String>,
+}
+
+impl Found {
+    /// Its quirks, if we know it.
+    pub(crate) fn quirks(&self) -> Option<&'static Quirks> {
+        self.file
+            .as_deref()
+            .and_then(quirks::known)
+            .or_else(|| quirks::known(&self.driver))
+    }
+}
+
+/// Folders named by the embedding program (Python's site-packages).
+static SEARCH: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Adds a folder in which drivers installed as Python packages may lie (`site-packages`).
+pub fn add_driver_folder(folder: impl Into<PathBuf>) {
+    let folder = folder.into();
+    let mut search = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
+    if !search.contains(&folder) {
+        search.push(folder);
+    }
+}
+
+/// All drivers found: files first, since a path needs no registration, then registered names whose file was not among
+/// them.
+pub(crate) fn found(manager: &Manager) -> Vec<Found> {
+    let mut all: Vec<Found> = files()
+        .into_iter()
+        .map(|path| Found {
+            driver: path.to_string_lossy().into_owned(),
+            file: None,
+        })
+        .collect();
+    for registered in registered(manager) {
+        let file_name = registered
+            .file
+            .as_deref()
+            .and_then(|f| Path::new(f).file_name())
+            .map(|f| f.to_string_lossy().into_owned());
+        let seen = file_name.is_some_and(|name| all.iter().any(|f| f.driver.ends_with(&name)));
+        if !seen {
+            all.push(registered);
+        }
+    }
+    all
+}
+
+/// The first driver for a URL's scheme, in the order of the quirks table.
+pub(crate) fn for_scheme(manager: &Manager, scheme: &str) -> Option<(String, &'static Quirks)> {
+    let found = found(manager);
+    quirks::DRIVERS
+        .iter()
+        .filter(|q| q.schemes.contains(&scheme))
+        .find_map(|q| {
+            found
+                .iter()
+                .find(|f| f.quirks().is_some_and(|known| std::ptr::eq(known, q)))
+                .map(|f| (f.driver.clone(), q))
+        })
+}
+
+/// What to install for a URL's scheme.
+pub(crate) fn to_install(scheme: &str) -> &'static str {
+    match scheme {
+        "postgresql" | "postgres" => {
+            "Install PostgreSQL's driver: `apt-get install odbc-postgresql`, `dnf install postgresql-odbc`, \
+             `brew install psqlodbc`."
+        }
+        "mysql" | "mariadb" => {
+            "Install MariaDB's driver: `apt-get install odbc-mariadb`, `dnf install mariadb-connector-odbc`, \
+             `brew install mariadb-connector-odbc`."
+        }
+        "mssql" | "sqlserver" => {
+            "Install a SQL Server driver: `pip install mssql-python-odbc` (Microsoft's, no registration needed), or \
+             `apt-get install tdsodbc` (FreeTDS)."
+        }
+        _ => {
+            "Known schemes: `postgresql`, `mysql`, `mariadb`, `mssql`; for any other database write an ODBC connection \
+             string, `Driver=FILE;…`."
+        }
+    }
+}
+
+/// The drivers found, one a line, for an error message.
+pub(crate) fn list(manager: &Manager) -> String {
+    let found = found(manager);
+    if found.is_empty() {
+        return "No ODBC driver was found on this machine.".to_owned();
+    }
+    let mut out = String::from("Drivers found:");
+    for f in found {
+        out.push_str("\n  `");
+        out.push_str(&f.driver);
+        out.push('`');
+        if let Some(q) = f.quirks() {
+            out.push_str(" (");
+            out.push_str(q.name);
+            out.push(')');
+        }
+    }
+    out
+}
+
+/// Drivers registered in `odbcinst.ini`, by SQLDrivers.
+pub(crate) fn registered(manager: &Manager) -> Vec<Found> {
+    let _one_at_a_time = manager
+        .enumeration
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    let mut all = Vec::new();
+    let mut direction = ffi::FETCH_FIRST;
+    while all.len() < 256 {
+        let (mut name, mut attributes) = ([0u8; 256], [0u8; 2048]);
+        let (mut name_len, mut attributes_len) = (0i16, 0i16);
+        // SAFETY: the environment lives for ever; all buffers are live locals with their true sizes.
+        let rc = unsafe {
+            (manager.call.drivers)(
+                manager.environment,
+                direction,
+                name.as_mut_ptr(),
+                256,
+                &raw mut name_len,
+                attributes.as_mut_ptr(),
+                2048,
+                &raw mut attributes_len,
+            )
+        };
+        if rc != ffi::SUCCESS && rc != ffi::SUCCESS_WITH_INFO {
+            break;
+        }
+        direction = ffi::FETCH_NEXT;
+        let end = name.iter().position(|b| *b == 0).unwrap_or(0);
+        let file = attributes
+            .split(|b| *b == 0)
+            .filter_map(|a| std::str::from_utf8(a).ok()?.split_once('='))
+            .find(|(k, _)| k.eq_ignore_ascii_case("driver"))
+            .map(|(_, v)| v.to_owned());
+        all.push(Found {
+            driver: String::from_utf8_lossy(&name[..end]).into_owned(),
+            file,
+        });
+    }
+    all
+}
+
+/// Files that are drivers by their names, in the places where packages put them.
+fn files() -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = Vec::new();
+    let mut add = |path: PathBuf| {
+        let real = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+        let seen = found
+            .iter()
+            .any(|f| std::fs::canonicalize(f).unwrap_or_else(|_| f.clone()) == real);
+        if !seen && std::fs::metadata(&path).is_ok_and(|m| m.len() > 0) {
+            found.push(path);
+        }
+    };
+    for folder in folders() {
+        for path in entries(&folder) {
+            if is_driver_file(&path) {
+                add(path);
+            }
+        }
+    }
+    for packages in site_packages() {
+        // The wheels `mssql-python-odbc` and `mssql-python-rs` lay one driver per platform below these.
+        for below in ["mssql_python_odbc/libs", "mssql_py_core/libs"] {
+            for path in walk(&packages.join(below), 6) {
+                if is_driver_file(&path) && fits_this_machine(&path) {
+                    add(path);
+                }
+            }
+        }
+    }
+    found
+}
+
+fn folders() -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = std::env::var_os(PATH_VARIABLE)
+        .map(|v| std::env::split_paths(&v).collect())
+        .unwrap_or_default();
+    let triple = format!("{}-linux-gnu", std::env::consts::ARCH);
+    folders.extend(
+        [
+            &format!("/usr/lib/{triple}/odbc"),
+            "/usr/lib/odbc",
+            "/usr/lib64",
+            "/usr/lib64/odbc",
+            "/usr/lib",
+            "/usr/local/lib",
+            "/usr/local/lib/odbc",
+            "/opt/homebrew/lib",
+            "/opt/microsoft/msodbcsql18/lib64",
+            "/opt/microsoft/msodbcsql17/lib64",
+        ]
+        .map(PathBuf::from),
+    );
+    folders
+}
+
+fn site_packages() -> Vec<PathBuf> {
+    let mut all = SEARCH
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone();
+    all.extend(
+        std::env::var_os(PATH_VARIABLE)
+            .map(|v| std::env::split_paths(&v).collect::<Vec<_>>())
+            .unwrap_or_default(),
+    );
+    for root in ["VIRTUAL_ENV", "CONDA_PREFIX"]
+        .iter()
+        .filter_map(std::env::var_os)
+    {
+        for lib in entries(&Path::new(&root).join("lib")) {
+            if lib
+                .file_name()
+                .is_some_and(|n| n.to_string_lossy().starts_with("python3"))
+            {
+                all.push(lib.join("site-packages"));
+            }
+        }
+    }
+    all
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = std::fs::read_dir(folder)
+        .map(|d| d.flatten().map(|e| e.path()).collect())
+        .unwrap_or_default();
+    all.sort();
+    all
+}
+
+fn walk(folder: &Path, depth: usize) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for path in entries(folder) {
+        if path.is_dir() && depth > 0 {
+            all.extend(walk(&path, depth - 1));
+        } else {
+            all.push(path);
+        }
+    }
+    all
+}
+
+fn is_driver_file(path: &Path) -> bool {
+    let Some(name) = path.file_name().map(|n| n.to_string_lossy().to_lowercase()) else {
+        return false;
+    };
+    let shared = name.contains(".so") || name.ends_with(".dylib") || name.ends_with(".dll");
+    shared
+        && quirks::DRIVERS
+            .iter()
+            .any(|d| d.files.iter().any(|f| name.contains(f)))
+}
+
+/// Whether a file of a wheel that carries several platforms is the one for this machine.
+fn fits_this_machine(path: &Path) -> bool {
+    let path = path.to_string_lossy();
+    let os = if cfg!(target_os = "macos") {
+        "/macos/"
+    } else {
+        "/linux/"
+    };
+    let arch = match std::env::consts::ARCH {
+        "aarch64" => ["arm64", "aarch64"],
+        other => [other, "universal2"],
+    };
+    if !path.contains(os) || !arch.iter().any(|a| path.contains(a)) {
+        return false;
+    }
+    if cfg!(target_os = "macos") {
+        return true;
+    }
+    // One build per distribution: its family by the file that names it.
+    let family = if Path::new("/etc/alpine-release").exists() {
+        ["alpine", "musl"]
+    } else if Path::new("/etc/SuSE-release").exists() || Path::new("/etc/products.d").exists() {
+        ["suse", "glibc"]
+    } else if Path::new("/etc/redhat-release").exists() {
+        ["rhel", "glibc"]
+    } else {
+        ["debian_ubuntu", "glibc"]
+    };
+    family.iter().any(|f| path.contains(f))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn driver_files_are_known_by_their_names() {
+        assert!(is_driver_file(Path::new("/x/psqlodbcw.so")));
+        assert!(is_driver_file(Path::new("/x/libmsodbcsql-18.6.so.2.1")));
+        assert!(!is_driver_file(Path::new("/x/libc.so.6")));
+        assert!(!is_driver_file(Path::new("/x/psqlodbcw.la")));
+    }
+}

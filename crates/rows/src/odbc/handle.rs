@@ -1,0 +1,101 @@
+//! Statement handles: who may use one, who may free one, who may cancel it.
+//!
+//! A driver call on a statement is made with the connection's lock held. Cancelling must not wait for that lock, so the
+//! raw handle has a small lock of its own, held only while the handle is read, cancelled or freed: a cancel from another
+//! thread either finds a live handle or none.
+
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::ffi::{self, Handle};
+use super::manager::Manager;
+
+/// Takes a lock; a panic of another holder leaves nothing half-done here.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A raw handle that may cross threads.
+pub(crate) struct RawHandle(pub(crate) Handle);
+
+// SAFETY: ODBC handles may be used from any thread, by one at a time (ODBC reference, "Multithreading"); the locks of
+// the connection and of `StatementHandle` see to that, and `SQLCancel` is the exception that the reference allows.
+unsafe impl Send for RawHandle {}
+
+/// A statement handle, shared with those who may cancel it.
+pub(crate) struct StatementHandle {
+    manager: &'static Manager,
+    raw: Mutex<RawHandle>,
+    /// A driver call is under way.
+    busy: AtomicBool,
+    cancelled: AtomicBool,
+}
+
+impl StatementHandle {
+    pub(crate) fn new(manager: &'static Manager, raw: Handle) -> Arc<StatementHandle> {
+        Arc::new(StatementHandle {
+            manager,
+            raw: Mutex::new(RawHandle(raw)),
+            busy: AtomicBool::new(false),
+            cancelled: AtomicBool::new(false),
+        })
+    }
+
+    /// The handle; null after it was freed. Valid for as long as the caller holds the connection's lock.
+    pub(crate) fn get(&self) -> Handle {
+        lock(&self.raw).0
+    }
+
+    /// Marks the time of a driver call.
+    pub(crate) fn set_busy(&self, busy: bool) {
+        self.busy.store(busy, Ordering::SeqCst);
+    }
+
+    /// Whether it was cancelled.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::SeqCst)
+    }
+
+    /// Cancels what runs on this handle and all that would run on it later. Neither blocks nor panics: drivers open a
+    /// second connection to the server for it, so the driver is called on a thread of its own.
+    pub(crate) fn cancel(self: &Arc<Self>) {
+        self.cancelled.store(true, Ordering::SeqCst);
+        if !self.busy.load(Ordering::SeqCst) {
+            return;
+        }
+        let this = Arc::clone(self);
+        let spawned = std::thread::Builder::new()
+            .name("onecopy-cancel".to_owned())
+            .spawn(move || this.cancel_now());
+        if spawned.is_err() {
+            // No thread to be had: better to wait here than not to cancel.
+            self.cancel_now();
+        }
+    }
+
+    fn cancel_now(&self) {
+        let raw = lock(&self.raw);
+        // A call that has ended meanwhile needs none; a driver would cancel whatever its connection does next.
+        if !raw.0.is_null() && self.busy.load(Ordering::SeqCst) {
+            // SAFETY: the handle is alive, since it is freed with this lock held; SQLCancel may be called from another
+            // thread while a function runs on the same handle.
+            unsafe { (self.manager.call.cancel)(raw.0) };
+        }
+    }
+
+    /// Frees the handle, once. The caller holds the connection's lock.
+    pub(crate) fn free(&self) {
+        let mut raw = lock(&self.raw);
+        let handle = std::mem::replace(&mut raw.0, ptr::null_mut());
+        if !handle.is_null() {
+            // SAFETY: a live statement handle, no longer reachable by anyone.
+            unsafe { (self.manager.call.free_handle)(ffi::HANDLE_STMT, handle) };
+        }
+    }
+
+    /// Forgets the handle without a driver call: in another process than the one that made it.
+    pub(crate) fn forget(&self) {
+        lock(&self.raw).0 = ptr::null_mut();
+    }
+}

@@ -1,0 +1,165 @@
+//! The driver manager, loaded at run time.
+//!
+//! The library needs no system package: SQLite works without a driver manager, and a missing one is an error that says
+//! what to install. `ONECOPY_ODBC_MANAGER` names another file than the ones tried by default.
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::{Mutex, PoisonError};
+
+use super::ffi::{self, Functions, Handle};
+use crate::error::{Error, ErrorKind};
+
+/// Environment variable with the driver manager's file.
+pub(crate) const MANAGER_VARIABLE: &str = "ONECOPY_ODBC_MANAGER";
+
+/// Files tried in turn, unixODBC first: its wide text is UTF-16.
+#[cfg(target_os = "macos")]
+const FILES: &[&str] = &[
+    "libodbc.2.dylib",
+    "/opt/homebrew/lib/libodbc.2.dylib",
+    "/usr/local/lib/libodbc.2.dylib",
+    "/opt/local/lib/libodbc.2.dylib",
+];
+#[cfg(windows)]
+const FILES: &[&str] = &["odbc32.dll"];
+#[cfg(not(any(target_os = "macos", windows)))]
+const FILES: &[&str] = &["libodbc.so.2", "libodbc.so.1", "libodbc.so"];
+
+/// A loaded driver manager with its environment handle, which all connections share.
+pub(crate) struct Manager {
+    /// Its functions.
+    pub(crate) call: Functions,
+    /// The environment handle.
+    pub(crate) environment: Handle,
+    /// The file it was loaded from, for `describe`.
+    pub(crate) file: String,
+    /// `SQLSetConnectAttr(SQL_ATTR_LOGIN_TIMEOUT)` and the like may load the driver into process-wide tables of the
+    /// manager: connections are opened one at a time only where that is needed, so this lock guards `SQLDrivers` alone,
+    /// which keeps its position in the environment handle.
+    pub(crate) enumeration: Mutex<()>,
+}
+
+// SAFETY: the driver manager is thread-safe by the ODBC reference ("Multithreading"); the environment handle is never
+// freed, and its only state that a call changes (the position of `SQLDrivers`) is guarded by `enumeration`.
+unsafe impl Send for Manager {}
+// SAFETY: as above.
+unsafe impl Sync for Manager {}
+
+/// The driver manager of this process. A success lasts for ever (drivers leave threads and exit handlers behind, so the
+/// library is never unloaded); a failure is tried again by the next call, so that a running service can be repaired.
+static LOADED: Mutex<Option<&'static Manager>> = Mutex::new(None);
+
+/// The driver manager, loaded on the first call.
+///
+/// # Errors
+/// [`ErrorKind::Connect`] with the files tried and what to install.
+pub(crate) fn manager() -> Result<&'static Manager, Error> {
+    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(manager) = *loaded {
+        return Ok(manager);
+    }
+    let manager: &'static Manager = Box::leak(Box::new(load()?));
+    *loaded = Some(manager);
+    Ok(manager)
+}
+
+fn load() -> Result<Manager, Error> {
+    let chosen = std::env::var(MANAGER_VARIABLE)
+        .ok()
+        .filter(|f| !f.is_empty());
+    let files: Vec<&str> = match &chosen {
+        Some(file) => vec![file.as_str()],
+        None => FILES.to_vec(),
+    };
+    let mut reasons = Vec::new();
+    for file in files {
+        match open(file) {
+            Ok(manager) => return Ok(manager),
+            Err(reason) => reasons.push(format!("  `{file}`: {reason}")),
+        }
+    }
+    Err(missing(&reasons, chosen.is_some()))
+}
+
+fn open(file: &str) -> Result<Manager, String> {
+    // SAFETY: loading a library runs its initialisers; a driver manager's are known to be harmless, and a file named by
+    // `ONECOPY_ODBC_MANAGER` is the user's own word.
+    let library = unsafe { libloading::Library::new(file) }.map_err(|e| e.to_string())?;
+    // SAFETY: the file is a driver manager by its name or by the user's word; it is leaked below, so it stays loaded.
+    let call = unsafe { Functions::load(&library) }.map_err(|e| e.to_string())?;
+    std::mem::forget(library);
+    let environment = environment(&call)?;
+    Ok(Manager {
+        call,
+        environment,
+        file: file.to_owned(),
+        enumeration: Mutex::new(()),
+    })
+}
+
+/// An environment of ODBC 3.80, or of 3 where the manager does not know 3.80. (A driver that knows less is told 3 by the
+/// manager; unixODBC then adds a warning 01000 to the connect, which means nothing.)
+fn environment(call: &Functions) -> Result<Handle, String> {
+    let mut environment: Handle = ptr::null_mut();
+    // SAFETY: an environment needs no parent; the out pointer is a live local.
+    let rc = unsafe { (call.alloc_handle)(ffi::HANDLE_ENV, ptr::null_mut(), &raw mut environment) };
+    if rc != ffi::SUCCESS && rc != ffi::SUCCESS_WITH_INFO {
+        return Err(format!("it gave no environment handle (return code {rc})"));
+    }
+    for version in [ffi::OV_ODBC3_80, ffi::OV_ODBC3] {
+        // SAFETY: the handle was made above; this attribute's value is an integer passed in the pointer's place.
+        let rc = unsafe {
+            (call.set_env_attr)(
+                environment,
+                ffi::ATTR_ODBC_VERSION,
+                version as *mut c_void,
+                ffi::IS_UINTEGER,
+            )
+        };
+        if rc == ffi::SUCCESS || rc == ffi::SUCCESS_WITH_INFO {
+            return Ok(environment);
+        }
+    }
+    // SAFETY: the handle was made above and has no connections.
+    unsafe { (call.free_handle)(ffi::HANDLE_ENV, environment) };
+    Err("it knows neither ODBC 3.80 nor ODBC 3".to_owned())
+}
+
+fn missing(reasons: &[String], chosen: bool) -> Error {
+    let remedy = if chosen {
+        format!("The environment variable {MANAGER_VARIABLE} names this file: correct or unset it.")
+    } else if cfg!(target_os = "macos") {
+        "Install it: `brew install unixodbc`.".to_owned()
+    } else {
+        "Install it: `apt-get install unixodbc` (Debian, Ubuntu), `dnf install unixODBC` (Fedora, RHEL), \
+         `apk add unixodbc` (Alpine)."
+            .to_owned()
+    };
+    Error::new(
+        ErrorKind::Connect,
+        format!(
+            "no ODBC driver manager (unixODBC) can be loaded; tried\n{}\n{remedy}\n`sqlite:` databases need none.",
+            reasons.join("\n")
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_manager_says_what_to_install_and_that_sqlite_works() {
+        let error = missing(&["  `libodbc.so.2`: not there".to_owned()], false);
+        assert_eq!(error.kind, ErrorKind::Connect);
+        assert!(error.message.contains("unixodbc"));
+        assert!(error.message.contains("`sqlite:` databases need none"));
+    }
+
+    #[test]
+    fn a_file_that_is_no_driver_manager_is_refused_by_its_missing_functions() {
+        let reason = open("libc.so.6").err().expect("libc has no ODBC functions");
+        assert!(reason.contains("SQLAllocHandle"), "{reason}");
+    }
+}

@@ -1,0 +1,468 @@
+//! Opening a connection: which driver, which keywords, which width of text; and what to say when it fails.
+
+use std::ffi::c_void;
+use std::path::PathBuf;
+use std::ptr;
+
+use super::connection::{Connection, Facts};
+use super::connection_string::ConnectionString;
+use super::ffi::{self, Handle};
+use super::manager::{Manager, manager};
+use super::quirks::{self, Dialect, Quirks, Width};
+use super::secrets::Secrets;
+use super::url::{self, DatabaseUrl};
+use super::{diag, drivers, probe};
+use crate::connect::ConnectOptions;
+use crate::error::{Error, ErrorKind};
+
+/// Opens `target`: a URL, a connection string, `DSN=name`.
+pub(crate) fn open(target: &str, options: &ConnectOptions) -> Result<Connection, Error> {
+    let (manager, mut string, hint) = resolve(target)?;
+    // What the user wrote, before keywords of ours: the driver may turn out to be another than the hint says.
+    let given = string.clone();
+    let mut quirks = hint.unwrap_or(&quirks::UNKNOWN);
+    add_defaults(&mut string, quirks);
+    let mut dbc = connect(manager, &string, quirks.width, options)?;
+    let driver = dbc.text_info(ffi::DRIVER_NAME, quirks.width);
+    if let Some(actual) = quirks::known(&driver).filter(|q| !ptr::eq(*q, quirks)) {
+        // Known by name only after the connect: once more, as this driver wants it.
+        quirks = actual;
+        string = given;
+        add_defaults(&mut string, quirks);
+        dbc = connect(manager, &string, quirks.width, options)?;
+    }
+    let mut connection = dbc.finish(&string, quirks, quirks.width, options)?;
+    if let Some(width) = probe::better_width(&connection) {
+        drop(connection);
+        let dbc = connect(manager, &string, width, options)?;
+        connection = dbc.finish(&string, quirks, width, options)?;
+    }
+    session(&mut connection, &string)?;
+    if options.read_only {
+        for sql in quirks.read_only {
+            connection.execute(sql, &[])?;
+        }
+    }
+    if options.read_only || !options.autocommit {
+        begin_manual_commit(&connection)?;
+    }
+    Ok(connection)
+}
+
+/// Autocommit off, where the database knows transactions.
+fn begin_manual_commit(connection: &Connection) -> Result<(), Error> {
+    if connection.shared.facts.transactions {
+        connection.set_autocommit(false)?;
+    }
+    Ok(())
+}
+
+/// The connection string that `target` stands for, and the driver where it can be told before connecting.
+fn resolve(
+    target: &str,
+) -> Result<(&'static Manager, ConnectionString, Option<&'static Quirks>), Error> {
+    if url::scheme(target).is_some() {
+        let url = DatabaseUrl::parse(target)?;
+        let manager = manager()?;
+        let Some((driver, quirks)) = drivers::for_scheme(manager, &url.scheme) else {
+            return Err(Error::new(
+                ErrorKind::Connect,
+                format!(
+                    "no driver for `{}://` was found\n{}\n{}",
+                    url.scheme,
+                    drivers::list(manager),
+                    drivers::to_install(&url.scheme)
+                ),
+            ));
+        };
+        return Ok((
+            manager,
+            url.connection_string(&driver, quirks),
+            Some(quirks),
+        ));
+    }
+    let string = ConnectionString::parse(target);
+    let named = ["Driver", "DSN", "FILEDSN"]
+        .iter()
+        .any(|k| string.get(k).is_some_and(|v| !v.is_empty()));
+    if !named {
+        return Err(Error::new(
+            ErrorKind::Connect,
+            "this names no database: it has neither `Driver=` nor `DSN=`, and is no URL\n\
+             Write `sqlite:PATH`, `postgresql://…`, `mysql://…`, `mssql://…`, or an ODBC connection string.",
+        ));
+    }
+    let manager = manager()?;
+    let quirks = match (string.get("Driver"), string.get("DSN")) {
+        (Some(driver), _) => quirks::known(driver).or_else(|| {
+            drivers::registered(manager)
+                .iter()
+                .find(|f| f.driver.eq_ignore_ascii_case(driver))
+                .and_then(drivers::Found::quirks)
+        }),
+        (None, Some(dsn)) => dsn_driver(dsn).and_then(|driver| {
+            quirks::known(&driver).or_else(|| {
+                drivers::registered(manager)
+                    .iter()
+                    .find(|f| f.driver.eq_ignore_ascii_case(&driver))
+                    .and_then(drivers::Found::quirks)
+            })
+        }),
+        _ => None,
+    };
+    Ok((manager, string, quirks))
+}
+
+fn add_defaults(string: &mut ConnectionString, quirks: &Quirks) {
+    for (keyword, value) in quirks.connect {
+        string.add_default(keyword, value);
+    }
+}
+
+/// The `Driver` entry of a data source, from the user's `odbc.ini` or the system's. A miss costs a second connect.
+fn dsn_driver(dsn: &str) -> Option<String> {
+    let mut files: Vec<PathBuf> = Vec::new();
+    files.extend(std::env::var_os("ODBCINI").map(PathBuf::from));
+    files.extend(std::env::var_os("HOME").map(|h| PathBuf::from(h).join(".odbc.ini")));
+    files.extend(std::env::var_os("ODBCSYSINI").map(|h| PathBuf::from(h).join("odbc.ini")));
+    files.push(PathBuf::from("/etc/odbc.ini"));
+    files.push(PathBuf::from("/usr/local/etc/odbc.ini"));
+    files
+        .iter()
+        .filter_map(|f| std::fs::read(f).ok())
+        .find_map(|text| ini_entry(&String::from_utf8_lossy(&text), dsn, "Driver"))
+}
+
+fn ini_entry(text: &str, section: &str, key: &str) -> Option<String> {
+    let mut inside = false;
+    for line in text.lines().map(str::trim) {
+        if let Some(name) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
+            inside = name.trim().eq_ignore_ascii_case(section);
+        } else if inside {
+            if let Some((k, v)) = line.split_once('=') {
+                if k.trim().eq_ignore_ascii_case(key) {
+                    return Some(v.trim().to_owned());
+                }
+            }
+        }
+    }
+    None
+}
+
+/// A connection handle that is disconnected and freed where it goes no further.
+struct Dbc {
+    manager: &'static Manager,
+    raw: Handle,
+    connected: bool,
+}
+
+impl Drop for Dbc {
+    fn drop(&mut self) {
+        // SAFETY: this handle is owned here, without statements; null after `finish` has given it away.
+        unsafe {
+            if self.connected {
+                (self.manager.call.disconnect)(self.raw);
+            }
+            if !self.raw.is_null() {
+                (self.manager.call.free_handle)(ffi::HANDLE_DBC, self.raw);
+            }
+        }
+    }
+}
+
+fn connect(
+    manager: &'static Manager,
+    string: &ConnectionString,
+    width: Width,
+    options: &ConnectOptions,
+) -> Result<Dbc, Error> {
+    let secrets = string.secrets();
+    let mut dbc = Dbc {
+        manager,
+        raw: ptr::null_mut(),
+        connected: false,
+    };
+    // SAFETY: the environment lives for ever; the out pointer is a live field.
+    let rc = unsafe {
+        (manager.call.alloc_handle)(ffi::HANDLE_DBC, manager.environment, &raw mut dbc.raw)
+    };
+    if !succeeded(rc) {
+        return Err(diag::error(
+            manager,
+            ffi::HANDLE_ENV,
+            manager.environment,
+            Width::Narrow,
+            &secrets,
+            "SQLAllocHandle",
+        ));
+    }
+    dbc.set(ffi::ATTR_LOGIN_TIMEOUT, options.login_timeout_s as usize);
+    if options.read_only {
+        dbc.set(ffi::ATTR_ACCESS_MODE, ffi::MODE_READ_ONLY);
+    }
+    let text = string.to_driver();
+    let mut length = 0i16;
+    let rc = match width {
+        Width::Narrow => {
+            let mut text = text.into_bytes();
+            let len = length_of(text.len())?;
+            text.push(0);
+            let mut out = [0u8; 1024];
+            // SAFETY: a live, unconnected handle; the string and the out buffer are live with the lengths given.
+            unsafe {
+                (manager.call.driver_connect)(
+                    dbc.raw,
+                    ptr::null_mut(),
+                    text.as_ptr(),
+                    len,
+                    out.as_mut_ptr(),
+                    1024,
+                    &raw mut length,
+                    ffi::DRIVER_NOPROMPT,
+                )
+            }
+        }
+        Width::Wide => {
+            let mut text: Vec<u16> = text.encode_utf16().collect();
+            let len = length_of(text.len())?;
+            text.push(0);
+            let mut out = [0u16; 1024];
+            // SAFETY: as above; lengths are in characters.
+            unsafe {
+                (manager.call.driver_connect_w)(
+                    dbc.raw,
+                    ptr::null_mut(),
+                    text.as_ptr(),
+                    len,
+                    out.as_mut_ptr(),
+                    1024,
+                    &raw mut length,
+                    ffi::DRIVER_NOPROMPT,
+                )
+            }
+        }
+    };
+    if succeeded(rc) {
+        dbc.connected = true;
+        return Ok(dbc);
+    }
+    let error = diag::error(
+        manager,
+        ffi::HANDLE_DBC,
+        dbc.raw,
+        width,
+        &secrets,
+        "SQLDriverConnect",
+    );
+    Err(explain(error, manager, string, &secrets))
+}
+
+fn length_of(len: usize) -> Result<i16, Error> {
+    i16::try_from(len).map_err(|_| {
+        Error::new(
+            ErrorKind::Connect,
+            "the connection string is longer than the 32,767 characters that ODBC allows",
+        )
+    })
+}
+
+fn succeeded(rc: ffi::Return) -> bool {
+    rc == ffi::SUCCESS || rc == ffi::SUCCESS_WITH_INFO
+}
+
+/// A failed connect: always of kind `Connect` (or `Timeout`), with the redacted string, and with the drivers found where
+/// the driver is what is missing.
+fn explain(
+    mut error: Error,
+    manager: &Manager,
+    string: &ConnectionString,
+    secrets: &Secrets,
+) -> Error {
+    if error.kind != ErrorKind::Timeout {
+        error.kind = ErrorKind::Connect;
+    }
+    error
+        .message
+        .push_str(&format!("\nconnecting to `{}`", string.redacted()));
+    // 01000 "Can't open lib" is unixODBC's word for a file that is not there or has a library missing.
+    let no_driver = matches!(
+        error.sqlstate.as_str(),
+        "IM002" | "IM003" | "IM004" | "01000"
+    ) || error.message.contains("Can't open lib");
+    if no_driver {
+        let scheme = string
+            .get("Driver")
+            .and_then(quirks::known)
+            .and_then(|q| q.schemes.first())
+            .copied()
+            .unwrap_or("");
+        error.message.push('\n');
+        error
+            .message
+            .push_str(&secrets.scrub(&drivers::list(manager)));
+        if !scheme.is_empty() {
+            error.message.push('\n');
+            error.message.push_str(drivers::to_install(scheme));
+        }
+    }
+    error
+}
+
+impl Dbc {
+    /// Sets an integer attribute; a driver that does not know it does without.
+    fn set(&self, attribute: i32, value: usize) {
+        // SAFETY: a live handle; the attribute's value is an integer in the pointer's place.
+        unsafe {
+            (self.manager.call.set_connect_attr)(
+                self.raw,
+                attribute,
+                value as *mut c_void,
+                ffi::IS_UINTEGER,
+            )
+        };
+    }
+
+    fn text_info(&self, what: u16, width: Width) -> String {
+        let mut length = 0i16;
+        match width {
+            Width::Narrow => {
+                let mut out = [0u8; 512];
+                // SAFETY: a connected handle; the buffer has the size given.
+                unsafe {
+                    (self.manager.call.get_info)(
+                        self.raw,
+                        what,
+                        out.as_mut_ptr().cast(),
+                        511,
+                        &raw mut length,
+                    )
+                };
+                let end = out.iter().position(|b| *b == 0).unwrap_or(0);
+                String::from_utf8_lossy(&out[..end]).into_owned()
+            }
+            Width::Wide => {
+                let mut out = [0u16; 512];
+                // SAFETY: as above; SQLGetInfoW counts bytes.
+                unsafe {
+                    (self.manager.call.get_info_w)(
+                        self.raw,
+                        what,
+                        out.as_mut_ptr().cast(),
+                        1022,
+                        &raw mut length,
+                    )
+                };
+                let end = out.iter().position(|b| *b == 0).unwrap_or(0);
+                String::from_utf16_lossy(&out[..end])
+            }
+        }
+    }
+
+    fn number_info(&self, what: u16) -> u32 {
+        // Some of these are 16 bit: the rest stays zero.
+        let mut value = 0u32;
+        let mut length = 0i16;
+        // SAFETY: a connected handle; 16 and 32-bit results fit `value`.
+        unsafe {
+            (self.manager.call.get_info)(
+                self.raw,
+                what,
+                (&raw mut value).cast(),
+                4,
+                &raw mut length,
+            )
+        };
+        value
+    }
+
+    /// Makes it a connection, in autocommit mode still.
+    fn finish(
+        mut self,
+        string: &ConnectionString,
+        quirks: &'static Quirks,
+        width: Width,
+        options: &ConnectOptions,
+    ) -> Result<Connection, Error> {
+        let keeps = u32::from(ffi::CB_PRESERVE);
+        let ends = quirks.ends_cursors;
+        let facts = Facts {
+            driver: self.text_info(ffi::DRIVER_NAME, width),
+            driver_version: self.text_info(ffi::DRIVER_VER, width),
+            dbms: self.text_info(ffi::DBMS_NAME, width),
+            dbms_version: self.text_info(ffi::DBMS_VER, width),
+            get_data: self.number_info(ffi::GETDATA_EXTENSIONS),
+            commit_keeps: !ends && self.number_info(ffi::CURSOR_COMMIT_BEHAVIOR) == keeps,
+            rollback_keeps: !ends && self.number_info(ffi::CURSOR_ROLLBACK_BEHAVIOR) == keeps,
+            transactions: self.number_info(ffi::TXN_CAPABLE) != 0,
+            target: string.redacted(),
+            notices: quirks.notices.iter().map(|n| (*n).to_owned()).collect(),
+        };
+        self.connected = false;
+        let raw = std::mem::replace(&mut self.raw, ptr::null_mut());
+        Ok(Connection::new(
+            raw,
+            self.manager,
+            quirks,
+            width,
+            string,
+            facts,
+            options.read_only,
+        ))
+    }
+}
+
+/// What a session needs that no keyword gives.
+fn session(connection: &mut Connection, string: &ConnectionString) -> Result<(), Error> {
+    if connection.shared.quirks.dialect != Dialect::Postgres {
+        return Ok(());
+    }
+    // The user's own ConnSettings take the place of ours.
+    let own_settings = string
+        .get("ConnSettings")
+        .unwrap_or_default()
+        .to_lowercase();
+    if connection.shared.width == Width::Narrow && !own_settings.contains("client_encoding") {
+        connection.execute("SET CLIENT_ENCODING TO 'UTF8'", &[])?;
+    }
+    if connection.shared.quirks.hides_offset {
+        let zone = probe::one_text(connection, "SELECT current_setting('TimeZone')")?;
+        if !matches!(
+            zone.as_str(),
+            "UTC" | "Etc/UTC" | "GMT" | "Etc/GMT" | "Universal" | "Zulu"
+        ) {
+            connection.execute("SET TIME ZONE 'UTC'", &[])?;
+            if let Some(shared) = std::sync::Arc::get_mut(&mut connection.shared) {
+                shared.facts.notices.push(format!(
+                    "the session's time zone is set from `{zone}` to UTC: psqlodbc gives `timestamptz` in the session's \
+                     zone without its offset"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_string_without_driver_or_dsn_is_refused_with_examples() {
+        let error = open("Server=x;Pwd=hunter2", &ConnectOptions::default())
+            .err()
+            .unwrap();
+        assert_eq!(error.kind, ErrorKind::Connect);
+        assert!(error.message.contains("`sqlite:PATH`"));
+        assert!(!error.message.contains("hunter2"));
+    }
+
+    #[test]
+    fn the_driver_of_a_data_source_is_read_from_its_section() {
+        let ini = "[other]\nDriver=x\n[My Source]\n driver = psqlodbcw.so \n";
+        assert_eq!(
+            ini_entry(ini, "my source", "Driver").as_deref(),
+            Some("psqlodbcw.so")
+        );
+        assert_eq!(ini_entry(ini, "absent", "Driver"), None);
+    }
+}

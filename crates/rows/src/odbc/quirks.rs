@@ -1,0 +1,324 @@
+//! What drivers do differently: the one table. A driver is known by the name of its file; one that is not known gets
+//! [`UNKNOWN`], whose choices follow the ODBC reference.
+//!
+//! What the user writes in a connection string always wins over `connect` here.
+
+/// Which form of text passes between us and a driver: in calls, cells, parameters and messages.
+///
+/// A driver holds its text in one of the two; asking for the other makes it convert first, which costs 2 to 5 times as
+/// much and with some drivers loses data (anchors: rows, sections 2 and 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Width {
+    /// `SQL_C_CHAR`, UTF-8.
+    Narrow,
+    /// `SQL_C_WCHAR`, UTF-16.
+    Wide,
+}
+
+impl Width {
+    /// The other one.
+    pub(crate) fn other(self) -> Width {
+        match self {
+            Width::Narrow => Width::Wide,
+            Width::Wide => Width::Narrow,
+        }
+    }
+}
+
+/// Whose SQL it is, for the few statements of our own and for finding the end of the first of several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// PostgreSQL.
+    Postgres,
+    /// MariaDB and MySQL.
+    MySql,
+    /// SQL Server.
+    SqlServer,
+    /// SQLite.
+    Sqlite,
+    /// Nothing is known.
+    Other,
+}
+
+/// One driver's ways.
+#[derive(Debug)]
+pub(crate) struct Quirks {
+    /// For people.
+    pub(crate) name: &'static str,
+    /// Lower-case parts of its file's name; any of them.
+    pub(crate) files: &'static [&'static str],
+    /// Lower-case parts of the names it is registered under (`odbcinst.ini`); any of them.
+    pub(crate) registered: &'static [&'static str],
+    /// URL schemes it serves.
+    pub(crate) schemes: &'static [&'static str],
+    /// Whose SQL.
+    pub(crate) dialect: Dialect,
+    /// Text that is the driver's own form.
+    pub(crate) width: Width,
+    /// Whether the other width may be tried when the probe finds this one wrong.
+    pub(crate) other_width: bool,
+    /// Keywords added to the connection string where the user gives none.
+    pub(crate) connect: &'static [(&'static str, &'static str)],
+    /// Statements that make the session refuse writes, run after a read-only connect.
+    pub(crate) read_only: &'static [&'static str],
+    /// The driver says by SQLGetInfo that it can fetch the tail of a long value anywhere in a block, and cannot: rows
+    /// with a column that may be longer than its buffer are read one by one (a bound column costs almost nothing more
+    /// that way).
+    pub(crate) block_tails_broken: bool,
+    /// Types of NULL parameters are asked for with SQLDescribeParam: the server refuses an untyped NULL in places.
+    pub(crate) describe_null: bool,
+    /// UUID parameters go as `SQL_GUID`; as text where not.
+    pub(crate) guid_parameters: bool,
+    /// Text parameters above this many bytes are described as `SQL_LONGVARCHAR`/`SQL_WLONGVARCHAR`; 0: described as
+    /// `(n)varchar(max)`, which is size 0.
+    pub(crate) long_parameter_bytes: usize,
+    /// `timestamptz` arrives in the session's time zone without its offset: the session is set to UTC.
+    pub(crate) hides_offset: bool,
+    /// A rollback or commit ends cursors although SQLGetInfo says that they are kept.
+    pub(crate) ends_cursors: bool,
+    /// What a user should know at connect.
+    pub(crate) notices: &'static [&'static str],
+}
+
+/// A driver that is in no table: wide text is UTF-16 by the ODBC reference, narrow text is in whatever encoding the
+/// driver takes for the locale's. The probe decides.
+pub(crate) static UNKNOWN: Quirks = Quirks {
+    name: "unknown driver",
+    files: &[],
+    registered: &[],
+    schemes: &[],
+    dialect: Dialect::Other,
+    width: Width::Wide,
+    other_width: true,
+    connect: &[],
+    read_only: &[],
+    block_tails_broken: false,
+    describe_null: true,
+    guid_parameters: false,
+    long_parameter_bytes: 8000,
+    hides_offset: false,
+    ends_cursors: false,
+    notices: &[],
+};
+
+/// Shared by both psqlodbc drivers.
+///
+/// * `UseDeclareFetch=1`: rows come by a server-side cursor, 1,000 at a time, at no cost; without it the driver holds the
+///   whole result (224 MB for 400,000 rows).
+/// * `ConnSettings`: connected narrow, the driver takes the encoding from the locale (it calls `setlocale` itself), and
+///   under `LC_ALL=C` asks the server for `SQL_ASCII`; connected wide, narrow cells are then lost (NULL in place of
+///   the text). Connected narrow with this setting, cells are UTF-8 in every locale, and no conversion is left.
+/// * `BoolsAsChar=0`: booleans as `SQL_BIT`.
+/// * `LFConversion=0`: line ends as they are.
+const PSQLODBC: Quirks = Quirks {
+    name: "psqlodbc",
+    files: &[],
+    registered: &[],
+    schemes: &["postgresql", "postgres"],
+    dialect: Dialect::Postgres,
+    width: Width::Narrow,
+    other_width: false,
+    connect: &[
+        ("UseDeclareFetch", "1"),
+        ("Fetch", "1000"),
+        ("BoolsAsChar", "0"),
+        ("LFConversion", "0"),
+        ("ConnSettings", "SET CLIENT_ENCODING TO 'UTF8'"),
+    ],
+    read_only: &["SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY"],
+    block_tails_broken: false,
+    describe_null: false,
+    guid_parameters: true,
+    long_parameter_bytes: 8000,
+    hides_offset: true,
+    ends_cursors: true,
+    notices: &[],
+};
+
+/// The drivers known, in the order in which one is chosen for a URL.
+pub(crate) static DRIVERS: &[Quirks] = &[
+    Quirks {
+        name: "psqlodbc (Unicode)",
+        files: &["psqlodbcw", "psqlodbc35w"],
+        registered: &["postgresql unicode"],
+        // The wide form is right as well, 1.2 times dearer; it is for a server whose encoding has no UTF-8 form.
+        other_width: true,
+        ..PSQLODBC
+    },
+    Quirks {
+        name: "psqlodbc (ANSI)",
+        files: &["psqlodbca", "psqlodbc.so", "psqlodbc30a"],
+        registered: &["postgresql ansi", "postgresql"],
+        // It refuses SQL_C_WCHAR with 07006.
+        other_width: false,
+        ..PSQLODBC
+    },
+    Quirks {
+        name: "MariaDB Connector/ODBC",
+        files: &["maodbc"],
+        registered: &["mariadb"],
+        schemes: &["mariadb", "mysql"],
+        dialect: Dialect::MySql,
+        width: Width::Narrow,
+        // 3.1.15 silently loses the last characters of wide text that holds multi-byte characters.
+        other_width: false,
+        connect: &[("CHARSET", "utf8mb4")],
+        read_only: &["SET SESSION TRANSACTION READ ONLY"],
+        // SQLSetPos in a block of a forward-only cursor is ignored, and moves the place where the next block begins.
+        block_tails_broken: true,
+        describe_null: false,
+        guid_parameters: false,
+        long_parameter_bytes: 65535,
+        notices: &[
+            "the MariaDB ODBC driver holds the whole result in memory before the first row: no option of it streams",
+        ],
+        ..UNKNOWN
+    },
+    Quirks {
+        // Not measured by us: by its documentation.
+        name: "MySQL Connector/ODBC",
+        files: &["myodbc"],
+        registered: &["mysql"],
+        schemes: &["mysql", "mariadb"],
+        dialect: Dialect::MySql,
+        width: Width::Narrow,
+        connect: &[
+            ("CHARSET", "utf8mb4"),
+            ("NO_CACHE", "1"),
+            ("FORWARD_CURSOR", "1"),
+        ],
+        read_only: &["SET SESSION TRANSACTION READ ONLY"],
+        block_tails_broken: true,
+        describe_null: false,
+        long_parameter_bytes: 65535,
+        ..UNKNOWN
+    },
+    Quirks {
+        name: "Microsoft ODBC Driver for SQL Server",
+        files: &["msodbcsql"],
+        registered: &[
+            "odbc driver 18 for sql server",
+            "odbc driver 17 for sql server",
+            "for sql server",
+        ],
+        schemes: &["mssql", "sqlserver"],
+        dialect: Dialect::SqlServer,
+        width: Width::Wide,
+        other_width: false,
+        describe_null: true,
+        guid_parameters: true,
+        long_parameter_bytes: 0,
+        ..UNKNOWN
+    },
+    Quirks {
+        name: "Microsoft's Rust driver for SQL Server",
+        // It has wide entry points alone.
+        files: &["mssqlodbc"],
+        registered: &["mssqlodbc"],
+        schemes: &["mssql", "sqlserver"],
+        dialect: Dialect::SqlServer,
+        width: Width::Wide,
+        other_width: false,
+        describe_null: true,
+        guid_parameters: true,
+        long_parameter_bytes: 0,
+        ..UNKNOWN
+    },
+    Quirks {
+        name: "FreeTDS",
+        files: &["tdsodbc"],
+        registered: &["freetds", "tds"],
+        schemes: &["mssql", "sqlserver"],
+        dialect: Dialect::SqlServer,
+        width: Width::Wide,
+        other_width: true,
+        connect: &[("ClientCharset", "UTF-8")],
+        describe_null: false,
+        guid_parameters: true,
+        long_parameter_bytes: 8000,
+        ..UNKNOWN
+    },
+    Quirks {
+        name: "SQLite ODBC",
+        files: &["sqlite3odbc", "sqliteodbc"],
+        registered: &["sqlite"],
+        dialect: Dialect::Sqlite,
+        width: Width::Narrow,
+        other_width: false,
+        read_only: &["PRAGMA query_only = ON"],
+        describe_null: false,
+        long_parameter_bytes: 8000,
+        notices: &[
+            "the SQLite ODBC driver cuts doubles to 15 digits and holds the whole result in memory\nopen the file with `sqlite:PATH` instead: exact, streamed and faster",
+        ],
+        ..UNKNOWN
+    },
+];
+
+/// The quirks of a driver by a hint: its file, a path to it, the name it is registered under, or what SQL_DRIVER_NAME
+/// says. `None` where no entry knows it.
+pub(crate) fn known(hint: &str) -> Option<&'static Quirks> {
+    let hint = hint.to_lowercase();
+    let file = hint.rsplit(['/', '\\']).next().unwrap_or(&hint);
+    DRIVERS
+        .iter()
+        .find(|d| d.files.iter().any(|f| file.contains(f)))
+        .or_else(|| {
+            DRIVERS
+                .iter()
+                .find(|d| d.registered.iter().any(|r| hint.contains(r)))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drivers_are_known_by_file_path_registered_name_and_driver_name() {
+        for (hint, name) in [
+            ("psqlodbcw.so", "psqlodbc (Unicode)"),
+            (
+                "/usr/lib/x86_64-linux-gnu/odbc/psqlodbca.so",
+                "psqlodbc (ANSI)",
+            ),
+            ("PostgreSQL Unicode", "psqlodbc (Unicode)"),
+            ("PostgreSQL ANSI", "psqlodbc (ANSI)"),
+            ("libmaodbc.so", "MariaDB Connector/ODBC"),
+            ("MariaDB Unicode", "MariaDB Connector/ODBC"),
+            (
+                "libmsodbcsql-18.6.so.2.1",
+                "Microsoft ODBC Driver for SQL Server",
+            ),
+            (
+                "ODBC Driver 17 for SQL Server",
+                "Microsoft ODBC Driver for SQL Server",
+            ),
+            ("/x/mssqlodbc.so", "Microsoft's Rust driver for SQL Server"),
+            ("libtdsodbc.so", "FreeTDS"),
+            ("FreeTDS", "FreeTDS"),
+            ("sqlite3odbc.so", "SQLite ODBC"),
+            ("libmyodbc8w.so", "MySQL Connector/ODBC"),
+        ] {
+            assert_eq!(known(hint).map(|q| q.name), Some(name), "{hint}");
+        }
+        assert!(known("libsomething.so").is_none());
+    }
+
+    #[test]
+    fn every_scheme_has_a_driver() {
+        for scheme in [
+            "postgresql",
+            "postgres",
+            "mysql",
+            "mariadb",
+            "mssql",
+            "sqlserver",
+        ] {
+            assert!(
+                DRIVERS.iter().any(|d| d.schemes.contains(&scheme)),
+                "{scheme}"
+            );
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Reads a statement's rows: makes the buffers, binds them, and is the driver that the walk over a block asks.
+
+use std::ffi::c_void;
+
+use super::ffi;
+use super::statement::Driver;
+use crate::block::CurrentBlock;
+use crate::block::buffer::Buffer;
+use crate::block::long::{Calls, View, Walk};
+use crate::block::rowset::{Access, Rowset};
+use crate::column::Planned;
+use crate::error::{Error, ErrorKind};
+use crate::source::{Budget, LongValues};
+
+/// The buffers of a statement and where its reading stands.
+pub(crate) struct Reader {
+    columns: Vec<Planned>,
+    pub(crate) block: CurrentBlock,
+    pub(crate) long_values: LongValues,
+    walk: Walk,
+    /// What the driver writes to and reads from besides the rowset; boxed, since it keeps the addresses.
+    registers: Registers,
+    /// The tail of a long value can be fetched in any row of a block.
+    tails: bool,
+}
+
+/// `SQL_ATTR_ROWS_FETCHED_PTR`, `SQL_ATTR_ROW_BIND_OFFSET_PTR` and the array of `SQL_ATTR_ROW_STATUS_PTR`, one behind the
+/// other in memory that no Rust reference claims while the driver writes.
+struct Registers {
+    memory: Buffer,
+    n_rows: usize,
+}
+
+impl Registers {
+    fn new(n_rows: usize) -> Registers {
+        Registers {
+            memory: Buffer::zeroed(16 + 2 * n_rows),
+            n_rows,
+        }
+    }
+
+    fn rows_fetched_ptr(&self) -> *mut c_void {
+        self.memory.ptr().cast()
+    }
+
+    fn bind_offset_ptr(&self) -> *mut c_void {
+        // SAFETY: inside the buffer, which has 16 bytes at least.
+        unsafe { self.memory.ptr().add(8).cast() }
+    }
+
+    fn statuses_ptr(&self) -> *mut c_void {
+        // SAFETY: as above; one behind the end where there are no rows.
+        unsafe { self.memory.ptr().add(16).cast() }
+    }
+
+    /// Before a fetch: where the next row goes, and no rows yet.
+    fn arm(&mut self, bind_offset: usize) {
+        let bytes = self.memory.bytes_mut();
+        bytes[..8].fill(0);
+        bytes[8..16].copy_from_slice(&bind_offset.to_ne_bytes());
+    }
+
+    fn rows_fetched(&self) -> usize {
+        let bytes = self.memory.bytes()[..8].try_into();
+        usize::from_ne_bytes(bytes.expect("eight bytes were taken"))
+    }
+
+    /// Whether the driver marked any of the first `n_rows` rows as in error.
+    fn any_row_error(&self, n_rows: usize) -> bool {
+        self.memory.bytes()[16..]
+            .chunks_exact(2)
+            .take(n_rows.min(self.n_rows))
+            .any(|s| u16::from_ne_bytes([s[0], s[1]]) == ffi::ROW_ERROR)
+    }
+}
+
+impl Reader {
+    pub(crate) fn new(columns: Vec<Planned>) -> Reader {
+        Reader {
+            columns,
+            block: CurrentBlock::default(),
+            long_values: LongValues::Whole,
+            walk: Walk::default(),
+            registers: Registers::new(0),
+            tails: false,
+        }
+    }
+
+    /// Empties the block: after an error, and at the end.
+    pub(crate) fn clear(&mut self) {
+        self.block.view = View::default();
+        self.block.arena.clear();
+    }
+
+    /// Brings the next rows; returns how many, 0 at the end.
+    pub(crate) fn advance(&mut self, driver: &Driver<'_>, budget: Budget) -> Result<usize, Error> {
+        let mut rowset = match self.block.rowset.take() {
+            Some(rowset) => rowset,
+            None => self.bind(driver, budget)?,
+        };
+        let mut calls = FetchCalls {
+            driver,
+            registers: &mut self.registers,
+            tails: self.tails,
+        };
+        let view = self.walk.advance(
+            &mut rowset,
+            &mut self.block.arena,
+            &mut calls,
+            self.long_values,
+            budget,
+        );
+        self.block.rowset = Some(rowset);
+        self.block.view = view?;
+        Ok(self.block.view.n_rows)
+    }
+
+    /// Makes the buffers, sized by the budget, and binds them.
+    fn bind(&mut self, driver: &Driver<'_>, budget: Budget) -> Result<Rowset, Error> {
+        let extensions = driver.shared.facts.get_data;
+        let broken = driver.shared.quirks.block_tails_broken;
+        let bound = extensions & ffi::GD_BOUND != 0;
+        self.tails = bound && extensions & ffi::GD_BLOCK != 0 && !broken;
+        let first_open = self.columns.iter().position(|p| p.spec.open);
+        let mut by_row = first_open.is_some() && !self.tails;
+        let access = |(index, planned): (usize, &Planned)| {
+            let after_open = first_open.is_some_and(|first| index >= first);
+            let get_data = by_row
+                && !bound
+                && (planned.spec.open || (after_open && extensions & ffi::GD_ANY_COLUMN == 0));
+            if get_data {
+                Access::GetData
+            } else {
+                Access::Bound
+            }
+        };
+        let columns: Vec<(Planned, Access)> = self
+            .columns
+            .iter()
+            .enumerate()
+            .map(|c| (c.1.clone(), access(c)))
+            .collect();
+        let row_bytes = Rowset::bytes_per_row(&self.columns);
+        let mut capacity = (budget.block_bytes / row_bytes).clamp(1, budget.block_rows.max(1));
+        self.registers = Registers::new(capacity);
+        let offset = self.registers.bind_offset_ptr();
+        // SAFETY: the registers' memory does not move and outlives the statement handle (see `Statement`'s drop).
+        if by_row && !unsafe { driver.set_attribute(ffi::ATTR_ROW_BIND_OFFSET_PTR, offset) } {
+            // Without a moving offset: one row a block, in either layout.
+            (by_row, capacity) = (false, 1);
+        }
+        let rowset = Rowset::new(&columns, capacity, by_row);
+        let array_size = if by_row { 1 } else { capacity };
+        // SAFETY: integers in the pointer's place, and pointers into the registers, which outlive the handle.
+        let set = unsafe {
+            driver.set_attribute(ffi::ATTR_ROW_BIND_TYPE, rowset.row_bytes as *mut c_void)
+                && driver.set_attribute(ffi::ATTR_ROW_ARRAY_SIZE, array_size as *mut c_void)
+                && driver.set_attribute(
+                    ffi::ATTR_ROWS_FETCHED_PTR,
+                    self.registers.rows_fetched_ptr(),
+                )
+                && driver.set_attribute(ffi::ATTR_ROW_STATUS_PTR, self.registers.statuses_ptr())
+        };
+        if !set {
+            return Err(driver.error("SQLSetStmtAttr"));
+        }
+        for (index, slots) in rowset.columns.iter().enumerate() {
+            if slots.access == Access::GetData {
+                continue;
+            }
+            // SAFETY: the slots and indicators of `capacity` rows live in the rowset, whose memory does not move and
+            // outlives the handle; the length is that of a slot.
+            let rc = unsafe {
+                (driver.shared.manager.call.bind_col)(
+                    driver.raw,
+                    u16::try_from(index + 1).unwrap_or(u16::MAX),
+                    slots.spec.c_type,
+                    rowset.slot_ptr(index, 0).cast(),
+                    slots.spec.bytes as ffi::Len,
+                    rowset.indicator_ptr(index, 0),
+                )
+            };
+            if rc != ffi::SUCCESS && rc != ffi::SUCCESS_WITH_INFO {
+                return Err(driver
+                    .error("SQLBindCol")
+                    .at_column(index, &self.columns[index].column.name));
+            }
+        }
+        Ok(rowset)
+    }
+}
+
+/// The driver, as the walk over a block needs it.
+struct FetchCalls<'a> {
+    driver: &'a Driver<'a>,
+    registers: &'a mut Registers,
+    tails: bool,
+}
+
+impl Calls for FetchCalls<'_> {
+    fn fetch_rows(&mut self, rowset: &Rowset, into: usize) -> Result<usize, Error> {
+        self.driver.check_cancelled()?;
+        self.registers.arm(into * rowset.row_bytes);
+        // SAFETY: a live statement inside its connection's lock; all that it writes to is bound for as many rows as
+        // SQL_ATTR_ROW_ARRAY_SIZE says, `into` being below the rowset's capacity.
+        let rc = unsafe { (self.driver.shared.manager.call.fetch)(self.driver.raw) };
+        let n_rows = self.registers.rows_fetched();
+        match rc {
+            ffi::SUCCESS => {}
+            ffi::NO_DATA => return Ok(0),
+            // Mostly values that did not fit. A row in error is marked in its status.
+            ffi::SUCCESS_WITH_INFO if self.registers.any_row_error(n_rows) => {
+                return Err(self.driver.error("SQLFetch"));
+            }
+            ffi::SUCCESS_WITH_INFO => {}
+            _ => return Err(self.driver.error("SQLFetch")),
+        }
+        self.driver.check_cancelled()?;
+        if rowset.row_bytes > 0 {
+            // One row a call; some drivers leave the count alone then.
+            return Ok(1);
+        }
+        Ok(n_rows.min(rowset.capacity))
+    }
+
+    fn position(&mut self, row: usize) -> Result<(), Error> {
+        if !self.tails {
+            return Err(Error::new(
+                ErrorKind::Data,
+                "a value is longer than its column was described, and the driver cannot fetch the rest of it in a block",
+            )
+            .at_row(row as u64));
+        }
+        // SAFETY: a live statement positioned on a rowset that holds this row.
+        let rc = unsafe {
+            (self.driver.shared.manager.call.set_pos)(
+                self.driver.raw,
+                row + 1,
+                ffi::POSITION,
+                ffi::LOCK_NO_CHANGE,
+            )
+        };
+        if rc != ffi::SUCCESS && rc != ffi::SUCCESS_WITH_INFO {
+            return Err(self.driver.error("SQLSetPos"));
+        }
+        Ok(())
+    }
+
+    fn get_data(
+        &mut self,
+        column: usize,
+        c_type: i16,
+        window: &mut [u8],
+    ) -> Result<(ffi::Return, isize), Error> {
+        self.driver.check_cancelled()?;
+        let mut indicator: ffi::Len = 0;
+        // SAFETY: a live statement on a row; the window is alive and has the length given.
+        let rc = unsafe {
+            (self.driver.shared.manager.call.get_data)(
+                self.driver.raw,
+                u16::try_from(column + 1).unwrap_or(u16::MAX),
+                c_type,
+                window.as_mut_ptr().cast(),
+                window.len() as ffi::Len,
+                &raw mut indicator,
+            )
+        };
+        match rc {
+            ffi::SUCCESS | ffi::SUCCESS_WITH_INFO | ffi::NO_DATA => Ok((rc, indicator)),
+            _ => Err(self.driver.error("SQLGetData")),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Secret values of a connection string, and their removal from anything that people or logs will read.
+
+use std::fmt;
+
+/// What stands in a secret's place.
+pub(crate) const STARS: &str = "***";
+
+/// The values that must never be shown. Empty for a connection without any.
+#[derive(Clone, Default)]
+pub(crate) struct Secrets(Vec<String>);
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secrets({})", self.0.len())
+    }
+}
+
+impl Secrets {
+    /// Secrets of these values, each also in the forms a driver may echo it in (with braces doubled, percent-encoded).
+    pub(crate) fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Secrets {
+        let mut all = Vec::new();
+        for value in values.into_iter().filter(|v| !v.is_empty()) {
+            let encoded =
+                percent_encoding::utf8_percent_encode(value, percent_encoding::NON_ALPHANUMERIC);
+            for form in [
+                value.to_owned(),
+                value.replace('}', "}}"),
+                encoded.to_string(),
+                encoded.to_string().to_lowercase(),
+            ] {
+                if !all.contains(&form) {
+                    all.push(form);
+                }
+            }
+        }
+        // The longest first: a secret that contains another must go as a whole.
+        all.sort_by_key(|s| std::cmp::Reverse(s.len()));
+        Secrets(all)
+    }
+
+    /// `text` with every secret replaced by `***`.
+    ///
+    /// A password of one letter makes an unreadable message; that is the price of never showing one.
+    pub(crate) fn scrub(&self, text: &str) -> String {
+        if self.0.is_empty() {
+            return text.to_owned();
+        }
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        'next: while let Some(first) = rest.chars().next() {
+            for secret in &self.0 {
+                if let Some(after) = rest.strip_prefix(secret.as_str()) {
+                    out.push_str(STARS);
+                    rest = after;
+                    continue 'next;
+                }
+            }
+            out.push(first);
+            rest = &rest[first.len_utf8()..];
+        }
+        out
+    }
+}
+
+/// Whether a keyword's value is secret, by its name: passwords, tokens, keys.
+pub(crate) fn is_secret_keyword(keyword: &str) -> bool {
+    let keyword: String = keyword
+        .chars()
+        .filter(|c| c.is_alphanumeric())
+        .flat_map(char::to_lowercase)
+        .collect();
+    [
+        "pwd",
+        "passw",
+        "token",
+        "secret",
+        "apikey",
+        "privatekey",
+        "credential",
+        "passphrase",
+    ]
+    .iter()
+    .any(|word| keyword.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_secret_inside_a_driver_message_is_starred() {
+        let secrets = Secrets::new(["s3cr3t;}x"]);
+        assert_eq!(
+            secrets.scrub("cannot log in with s3cr3t;}x or {s3cr3t;}}x} or s3cr3t%3B%7Dx"),
+            "cannot log in with *** or {***} or ***"
+        );
+    }
+
+    #[test]
+    fn keywords_of_secrets_are_known_by_name() {
+        for keyword in [
+            "Pwd",
+            "PASSWORD",
+            "AccessToken",
+            "SSLKeyPassword",
+            "client_secret",
+            "Api-Key",
+        ] {
+            assert!(is_secret_keyword(keyword), "{keyword}");
+        }
+        for keyword in ["Server", "Uid", "Database", "Driver", "sslkey"] {
+            assert!(!is_secret_keyword(keyword), "{keyword}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_secret_survives_a_scrub(
+            before in "[^*]{0,20}", secret in "[^*]{1,12}", after in "[^*]{0,20}", n in 1usize..4,
+        ) {
+            let text = format!("{before}{}{after}", secret.repeat(n));
+            prop_assert!(!Secrets::new([secret.as_str()]).scrub(&text).contains(&secret));
+        }
+    }
+}

@@ -1,0 +1,443 @@
+//! Statements: prepared, bound, executed, and read block by block.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use onecopy_wire::CancelHandle;
+
+use super::connection::Shared;
+use super::ffi::{self, Handle};
+use super::handle::StatementHandle;
+use super::parameters::Parameters;
+use super::quirks::Width;
+use super::reader::Reader;
+use super::{describe, diag};
+use crate::block::CurrentBlock;
+use crate::column::{self, Planned};
+use crate::connect::Prepared;
+use crate::error::{Error, ErrorKind};
+use crate::schema::Schema;
+use crate::source::{Budget, Fetched, LongValues, Source};
+use crate::value::Value;
+
+/// A statement that was executed through an ODBC driver.
+pub struct Statement {
+    // Before `handle`: the bound buffers must outlive every driver call on it, and `drop` frees the handle first.
+    reader: Reader,
+    handle: Arc<StatementHandle>,
+    shared: Arc<Shared>,
+    schema: Schema,
+    row_count: Option<u64>,
+    /// `Shared::ended` when it was executed.
+    ended: u64,
+    done: bool,
+}
+
+impl std::fmt::Debug for Statement {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Statement")
+            .field("schema", &self.schema)
+            .field("row_count", &self.row_count)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Statement {
+    fn drop(&mut self) {
+        // The buffers go after this: a driver writes into them until its handle is freed.
+        self.shared.free_statement(&self.handle);
+    }
+}
+
+/// A statement handle inside its connection's lock.
+pub(crate) struct Driver<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) handle: &'a StatementHandle,
+    pub(crate) raw: Handle,
+}
+
+impl Driver<'_> {
+    /// What the driver says of a failed `call`; a cancelled statement's error is of that kind whatever the driver says.
+    pub(crate) fn error(&self, call: &str) -> Error {
+        let mut error = diag::error(
+            self.shared.manager,
+            ffi::HANDLE_STMT,
+            self.raw,
+            self.shared.width,
+            &self.shared.secrets,
+            call,
+        );
+        if self.handle.is_cancelled() {
+            error.kind = ErrorKind::Cancelled;
+        }
+        error
+    }
+
+    /// Refuses to go on with a cancelled statement.
+    pub(crate) fn check_cancelled(&self) -> Result<(), Error> {
+        if self.handle.is_cancelled() {
+            return Err(Error::new(
+                ErrorKind::Cancelled,
+                "the statement was cancelled",
+            ));
+        }
+        Ok(())
+    }
+
+    fn check(&self, rc: ffi::Return, call: &str) -> Result<ffi::Return, Error> {
+        match rc {
+            ffi::SUCCESS | ffi::SUCCESS_WITH_INFO | ffi::NO_DATA => {
+                self.check_cancelled()?;
+                Ok(rc)
+            }
+            ffi::INVALID_HANDLE => Err(Error::new(
+                ErrorKind::Internal,
+                format!("`{call}` found no such statement"),
+            )),
+            _ => Err(self.error(call)),
+        }
+    }
+
+    fn exec_direct(&self, sql: &str) -> Result<(), Error> {
+        let text = SqlText::new(sql, self.shared.width)?;
+        // SAFETY: a live statement inside its connection's lock; the text is alive and has the length given.
+        let rc = unsafe {
+            match &text {
+                SqlText::Narrow(t) => {
+                    (self.shared.manager.call.exec_direct)(self.raw, t.as_ptr(), text.len())
+                }
+                SqlText::Wide(t) => {
+                    (self.shared.manager.call.exec_direct_w)(self.raw, t.as_ptr(), text.len())
+                }
+            }
+        };
+        self.check(rc, "SQLExecDirect").map(drop)
+    }
+
+    fn prepare(&self, sql: &str) -> Result<(), Error> {
+        let text = SqlText::new(sql, self.shared.width)?;
+        // SAFETY: as `exec_direct`.
+        let rc = unsafe {
+            match &text {
+                SqlText::Narrow(t) => {
+                    (self.shared.manager.call.prepare)(self.raw, t.as_ptr(), text.len())
+                }
+                SqlText::Wide(t) => {
+                    (self.shared.manager.call.prepare_w)(self.raw, t.as_ptr(), text.len())
+                }
+            }
+        };
+        self.check(rc, "SQLPrepare").map(drop)
+    }
+
+    /// Number of parameter markers, where the driver counts them.
+    fn n_parameters(&self) -> Option<usize> {
+        let mut n = 0i16;
+        // SAFETY: a live, prepared statement; the out pointer is a live local.
+        let rc = unsafe { (self.shared.manager.call.num_params)(self.raw, &raw mut n) };
+        (rc == ffi::SUCCESS || rc == ffi::SUCCESS_WITH_INFO)
+            .then(|| usize::try_from(n).ok())
+            .flatten()
+    }
+
+    /// Binds `values` and executes what was prepared.
+    fn execute(&self, values: &[Value]) -> Result<(), Error> {
+        if let Some(n) = self.n_parameters().filter(|n| *n != values.len()) {
+            return Err(Error::new(
+                ErrorKind::Programming,
+                format!(
+                    "the statement has {n} parameters, {} were given",
+                    values.len()
+                ),
+            ));
+        }
+        let mut parameters = Parameters::new(values, self.shared);
+        // SAFETY: the statement is alive; `parameters` lives until after the execution and the reset below.
+        let bound = unsafe { parameters.bind_to(self.raw, self.shared) };
+        let result = match bound {
+            Err(index) => {
+                let mut error = self.error("SQLBindParameter");
+                error
+                    .message
+                    .push_str(&format!("\nbinding parameter {index} (from 0)"));
+                Err(error)
+            }
+            Ok(()) => {
+                // SAFETY: a live, prepared statement whose parameters are bound.
+                let rc = unsafe { (self.shared.manager.call.execute)(self.raw) };
+                self.check(rc, "SQLExecute")
+            }
+        };
+        // SAFETY: a live statement; it forgets the pointers into `parameters`.
+        unsafe { (self.shared.manager.call.free_stmt)(self.raw, ffi::RESET_PARAMS) };
+        result.map(drop)
+    }
+
+    fn row_count(&self) -> Option<u64> {
+        let mut n: ffi::Len = -1;
+        // SAFETY: a live, executed statement; the out pointer is a live local.
+        let rc = unsafe { (self.shared.manager.call.row_count)(self.raw, &raw mut n) };
+        (rc == ffi::SUCCESS || rc == ffi::SUCCESS_WITH_INFO)
+            .then(|| u64::try_from(n).ok())
+            .flatten()
+    }
+
+    fn columns(&self) -> Result<Vec<Planned>, Error> {
+        let mut n = 0i16;
+        // SAFETY: a live statement; the out pointer is a live local.
+        let rc = unsafe { (self.shared.manager.call.num_result_cols)(self.raw, &raw mut n) };
+        self.check(rc, "SQLNumResultCols")?;
+        (0..usize::try_from(n).unwrap_or(0))
+            .map(|index| {
+                let described = describe::column(self.shared, self.raw, index)
+                    .ok_or_else(|| self.error("SQLDescribeCol"))?;
+                Ok(column::plan(
+                    &described,
+                    self.shared.width,
+                    self.shared.quirks,
+                ))
+            })
+            .collect()
+    }
+
+    /// Ends the cursor, so that the connection is free for other statements.
+    pub(crate) fn close_cursor(&self) {
+        // SAFETY: a live statement. There is nothing to be done about a driver that cannot close a cursor.
+        unsafe { (self.shared.manager.call.free_stmt)(self.raw, ffi::CLOSE) };
+    }
+
+    /// Sets a statement attribute whose value is an integer or a pointer.
+    ///
+    /// # Safety
+    /// A pointer must stay valid for as long as the driver may use the attribute.
+    pub(crate) unsafe fn set_attribute(&self, attribute: i32, value: *mut c_void) -> bool {
+        // SAFETY: a live statement; the caller vouches for the value.
+        let rc = unsafe { (self.shared.manager.call.set_stmt_attr)(self.raw, attribute, value, 0) };
+        rc == ffi::SUCCESS || rc == ffi::SUCCESS_WITH_INFO
+    }
+}
+
+/// A statement's text in the connection's width, terminated as well as counted.
+enum SqlText {
+    Narrow(Vec<u8>),
+    Wide(Vec<u16>),
+}
+
+impl SqlText {
+    fn new(sql: &str, width: Width) -> Result<SqlText, Error> {
+        if sql.contains('\0') || i32::try_from(sql.len()).is_err() {
+            return Err(Error::new(
+                ErrorKind::Programming,
+                "a statement's text has no NUL and less than 2 GiB\nPass such values as parameters.",
+            ));
+        }
+        Ok(match width {
+            Width::Narrow => SqlText::Narrow(sql.bytes().chain([0]).collect()),
+            Width::Wide => SqlText::Wide(sql.encode_utf16().chain([0]).collect()),
+        })
+    }
+
+    /// In bytes or 16-bit units, without the terminator.
+    fn len(&self) -> i32 {
+        let len = match self {
+            SqlText::Narrow(t) => t.len(),
+            SqlText::Wide(t) => t.len(),
+        };
+        i32::try_from(len - 1).expect("checked when it was made")
+    }
+}
+
+/// Runs `sql` and leaves its rows to be fetched.
+pub(crate) fn execute(
+    shared: &Arc<Shared>,
+    sql: &str,
+    parameters: &[Value],
+) -> Result<Statement, Error> {
+    let mut call = shared.enter()?;
+    let ended = shared.ended.load(Ordering::SeqCst);
+    let handle = call.statement()?;
+    let result = {
+        let _busy = shared.busy(&handle);
+        let driver = Driver {
+            shared,
+            handle: &handle,
+            raw: handle.get(),
+        };
+        run(&driver, sql, parameters)
+    };
+    match result {
+        Ok((columns, row_count)) => Ok(Statement {
+            schema: Schema::new(columns.iter().map(|p| p.column.clone()).collect()),
+            done: columns.is_empty(),
+            reader: Reader::new(columns),
+            handle,
+            shared: Arc::clone(shared),
+            row_count,
+            ended,
+        }),
+        Err(error) => {
+            handle.free();
+            Err(error)
+        }
+    }
+}
+
+fn run(
+    driver: &Driver<'_>,
+    sql: &str,
+    parameters: &[Value],
+) -> Result<(Vec<Planned>, Option<u64>), Error> {
+    if parameters.is_empty() {
+        driver.exec_direct(sql)?;
+    } else {
+        driver.prepare(sql)?;
+        driver.execute(parameters)?;
+    }
+    Ok((driver.columns()?, driver.row_count()))
+}
+
+/// Runs `sql` once for each row of parameters, prepared once.
+pub(crate) fn execute_many(
+    shared: &Arc<Shared>,
+    sql: &str,
+    rows: &mut dyn Iterator<Item = Vec<Value>>,
+) -> Result<Option<u64>, Error> {
+    let mut call = shared.enter()?;
+    let handle = call.statement()?;
+    let result = {
+        let _busy = shared.busy(&handle);
+        let driver = Driver {
+            shared,
+            handle: &handle,
+            raw: handle.get(),
+        };
+        run_many(&driver, sql, rows)
+    };
+    handle.free();
+    result
+}
+
+fn run_many(
+    driver: &Driver<'_>,
+    sql: &str,
+    rows: &mut dyn Iterator<Item = Vec<Value>>,
+) -> Result<Option<u64>, Error> {
+    driver.prepare(sql)?;
+    let mut total = Some(0u64);
+    for (index, row) in rows.enumerate() {
+        driver.execute(&row).map_err(|e| e.at_row(index as u64))?;
+        total = match (total, driver.row_count()) {
+            (Some(total), Some(n)) => Some(total + n),
+            _ => None,
+        };
+        // A statement that gives rows (INSERT … RETURNING) has a cursor open, which the next execution would trip over.
+        driver.close_cursor();
+    }
+    Ok(total)
+}
+
+/// Prepares `sql` and runs nothing.
+pub(crate) fn prepare_check(shared: &Arc<Shared>, sql: &str) -> Result<Prepared, Error> {
+    let mut call = shared.enter()?;
+    let handle = call.statement()?;
+    let result = {
+        let _busy = shared.busy(&handle);
+        let driver = Driver {
+            shared,
+            handle: &handle,
+            raw: handle.get(),
+        };
+        driver.prepare(sql).and_then(|()| {
+            let columns = driver.columns()?;
+            Ok(Prepared {
+                schema: Schema::new(columns.into_iter().map(|p| p.column).collect()),
+                n_parameters: driver.n_parameters(),
+                read_only: None,
+            })
+        })
+    };
+    handle.free();
+    result
+}
+
+#[allow(missing_docs)] // Documented where they are public: `connect::Statement`.
+impl Statement {
+    pub fn row_count(&self) -> Option<u64> {
+        self.row_count
+    }
+
+    pub fn set_long_values(&mut self, long_values: LongValues) {
+        self.reader.long_values = long_values;
+    }
+
+    fn next_block(&mut self, budget: Budget) -> Result<usize, Error> {
+        if self.handle.is_cancelled() {
+            return Err(Error::new(
+                ErrorKind::Cancelled,
+                "the statement was cancelled",
+            ));
+        }
+        let _call = self.shared.enter()?;
+        let raw = self.handle.get();
+        if raw.is_null() {
+            return Err(Error::new(
+                ErrorKind::Interface,
+                "the statement was closed with its connection",
+            ));
+        }
+        if self.shared.ended.load(Ordering::SeqCst) != self.ended {
+            return Err(Error::new(
+                ErrorKind::Interface,
+                "the cursor was ended by a commit or rollback of its connection\n\
+                 Read all rows before it, or use a second connection.",
+            ));
+        }
+        let _busy = self.shared.busy(&self.handle);
+        let driver = Driver {
+            shared: &self.shared,
+            handle: &self.handle,
+            raw,
+        };
+        let n_rows = self.reader.advance(&driver, budget)?;
+        if n_rows == 0 {
+            driver.close_cursor();
+        }
+        Ok(n_rows)
+    }
+}
+
+impl Source for Statement {
+    type Block = CurrentBlock;
+
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn fetch(&mut self, budget: Budget) -> Result<Fetched, Error> {
+        if self.done {
+            self.reader.clear();
+            return Ok(Fetched::End);
+        }
+        match self.next_block(budget) {
+            Ok(0) => {
+                self.done = true;
+                Ok(Fetched::End)
+            }
+            Ok(n_rows) => Ok(Fetched::Rows(n_rows)),
+            Err(error) => {
+                self.reader.clear();
+                Err(error)
+            }
+        }
+    }
+
+    fn block(&self) -> &CurrentBlock {
+        &self.reader.block
+    }
+
+    fn cancel_handle(&self) -> CancelHandle {
+        let handle = Arc::clone(&self.handle);
+        CancelHandle::new(move || handle.cancel())
+    }
+}

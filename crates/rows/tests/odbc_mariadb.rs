@@ -1,0 +1,84 @@
+//! MariaDB through its own driver.
+
+mod databases;
+
+use databases::{Kept, Profile, decimal, row, rows, run, text};
+
+#[test]
+fn every_type_arrives_exact() {
+    let Some(c) = Profile::MariaDb.open() else {
+        return;
+    };
+    println!("{}", c.describe());
+    assert!(c.notices().iter().any(|n| n.contains("memory")));
+    run(
+        &c,
+        "create or replace table odbc_types (a tinyint, b tinyint unsigned, c bigint, d bigint unsigned, e float, f double, \
+             g decimal(65,30), h bit(1), i bit(12), j date, k time(6), l datetime(6), m timestamp(3) null, n year, o char(10), \
+             p varchar(40), q text, r blob, s binary(4), t enum('a','b'), u json, v uuid, w time, x date) character set utf8mb4",
+    );
+    run(
+        &c,
+        "insert into odbc_types values (-128, 255, -9223372036854775808, 18446744073709551615, 1.5, -1829.3043138126723, \
+             12345678901234567890123456789012345.123456789012345678901234567890, 1, b'100000000001', '9999-12-31', \
+             '23:59:59.999999', '1000-01-01 00:00:00.000001', '2020-01-02 03:04:05.5', 2155, 'x', 'é日😀', '', x'00ff', x'01020304', \
+             'b', '{\"a\": 1}', '7c4a2ee7-af3d-436d-acca-4e05919bdcea', '-12:34:56', '2020-02-29')",
+    );
+    let got = row(&c, "select * from odbc_types", &[]);
+    let expected = vec![
+        Kept::I64(-128),
+        Kept::I64(255),
+        Kept::I64(i64::MIN),
+        Kept::U64(u64::MAX),
+        Kept::F32(1.5),
+        Kept::F64(-1829.3043138126723),
+        decimal("12345678901234567890123456789012345.123456789012345678901234567890"),
+        Kept::Bool(true),
+        Kept::Bytes(vec![0x08, 0x01]),
+        Kept::Date(9999, 12, 31),
+        Kept::Time("23:59:59.999999000/6".to_owned()),
+        Kept::Timestamp("1000-01-01 00:00:00.000001000/6".to_owned()),
+        Kept::Timestamp("2020-01-02 03:04:05.500000000/3".to_owned()),
+        Kept::I64(2155),
+        text("x"),
+        text("é日😀"),
+        text(""),
+        Kept::Bytes(vec![0, 255]),
+        Kept::Bytes(vec![1, 2, 3, 4]),
+        text("b"),
+        text("{\"a\": 1}"),
+        text("7c4a2ee7-af3d-436d-acca-4e05919bdcea"),
+        text("-12:34:56"),
+        Kept::Date(2020, 2, 29),
+    ];
+    assert_eq!(got, expected);
+    run(&c, "drop table odbc_types");
+}
+
+#[test]
+fn rows_of_many_blocks_arrive_in_order() {
+    let Some(c) = Profile::MariaDb.open() else {
+        return;
+    };
+    for column in [
+        "cast(repeat('é', seq % 50) as char(60))",
+        "cast(repeat('é', seq % 50 + if(seq % 700 = 0, 5000, 0)) as char(20000))",
+    ] {
+        let got = rows(
+            &c,
+            &format!("select seq, {column} from seq_1_to_10000"),
+            &[],
+        );
+        assert_eq!(got.len(), 10_000);
+        for (i, row) in got.iter().enumerate() {
+            let n = i + 1;
+            let long = if column.contains("5000") && n % 700 == 0 {
+                5000
+            } else {
+                0
+            };
+            assert_eq!(row[0], Kept::I64(n as i64));
+            assert_eq!(row[1], Kept::Text("é".repeat(n % 50 + long)), "row {n}");
+        }
+    }
+}
