@@ -35,8 +35,7 @@ impl Connection {
     /// [`crate::ErrorKind::Connect`] with the path: no such file, no database, no permission, an unknown option.
     pub fn open(target: &str, options: &ConnectOptions) -> Result<Connection, Error> {
         let target = Target::parse(target, options.read_only)?;
-        let database = Database::open(&target, options.read_only)?;
-        database.autocommit.store(options.autocommit, Relaxed);
+        let database = Database::open(&target, options)?;
         Ok(Connection {
             database: Arc::new(database),
         })

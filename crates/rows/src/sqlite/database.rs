@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqC
 use std::sync::{Mutex, PoisonError};
 
 use libsqlite3_sys as ffi;
+use onecopy_text::Policy;
 
 use super::cache::{Cache, Prepared};
 use super::call::CallGuard;
@@ -26,6 +27,7 @@ pub(super) struct Database {
     pub(super) fork_generation: u32,
     pub(super) path: String,
     pub(super) read_only: bool,
+    pub(super) text_policy: Policy,
 }
 
 /// What is touched under the call lock alone.

@@ -15,11 +15,12 @@ use super::error::{During, from_code};
 use super::fork;
 use super::target::{Mode, Target};
 use super::watch::{N_OPS, Watch, on_busy, on_progress};
+use crate::connect::ConnectOptions;
 use crate::error::{Error, ErrorKind};
 
 impl Database {
     /// Opens it and sets it up as Python's `sqlite3` would.
-    pub(super) fn open(target: &Target, read_only: bool) -> Result<Database, Error> {
+    pub(super) fn open(target: &Target, options: &ConnectOptions) -> Result<Database, Error> {
         static CONFIGURE: Once = Once::new();
         // SAFETY: SQLite is not initialised before the first open, which waits here; without memory statistics an
         // allocation takes no global mutex (<https://sqlite.org/c3ref/c_config_covering_index_scan.html>, MEMSTATUS).
@@ -42,11 +43,12 @@ impl Database {
             watch: Box::new(Watch::new(target.busy_timeout)),
             dropped: Mutex::default(),
             has_dropped: AtomicBool::new(false),
-            autocommit: AtomicBool::new(false),
+            autocommit: AtomicBool::new(options.autocommit),
             next_id: AtomicU64::new(1),
             fork_generation: fork::generation(),
             path: target.path.clone(),
-            read_only: read_only || target.mode == Mode::ReadOnly,
+            read_only: options.read_only || target.mode == Mode::ReadOnly,
+            text_policy: options.text_policy,
         };
         if code != ffi::SQLITE_OK {
             // SAFETY: db is null or the handle just made, used by nobody else.

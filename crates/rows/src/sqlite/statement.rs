@@ -5,6 +5,7 @@ use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;
 
 use libsqlite3_sys as ffi;
+use onecopy_text::Policy;
 use onecopy_wire::CancelHandle;
 
 use super::cache::Prepared;
@@ -325,6 +326,10 @@ impl Source for Statement {
         let shared = self.row.database.watch.shared().clone();
         let cancel = self.cancel.clone();
         CancelHandle::new(move || shared.cancel(&cancel))
+    }
+
+    fn text_policy(&self) -> Policy {
+        self.row.database.text_policy
     }
 }
 
