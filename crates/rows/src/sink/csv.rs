@@ -1,10 +1,9 @@
 //! CSV with a header line.
 
-use onecopy_text::{ByteSink, Policy, Tally, Units};
+use onecopy_text::{ByteSink, Carry, Tally};
 use onecopy_wire::csv::{self, Dialect, SCALAR_BYTES};
 use onecopy_wire::{WriteError, base64};
 
-use super::carry::Carry;
 use super::format::{RowFormat, ValueOptions, time, timestamp};
 use crate::cell::{Cell, LongKind};
 use crate::schema::Schema;
@@ -117,7 +116,9 @@ impl RowFormat for CsvRows {
     fn long_part<S: ByteSink>(&mut self, part: Cell<'_>, out: &mut S) -> Result<(), WriteError> {
         match (&mut self.long, part) {
             (Long::Text(carry), Cell::Text(units)) => {
-                carry.part(units, write(self.options.policy, &mut self.tally, out))
+                csv::write_quoted_part(units, self.options.policy, carry, out)?;
+                self.tally.converted(units.len_bytes());
+                Ok(())
             }
             (Long::Bytes(carry), Cell::Bytes(bytes)) => Ok(carry.part(bytes, out)?),
             _ => unreachable!("parts are of the kind that `long_begin` told"),
@@ -126,7 +127,9 @@ impl RowFormat for CsvRows {
 
     fn long_end<S: ByteSink>(&mut self, out: &mut S) -> Result<(), WriteError> {
         match &mut self.long {
-            Long::Text(carry) => carry.end(write(self.options.policy, &mut self.tally, out))?,
+            Long::Text(carry) => {
+                carry.finish_utf8(self.options.policy, out)?;
+            }
             Long::Bytes(carry) => carry.end(out)?,
         }
         Ok(out.put_byte(b'"')?)
@@ -143,18 +146,5 @@ impl RowFormat for CsvRows {
 
     fn tally(&mut self) -> &mut Tally {
         &mut self.tally
-    }
-}
-
-/// Writes a piece of a long text.
-fn write<S: ByteSink>(
-    policy: Policy,
-    tally: &mut Tally,
-    out: &mut S,
-) -> impl FnMut(Units<'_>) -> Result<(), WriteError> {
-    move |piece| {
-        csv::write_quoted_part(piece, policy, out)?;
-        tally.converted(piece.len_bytes());
-        Ok(())
     }
 }

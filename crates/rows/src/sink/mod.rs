@@ -7,12 +7,10 @@
 //! | [`json`] | [`JsonRows`]: one array of objects |
 //! | [`ndjson`] | [`NdjsonRows`]: one object a line |
 //! | [`csv`] | [`CsvRows`]: RFC 4180 with a header line |
-//! | [`carry`] | [`Carry`]: what a part of a long text leaves for the next one |
 //!
 //! A new format is one file here, one arm in `row_stream::chunks` and one in [`crate::connect::Format`].
 
 pub mod byte_rows;
-pub mod carry;
 pub mod csv;
 pub mod format;
 pub mod json;
@@ -20,7 +18,6 @@ pub mod ndjson;
 mod objects;
 
 pub use byte_rows::{ByteRows, SinkError, Turn};
-pub use carry::Carry;
 pub use csv::CsvRows;
 pub use format::RowFormat;
 pub use json::JsonRows;

@@ -1,10 +1,9 @@
 //! Rows as JSON objects: what the array and the lines have in common.
 
-use onecopy_text::{ByteSink, Policy, Tally, Units, convert};
+use onecopy_text::{ByteSink, Carry, Tally, Units, convert};
 use onecopy_wire::json::{self, KeySegments, SCALAR_BYTES};
 use onecopy_wire::{WriteError, base64};
 
-use super::carry::Carry;
 use super::format::{ValueOptions, time, timestamp};
 use crate::cell::{Cell, LongKind};
 use crate::error::{Error, ErrorKind};
@@ -119,7 +118,9 @@ impl Objects {
     ) -> Result<(), WriteError> {
         match (&mut self.long, part) {
             (Long::Text(carry), Cell::Text(units)) => {
-                carry.part(units, write(self.options.policy, &mut self.tally, out))
+                carry.to_json_body(units, self.options.policy, out)?;
+                self.tally.converted(units.len_bytes());
+                Ok(())
             }
             (Long::Bytes(carry), Cell::Bytes(bytes)) => Ok(carry.part(bytes, out)?),
             _ => unreachable!("parts are of the kind that `long_begin` told"),
@@ -128,23 +129,12 @@ impl Objects {
 
     pub(super) fn long_end<S: ByteSink>(&mut self, out: &mut S) -> Result<(), WriteError> {
         match &mut self.long {
-            Long::Text(carry) => carry.end(write(self.options.policy, &mut self.tally, out))?,
+            Long::Text(carry) => {
+                carry.finish_json_body(self.options.policy, out)?;
+            }
             Long::Bytes(carry) => carry.end(out)?,
         }
         Ok(out.put_byte(b'"')?)
-    }
-}
-
-/// Writes a piece of a long text.
-fn write<S: ByteSink>(
-    policy: Policy,
-    tally: &mut Tally,
-    out: &mut S,
-) -> impl FnMut(Units<'_>) -> Result<(), WriteError> {
-    move |piece| {
-        convert::to_json_body(piece, policy, out)?;
-        tally.converted(piece.len_bytes());
-        Ok(())
     }
 }
 

@@ -15,8 +15,7 @@
 
 pub mod scan;
 
-use onecopy_text::convert::ConvertError;
-use onecopy_text::{ByteSink, Policy, Units, Window, convert};
+use onecopy_text::{ByteSink, Carry, Policy, Units, Window, convert};
 
 use crate::decimal::{self, Decimal};
 use crate::error::{NonFinite, WriteError, non_finite, non_finite_name};
@@ -121,37 +120,32 @@ pub fn write_text<S: ByteSink>(
         return Ok(());
     }
     sink.put_byte(b'"')?;
-    write_quoted_part(units, policy, sink)?;
+    let mut carry = Carry::new();
+    write_quoted_part(units, policy, &mut carry, sink)?;
+    carry.finish_utf8(policy, sink)?;
     sink.put_byte(b'"')?;
     Ok(())
 }
 
-/// Appends a piece of text that stands between quotes: each `"` is doubled. The quotes around it are the caller's.
+/// Appends a piece of text that stands between quotes: each `"` is doubled. The quotes around it are the caller's, and so
+/// is the carry: a piece may end inside a character, and after the last one comes [`Carry::finish_utf8`].
 ///
 /// # Errors
 /// As [`write_text`].
 pub fn write_quoted_part<S: ByteSink>(
     units: Units<'_>,
     policy: Policy,
+    carry: &mut Carry,
     sink: &mut S,
 ) -> Result<(), WriteError> {
     let mut rest = units;
     while let Some((upto_quote, behind)) = scan::split_after_quote(rest) {
-        convert::to_utf8(upto_quote, policy, sink).map_err(|e| whole(e, units))?;
+        carry.to_utf8(upto_quote, policy, sink)?;
         sink.put_byte(b'"')?;
         rest = behind;
     }
-    convert::to_utf8(rest, policy, sink).map_err(|e| whole(e, units))?;
+    carry.to_utf8(rest, policy, sink)?;
     Ok(())
-}
-
-/// A malformed piece told by its place in the whole text.
-#[cold]
-fn whole(error: ConvertError, units: Units<'_>) -> WriteError {
-    match (error, convert::shape(units, Policy::Strict)) {
-        (ConvertError::Malformed(_), Err(malformed)) => malformed.into(),
-        (error, _) => error.into(),
-    }
 }
 
 /// Puts `true` or `false`.

@@ -6,8 +6,8 @@
 
 use onecopy_text::Units;
 
-/// Units looked at before a decision: as wide as the compiler's vectors get, with room to unroll.
-const STEP: usize = 64;
+/// Units looked at before a decision: a vector of bytes on every machine we build for.
+const STEP: usize = 16;
 
 /// Whether the text can stand without quotes: it is not empty, holds no delimiter, quote, CR or LF, and neither begins
 /// nor ends with a space or tab.
@@ -33,10 +33,21 @@ fn is_bare_in<T: Copy + PartialEq + From<u8>>(u: &[T], delimiter: T) -> bool {
     let special = |c: T| {
         (c == delimiter) | (c == T::from(b'"')) | (c == T::from(b'\r')) | (c == T::from(b'\n'))
     };
-    let mut steps = u.chunks_exact(STEP);
     // `|` rather than `any`: without an exit in it the loop over a step becomes vector code.
-    let step_is_special = |step: &[T]| step.iter().fold(false, |found, c| found | special(*c));
-    !steps.by_ref().any(step_is_special) && !step_is_special(steps.remainder())
+    let step_is_special =
+        |step: &[T; STEP]| step.iter().fold(false, |found, c| found | special(*c));
+    let Some(last_step) = u.last_chunk::<STEP>() else {
+        return !u.iter().fold(false, |found, c| found | special(*c));
+    };
+    let mut rest = u;
+    while let Some((step, behind)) = rest.split_first_chunk::<STEP>() {
+        if step_is_special(step) {
+            return false;
+        }
+        rest = behind;
+    }
+    // The last step overlaps the one before it: a second look is cheaper than a loop over what is left.
+    !step_is_special(last_step)
 }
 
 /// Splits behind the first `"`; `None` where there is none.
