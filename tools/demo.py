@@ -1,4 +1,4 @@
-"""`make run`: build, make the demo database, serve it on 127.0.0.1 at PORT, print the addresses to try."""
+"""`make run`: build, make the demo database, serve it on 127.0.0.1 at PORT; the gateway prints the addresses to try."""
 
 from __future__ import annotations
 
@@ -17,16 +17,6 @@ from house import CACHE, ROOT, give_up, main, say, step
 
 _CONFIG = ROOT / "examples" / "cities" / "onecopy.toml"
 _FIRST = CACHE / "demo" / "first-run"
-#: What to try -> path. Addresses are quoted in the curl lines: some have an ampersand.
-_TRY = {
-    "a page with all queries": "/",
-    "the names of Tokyo": "/names.json?id=1850147",
-    "large cities of Brazil": "/cities.json?country=BR&over=1000000",
-    "cities whose name begins with Москв": "/search.ndjson?prefix=%D0%9C%D0%BE%D1%81%D0%BA%D0%B2",
-    "cities around Zürich": "/near.csv?latitude=47.37&longitude=8.54",
-    "cities by country": "/countries.csv",
-    "every name of every city (1,183,783 rows)": "/all_names.ndjson",
-}
 
 
 def _port() -> int:
@@ -70,16 +60,15 @@ def _until_live(server: subprocess.Popen[bytes], port: int) -> None:
             time.sleep(0.05)
 
 
-def _print_addresses(port: int, seconds: float) -> None:
-    first = "" if _FIRST.exists() else "first run, with the build"
-    if first:
-        _FIRST.write_text(f"{seconds:.0f}", encoding="ascii")
+def _tell(seconds: float) -> None:
+    """How long it took, now and the first time, and whose data it is; the gateway itself lists the addresses."""
+    if _FIRST.exists():
+        compared = f"the first run here took {_FIRST.read_text(encoding='ascii')} s"
     else:
-        first = f"the first run here took {_FIRST.read_text(encoding='ascii')} s"
-    say(f"\nReady after {seconds:.1f} s ({first}). {cities.ATTRIBUTION}\n")
-    for what, path in _TRY.items():
-        say(f"  {what}\n    curl 'http://127.0.0.1:{port}{path}'")
-    say("\nCtrl-C stops it.")
+        compared = "the first run here, with all it had to fetch and build"
+        _FIRST.write_text(f"{seconds:.0f}", encoding="ascii")
+    say(f"\nReady after {seconds:.1f} s: {compared}. Each query is there as .json, .ndjson and .csv.")
+    say(f"{cities.ATTRIBUTION} Ctrl-C stops it.")
 
 
 def _main() -> int:
@@ -107,7 +96,7 @@ def _main() -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)
     _until_live(server, port)
-    _print_addresses(port, time.monotonic() - begun)
+    _tell(time.monotonic() - begun)
     code = server.wait()
     if stopped:
         say(f"stopped ({'cleanly' if code in (0, 130, -signal.SIGTERM) else f'exit code {code}'})")
