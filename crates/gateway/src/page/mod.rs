@@ -146,7 +146,7 @@ fn write_page(out: &mut String, config: &Config, host: &str) -> std::fmt::Result
          <header>\n<h1>{title}</h1>\n"
     )?;
     for paragraph in paragraphs(&config.server.description) {
-        writeln!(out, "<p>{}</p>", Html(paragraph))?;
+        writeln!(out, "<p>{}</p>", Prose(paragraph))?;
     }
     out.push_str("</header>\n<main>\n");
     match config.queries.as_slice() {
@@ -187,7 +187,7 @@ fn write_query(out: &mut String, config: &Config, query: &Query, host: &str) -> 
     )?;
     writeln!(out, "<h2 id=\"{name}-title\">{name}</h2>")?;
     for paragraph in paragraphs(&query.description) {
-        writeln!(out, "<p>{}</p>", Html(paragraph))?;
+        writeln!(out, "<p>{}</p>", Prose(paragraph))?;
     }
     writeln!(out, "<form method=\"get\" action=\"/{name}.json\">")?;
     if !query.parameters.is_empty() {
@@ -275,7 +275,7 @@ fn write_field(out: &mut String, query: &Query, parameter: &Parameter) -> std::f
     }
     let hint = hint(parameter);
     if !hint.is_empty() {
-        writeln!(out, "<p class=\"hint\">{}</p>", Html(&hint))?;
+        writeln!(out, "<p class=\"hint\">{}</p>", Prose(&hint))?;
     }
     out.push_str("</div>\n");
     Ok(())
@@ -368,6 +368,23 @@ impl std::fmt::Display for Html<'_> {
     }
 }
 
+/// A text for people: escaped, and what stands between two backticks as code.
+struct Prose<'a>(&'a str);
+
+impl std::fmt::Display for Prose<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut rest = self.0;
+        while let Some((before, code, after)) = rest.split_once('`').and_then(|(before, tail)| {
+            let (code, after) = tail.split_once('`')?;
+            Some((before, code, after))
+        }) {
+            write!(f, "{}<code>{}</code>", Html(before), Html(code))?;
+            rest = after;
+        }
+        write!(f, "{}", Html(rest))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -383,6 +400,14 @@ mod tests {
         ] {
             assert_eq!(wants_json(accept.map(str::as_bytes)), json, "{accept:?}");
         }
+    }
+
+    #[test]
+    fn prose_is_escaped_and_backticks_are_code() {
+        assert_eq!(
+            Prose("a <b> `c<d` e ` f").to_string(),
+            "a &lt;b&gt; <code>c&lt;d</code> e ` f"
+        );
     }
 
     #[test]
