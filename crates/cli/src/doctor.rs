@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use onecopy_rows::connect::{ConnectOptions, Connection};
+use onecopy_rows::odbc;
 
 use crate::args::Doctor;
 use crate::{console, exit, query};
@@ -49,6 +50,26 @@ fn version_text(features: &[String]) -> String {
 pub(crate) fn run(args: &Doctor, features: &[String]) -> i32 {
     let mut out = format!("onecopy {}\n", version_text(features));
     let mut code = exit::OK;
+    match odbc::survey() {
+        Ok((manager, drivers)) => {
+            let _ = writeln!(out, "\ndriver manager: {manager}");
+            if drivers.is_empty() {
+                out.push_str("no ODBC driver was found; `sqlite:` databases need none\n");
+            } else {
+                out.push_str("drivers:\n");
+            }
+            for driver in drivers {
+                let name = driver
+                    .known_as
+                    .unwrap_or("not known to onecopy, used with safe defaults");
+                let _ = writeln!(out, "  Driver={}  ({name})", driver.driver);
+            }
+        }
+        // No failure: SQLite works without.
+        Err(error) => {
+            let _ = writeln!(out, "\n{error}");
+        }
+    }
     if let Some(database) = &args.database {
         let opened = query::database(database).map_err(|message| (exit::USAGE, message));
         let opened = opened.and_then(|target| {

@@ -3,7 +3,9 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use onecopy_files::{AtomicFile, OnFailure};
 
 /// A destination.
 pub(crate) enum Output {
@@ -21,12 +23,12 @@ impl Output {
     }
 
     /// A file that appears at `path` when it is finished.
-    pub(crate) fn file(path: &Path) -> io::Result<Output> {
-        AtomicFile::create(path).map(Output::File)
+    pub(crate) fn file(path: &Path) -> Result<Output, onecopy_files::Error> {
+        AtomicFile::create(path, OnFailure::Remove).map(Output::File)
     }
 
     /// All was written: the file gets its name. Dropped without it, the file is removed.
-    pub(crate) fn finish(self) -> io::Result<()> {
+    pub(crate) fn finish(self) -> Result<(), onecopy_files::Error> {
         match self {
             Output::Stdout(_) => Ok(()),
             Output::File(file) => file.commit(),
@@ -38,57 +40,14 @@ impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Output::Stdout(file) => file.write(bytes),
-            Output::File(file) => file.file.write(bytes),
+            Output::File(file) => file.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Output::Stdout(file) => file.flush(),
-            Output::File(file) => file.file.flush(),
-        }
-    }
-}
-
-/// A file under a temporary name beside its own, synced and renamed by `commit`, removed otherwise.
-pub(crate) struct AtomicFile {
-    file: File,
-    temporary: PathBuf,
-    path: PathBuf,
-    committed: bool,
-}
-
-impl AtomicFile {
-    fn create(path: &Path) -> io::Result<AtomicFile> {
-        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-        let mut hidden = std::ffi::OsString::from(".");
-        hidden.push(name);
-        hidden.push(format!(".{}.part", std::process::id()));
-        let temporary = path.with_file_name(hidden);
-        let file = File::options()
-            .write(true)
-            .create_new(true)
-            .open(&temporary)?;
-        Ok(AtomicFile {
-            file,
-            temporary,
-            path: path.to_owned(),
-            committed: false,
-        })
-    }
-
-    fn commit(mut self) -> io::Result<()> {
-        self.file.sync_all()?;
-        std::fs::rename(&self.temporary, &self.path)?;
-        self.committed = true;
-        Ok(())
-    }
-}
-
-impl Drop for AtomicFile {
-    fn drop(&mut self) {
-        if !self.committed {
-            let _ = std::fs::remove_file(&self.temporary);
+            Output::File(file) => file.flush(),
         }
     }
 }

@@ -29,8 +29,10 @@ enum Failure {
     Rows(onecopy_rows::Error),
     /// A stream of chunks.
     Chunk(ChunkError),
-    /// The destination.
-    Write { path: String, source: io::Error },
+    /// Stdout.
+    Stdout(io::Error),
+    /// The file of `--output`.
+    File(io::Error),
     /// Threads or signal handlers.
     System(io::Error),
 }
@@ -50,19 +52,22 @@ impl fmt::Display for Failure {
                 Some(rows) => write_rows_error(f, rows),
                 None => error.fmt(f),
             },
-            Failure::Write { path, source } => write!(f, "{path} cannot be written: {source}"),
+            Failure::Stdout(source) => write!(f, "stdout cannot be written: {source}"),
+            // It names the file and what was being done.
+            Failure::File(source) => source.fmt(f),
             Failure::System(source) => write!(f, "cannot start: {source}"),
         }
     }
 }
 
-/// A database's error with its SQLSTATE, where the message does not tell it.
+/// A database's error with its SQLSTATE at the end of the first line, where the message does not tell it.
 fn write_rows_error(f: &mut fmt::Formatter<'_>, error: &onecopy_rows::Error) -> fmt::Result {
-    write!(f, "{error}")?;
-    if !error.sqlstate.is_empty() && !error.message.contains(&error.sqlstate) {
-        write!(f, " [{}]", error.sqlstate)?;
+    let text = error.to_string();
+    if error.sqlstate.is_empty() || error.message.contains(&error.sqlstate) {
+        return f.write_str(&text);
     }
-    Ok(())
+    let end = text.find('\n').unwrap_or(text.len());
+    write!(f, "{} [{}]{}", &text[..end], error.sqlstate, &text[end..])
 }
 
 impl Failure {
@@ -70,7 +75,7 @@ impl Failure {
         match self {
             Failure::Usage(_) => exit::USAGE,
             Failure::Rows(error) if error.kind == ErrorKind::Connect => exit::CONNECT,
-            Failure::Write { source, .. } if source.kind() == io::ErrorKind::BrokenPipe => {
+            Failure::Stdout(source) if source.kind() == io::ErrorKind::BrokenPipe => {
                 exit::PIPE_CLOSED
             }
             _ => exit::FAILED,
@@ -156,10 +161,9 @@ fn query(args: &Query, interrupt: &Interrupt) -> Result<(), Failure> {
         return Ok(());
     }
     let mut out = match &args.output {
-        Some(path) => Output::file(path),
-        None => Output::stdout(),
-    }
-    .map_err(|source| write_failure(args, source))?;
+        Some(path) => Output::file(path).map_err(|e| Failure::File(e.into()))?,
+        None => Output::stdout().map_err(Failure::Stdout)?,
+    };
     let n_rows = match form {
         Form::Table => write_table(args, statement, &mut out, interrupt)?,
         Form::Json => write_chunks(args, statement, Format::Json, &mut out, interrupt, &ledger)?,
@@ -175,7 +179,7 @@ fn query(args: &Query, interrupt: &Interrupt) -> Result<(), Failure> {
     };
     // A statement that changes rows and returns them (`insert … returning`) is to last.
     connection.commit()?;
-    out.finish().map_err(|source| write_failure(args, source))?;
+    out.finish().map_err(|e| Failure::File(e.into()))?;
     if !args.quiet && (args.output.is_some() || io::stdout().is_terminal()) {
         let colour = coloured(io::stderr().is_terminal());
         let rows = if n_rows == 1 { "row" } else { "rows" };
@@ -265,11 +269,10 @@ fn form(args: &Query) -> Form {
 }
 
 fn write_failure(args: &Query, source: io::Error) -> Failure {
-    let path = match &args.output {
-        Some(path) => format!("`{}`", path.display()),
-        None => "stdout".to_owned(),
-    };
-    Failure::Write { path, source }
+    match args.output {
+        Some(_) => Failure::File(source),
+        None => Failure::Stdout(source),
+    }
 }
 
 fn write_chunks(

@@ -212,6 +212,9 @@ fn passwords_are_told_nowhere() {
             assert!(!output.status.success(), "{args:?}");
             let told = format!("{output:?}");
             assert!(!told.contains(secret), "{args:?}: {told}");
+            if args[0] != "serve" {
+                assert_eq!(output.status.code(), Some(3), "{args:?}: {told}");
+            }
         }
     }
 }

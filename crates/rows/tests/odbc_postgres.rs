@@ -2,8 +2,8 @@
 
 mod databases;
 
-use onecopy_rows::connect::Connection;
 use databases::{Kept, Profile, decimal, row, rows, run, text};
+use onecopy_rows::connect::Connection;
 
 /// Runs `test` with each of the two drivers.
 fn both(test: impl Fn(&Connection)) {

@@ -65,6 +65,29 @@ pub(crate) fn found(manager: &Manager) -> Vec<Found> {
     all
 }
 
+/// A driver of this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Installed {
+    /// What goes behind `Driver=`: a registered name or a path.
+    pub driver: String,
+    /// Its name in the quirks table; `None` for a driver we do not know, which is used with safe defaults.
+    pub known_as: Option<&'static str>,
+}
+
+/// The driver manager's file, and the drivers found: for `doctor`.
+///
+/// # Errors
+/// [`crate::ErrorKind::Connect`] where no driver manager can be loaded, with what to install.
+pub fn survey() -> Result<(String, Vec<Installed>), crate::Error> {
+    let manager = super::manager::manager()?;
+    let installed = |f: Found| Installed {
+        known_as: f.quirks().map(|q| q.name),
+        driver: f.driver,
+    };
+    let drivers = found(manager).into_iter().map(installed).collect();
+    Ok((manager.file.clone(), drivers))
+}
+
 /// The first driver for a URL's scheme, in the order of the quirks table.
 pub(crate) fn for_scheme(manager: &Manager, scheme: &str) -> Option<(String, &'static Quirks)> {
     let found = found(manager);

@@ -40,4 +40,4 @@ mod url;
 
 pub use crate::block::CurrentBlock;
 pub use connection::{Connection, Statement};
-pub use drivers::add_driver_folder;
+pub use drivers::{Installed, add_driver_folder, survey};
