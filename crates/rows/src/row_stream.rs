@@ -235,7 +235,13 @@ impl<S: Source, F: RowFormat> ChunkSource for RowStream<S, F> {
             State::Failed(error) => return Err(chunk_error(error.clone())),
             State::Fresh | State::Running => {}
         }
+        let room = chunk.capacity();
         let filled = self.fill_running(chunk);
+        if room > 0 && chunk.capacity() > room {
+            // It grew for a long row or part, and what it held then moved: at most what it had room for.
+            let moved_bytes = room.min(chunk.len());
+            self.format.tally().copied_again(moved_bytes);
+        }
         self.format.tally().enter(&self.ledger, Stage::Encode);
         filled.map_err(|mut error| {
             // A driver that was told to stop may say so in words of its own.

@@ -113,7 +113,7 @@ impl<'a, F: RowFormat, S: ByteSink> ByteRows<'a, F, S> {
             let most = self.turn.enough_bytes / 4;
             self.progress.longest_row_bytes.min(most)
         };
-        self.len() + next > self.turn.enough_bytes
+        self.len() + next + self.format.cell_room_bytes() > self.turn.enough_bytes
     }
 
     /// Whether the deadline has passed.

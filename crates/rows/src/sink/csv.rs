@@ -1,12 +1,15 @@
 //! CSV with a header line.
 
-use onecopy_text::{ByteSink, Carry, Tally};
+use onecopy_text::{ByteSink, Carry, Tally, planted};
 use onecopy_wire::csv::{self, Dialect, SCALAR_BYTES};
 use onecopy_wire::{WriteError, base64};
 
 use super::format::{RowFormat, ValueOptions, time, timestamp};
 use crate::cell::{Cell, LongKind};
 use crate::schema::Schema;
+
+/// A delimiter and a value whose size is known.
+const CELL_ROOM: usize = 1 + SCALAR_BYTES;
 
 /// A line of names, then a line for each row ([`onecopy_wire::csv`] says what is quoted and how lines end).
 #[derive(Debug)]
@@ -57,14 +60,16 @@ impl RowFormat for CsvRows {
         cell: Cell<'_>,
         out: &mut S,
     ) -> Result<(), WriteError> {
-        let mut w = out.window(1 + SCALAR_BYTES)?;
+        let mut w = out.window(CELL_ROOM)?;
         if column > 0 {
             w.put_byte(self.dialect.delimiter());
         }
         match cell {
             Cell::Text(units) => {
                 drop(w);
+                planted::extra_copy_units(units);
                 csv::write_text(units, self.options.policy, &self.dialect, out)?;
+                // Looked through for quotes on its way, so it counts as converted even where it was UTF-8.
                 self.tally.converted(units.len_bytes());
             }
             Cell::Null => {}
@@ -76,6 +81,7 @@ impl RowFormat for CsvRows {
             Cell::Decimal(digits) => {
                 drop(w);
                 csv::write_decimal(digits, self.options.non_finite, out)?;
+                self.tally.converted(digits.len());
             }
             Cell::Bytes(bytes) => {
                 drop(w);
@@ -116,6 +122,7 @@ impl RowFormat for CsvRows {
     fn long_part<S: ByteSink>(&mut self, part: Cell<'_>, out: &mut S) -> Result<(), WriteError> {
         match (&mut self.long, part) {
             (Long::Text(carry), Cell::Text(units)) => {
+                planted::extra_copy_units(units);
                 csv::write_quoted_part(units, self.options.policy, carry, out)?;
                 self.tally.converted(units.len_bytes());
                 Ok(())
@@ -142,6 +149,11 @@ impl RowFormat for CsvRows {
 
     fn end<S: ByteSink>(&mut self, _: &mut S) -> Result<(), WriteError> {
         Ok(())
+    }
+
+    #[inline]
+    fn cell_room_bytes(&self) -> usize {
+        CELL_ROOM
     }
 
     fn tally(&mut self) -> &mut Tally {

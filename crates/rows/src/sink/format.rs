@@ -69,6 +69,9 @@ pub trait RowFormat: Send {
     /// [`WriteError::SinkFull`].
     fn end<S: ByteSink>(&mut self, out: &mut S) -> Result<(), WriteError>;
 
+    /// Bytes that a short cell reserves at most: more than it writes, so a chunk must have them to spare.
+    fn cell_room_bytes(&self) -> usize;
+
     /// The text converted since it was last entered into a ledger.
     fn tally(&mut self) -> &mut Tally;
 }

@@ -75,6 +75,11 @@ impl RowFormat for JsonRows {
         Ok(out.put_byte(b']')?)
     }
 
+    #[inline]
+    fn cell_room_bytes(&self) -> usize {
+        self.0.cell_room_bytes()
+    }
+
     fn tally(&mut self) -> &mut Tally {
         &mut self.0.tally
     }

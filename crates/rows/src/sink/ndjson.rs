@@ -69,6 +69,11 @@ impl RowFormat for NdjsonRows {
         Ok(())
     }
 
+    #[inline]
+    fn cell_room_bytes(&self) -> usize {
+        self.0.cell_room_bytes()
+    }
+
     fn tally(&mut self) -> &mut Tally {
         &mut self.0.tally
     }

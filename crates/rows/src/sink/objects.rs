@@ -1,6 +1,6 @@
 //! Rows as JSON objects: what the array and the lines have in common.
 
-use onecopy_text::{ByteSink, Carry, Tally, Units, convert};
+use onecopy_text::{ByteSink, Carry, Tally, Units, convert, planted};
 use onecopy_wire::json::{self, KeySegments, SCALAR_BYTES};
 use onecopy_wire::{WriteError, base64};
 
@@ -48,7 +48,7 @@ impl Objects {
         out: &mut S,
     ) -> Result<(), WriteError> {
         // One reservation for a key and its value, unless the value's size is not known.
-        let mut w = out.window(self.keys.room_bytes() + SCALAR_BYTES)?;
+        let mut w = out.window(self.cell_room_bytes())?;
         self.keys.put_into(column, &mut w);
         match cell {
             Cell::Text(units) => {
@@ -66,6 +66,7 @@ impl Objects {
             Cell::Decimal(digits) => {
                 drop(w);
                 json::write_decimal(digits, self.options.non_finite, out)?;
+                self.tally.converted(digits.len());
             }
             Cell::Bytes(bytes) => {
                 drop(w);
@@ -88,8 +89,15 @@ impl Objects {
         Ok(())
     }
 
+    /// A key and a value whose size is known.
+    #[inline]
+    pub(super) fn cell_room_bytes(&self) -> usize {
+        self.keys.room_bytes() + SCALAR_BYTES
+    }
+
     #[inline]
     fn text<S: ByteSink>(&mut self, units: Units<'_>, out: &mut S) -> Result<(), WriteError> {
+        planted::extra_copy_units(units);
         convert::to_json_body(units, self.options.policy, out)?;
         self.tally.converted(units.len_bytes());
         Ok(())
@@ -118,6 +126,7 @@ impl Objects {
     ) -> Result<(), WriteError> {
         match (&mut self.long, part) {
             (Long::Text(carry), Cell::Text(units)) => {
+                planted::extra_copy_units(units);
                 carry.to_json_body(units, self.options.policy, out)?;
                 self.tally.converted(units.len_bytes());
                 Ok(())
