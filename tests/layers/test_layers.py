@@ -40,7 +40,7 @@ ROOMS = {
     "py": Room("text wire files rows serve gateway cli", "pyo3 pyo3-build-config libc", ("raw",)),
 }
 #: The modules of the Python package, each of which may use those before it. Who adds one gives it its place.
-MODULES = "_core errors text json bson dbapi rows wsgi web __init__ __main__".split()
+MODULES = ["_core", "errors", "text", "json", "bson", "dbapi", "rows", "wsgi", "web", "__init__", "__main__"]
 _ALL_CRATES = {crate for room in ROOMS.values() for crate in room.crates.split()}
 
 
@@ -109,9 +109,8 @@ def undocumented(rust: str) -> list[int]:
             documented = any("# Safety" in other for other in above if other.lstrip().startswith("///"))
             if not documented and not trait_impls and not _in_macro(bare, i):
                 wrong.append(i + 1)
-        elif re.search(r"\bunsafe\s*(\{|impl\b)", line):
-            if not any("SAFETY:" in other for other in [lines[i], *above]):
-                wrong.append(i + 1)
+        elif re.search(r"\bunsafe\s*(\{|impl\b)", line) and not any("SAFETY:" in o for o in [lines[i], *above]):
+            wrong.append(i + 1)
         if re.match(r"\s*(?:unsafe\s+)?impl\b[^{;]*\bfor\b[^;]*\{", line):
             trait_impls.append(depth)
         depth += line.count("{") - line.count("}")

@@ -5,6 +5,8 @@
 
 use std::mem::MaybeUninit;
 
+#[cfg(target_arch = "x86_64")]
+use super::decode;
 use super::{Kernel, kernel, scalar};
 use crate::{Units, naive};
 
@@ -12,6 +14,13 @@ use crate::{Units, naive};
 #[inline(always)]
 fn no_simdutf() -> bool {
     cfg!(miri) || kernel() == Kernel::Scalar
+}
+
+/// Whether a text of so many units is decoded by our own code for cells.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn is_cell(len_units: usize) -> bool {
+    (1..=decode::CELL_BYTES).contains(&len_units) && !cfg!(miri) && kernel() >= Kernel::Avx2
 }
 
 /// The bytes as a `str`, where they are well-formed UTF-8.
@@ -132,6 +141,46 @@ pub(crate) fn utf32_to_utf8(src: &[u32], out: &mut [MaybeUninit<u8>]) -> Option<
     Some(n)
 }
 
+/// UTF-32 to the body of a JSON string, validated on the way. `None` where it is malformed, and `out` holds anything then.
+///
+/// # Panics
+/// Where `out` is too short: a bug of the caller.
+pub(crate) fn utf32_to_json(src: &[u32], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
+    if scalar::scan_u32(src).1 {
+        return None;
+    }
+    assert!(out.len() / 6 >= src.len() || out.len() >= json_len_from_utf32(src));
+    let dst = out.as_mut_ptr().cast::<u8>();
+    let mut n = 0;
+    for &c in src {
+        if scalar::is_escape(c) {
+            let escape = scalar::escape(c as u8);
+            for &b in escape.as_slice() {
+                // SAFETY: out takes the escapes of all of src (checked above).
+                unsafe { dst.add(n).write(b) };
+                n += 1;
+            }
+        } else {
+            // SAFETY: all of src are scalar values, and out takes their lengths in UTF-8 (checked above).
+            n += unsafe { scalar::write_utf8(c, dst.add(n)) };
+        }
+    }
+    Some(n)
+}
+
+/// Bytes of the UTF-32 text as the body of a JSON string, where it is well-formed; else some number.
+pub(crate) fn json_len_from_utf32(src: &[u32]) -> usize {
+    src.iter()
+        .map(|&c| {
+            if scalar::is_escape(c) {
+                scalar::escape(c as u8).as_slice().len()
+            } else {
+                utf8_len_of(c)
+            }
+        })
+        .sum()
+}
+
 /// Bytes of the UTF-32 text as UTF-8, where it is well-formed; else some number.
 pub(crate) fn utf8_len_from_utf32(src: &[u32]) -> usize {
     src.iter().map(|&c| utf8_len_of(c)).sum()
@@ -156,6 +205,12 @@ fn scalar_to_utf8(units: Units<'_>, out: &mut [MaybeUninit<u8>]) -> Option<usize
 /// All characters are below U+0100, and `out` is as long as there are characters.
 #[inline]
 pub(super) unsafe fn str_to_latin1(src: &str, out: &mut [MaybeUninit<u8>]) {
+    #[cfg(target_arch = "x86_64")]
+    if is_cell(src.len()) {
+        let n_chars = out.len();
+        // SAFETY: AVX2 is there (`kernel`); the rest are the caller's duties.
+        return unsafe { decode::utf8_to_latin1(src.as_bytes(), out.as_mut_ptr().cast(), n_chars) };
+    }
     if no_simdutf() {
         return scalar::fill(src.chars().map(u32::from), out);
     }
@@ -182,12 +237,34 @@ pub(super) unsafe fn str_to_utf16(src: &str, out: &mut [MaybeUninit<u16>]) {
     assert_eq!(n, out.len(), "measured text has another length");
 }
 
+/// Valid UTF-8 to units of kind 2.
+///
+/// # Safety
+/// All characters are below U+10000, and `out` is as long as there are characters.
+#[inline]
+pub(super) unsafe fn str_to_ucs2(src: &str, out: &mut [MaybeUninit<u16>]) {
+    #[cfg(target_arch = "x86_64")]
+    if is_cell(src.len()) {
+        let n_chars = out.len();
+        // SAFETY: AVX2 is there (`kernel`); the rest are the caller's duties.
+        return unsafe { decode::utf8_to_ucs2(src.as_bytes(), out.as_mut_ptr().cast(), n_chars) };
+    }
+    // SAFETY: without pairs, UTF-16 has a unit for each character.
+    unsafe { str_to_utf16(src, out) }
+}
+
 /// Valid UTF-8 to UTF-32 units.
 ///
 /// # Safety
 /// `out` is as long as there are characters.
 #[inline]
 pub(super) unsafe fn str_to_utf32(src: &str, out: &mut [MaybeUninit<u32>]) {
+    #[cfg(target_arch = "x86_64")]
+    if is_cell(src.len()) {
+        let n_chars = out.len();
+        // SAFETY: AVX2 is there (`kernel`); the rest are the caller's duties.
+        return unsafe { decode::utf8_to_ucs4(src.as_bytes(), out.as_mut_ptr().cast(), n_chars) };
+    }
     if no_simdutf() {
         return scalar::fill(src.chars().map(u32::from), out);
     }
@@ -204,6 +281,12 @@ pub(super) unsafe fn str_to_utf32(src: &str, out: &mut [MaybeUninit<u32>]) {
 /// `src` was validated, and `out` is as long as there are characters.
 #[inline]
 pub(super) unsafe fn valid_utf16_to_utf32(src: &[u16], out: &mut [MaybeUninit<u32>]) {
+    #[cfg(target_arch = "x86_64")]
+    if is_cell(src.len()) {
+        let n_chars = out.len();
+        // SAFETY: AVX2 is there (`kernel`); the rest are the caller's duties.
+        return unsafe { decode::utf16_to_ucs4(src, out.as_mut_ptr().cast(), n_chars) };
+    }
     if no_simdutf() {
         return scalar::fill(scalar::lossy(Units::Utf16(src)), out);
     }

@@ -180,8 +180,8 @@ impl Measured<'_> {
             }
             (Text::Str(text), StrData::Two(out)) => {
                 assert!(out.len() == n_chars && kind <= Kind::Ucs2);
-                // SAFETY: measured: all below U+10000, so UTF-16 has a unit for each character, and so has out.
-                unsafe { bulk::str_to_utf16(text, out) };
+                // SAFETY: measured: all below U+10000; out has a unit for each character.
+                unsafe { bulk::str_to_ucs2(text, out) };
             }
             (Text::Str(text), StrData::Four(out)) => {
                 assert!(out.len() == n_chars);

@@ -6,6 +6,7 @@
 //! | `generic` | each vector algorithm once, over a [`generic::Vector`] |
 //! | `sse2` | 16-byte vectors, part of every x86-64: inlined into the short paths, so a cell pays no call |
 //! | `avx2` | 32-byte vectors, behind one direct call, for texts past `SHORT_BYTES` |
+//! | `decode` | UTF-8 and UTF-16 to the units of a `str`, for cells |
 //! | `bulk` | transcoding and validation by simdutf, which has its own choice of kernels |
 //! | `put` | kernels that end in a [`Window`](crate::Window) |
 //! | `measured` | text that was validated and measured, and its way into a `str` |
@@ -20,6 +21,8 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 pub(crate) mod bulk;
+#[cfg(target_arch = "x86_64")]
+mod decode;
 #[cfg(target_arch = "x86_64")]
 mod generic;
 pub(crate) mod measured;
@@ -94,9 +97,12 @@ fn choose() -> Kernel {
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 fn best() -> Kernel {
-    if !std::arch::is_x86_feature_detected!("avx2") {
+    if !(is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("popcnt"))
+    {
         Kernel::Sse2
-    } else if !std::arch::is_x86_feature_detected!("avx512vbmi2") {
+    } else if !is_x86_feature_detected!("avx512vbmi2") {
         Kernel::Avx2
     } else {
         Kernel::Avx512

@@ -62,4 +62,14 @@ impl<S: ByteSink> Window<'_, S> {
         // SAFETY: the kernel has written as many bytes as it says.
         unsafe { self.advance(written) };
     }
+
+    /// Puts UTF-32 as the body of a JSON string, in a window of 6 bytes a unit or of the exact length. `false` where it is
+    /// malformed: then nothing is put.
+    #[inline]
+    pub(crate) fn put_json_utf32(&mut self, src: &[u32]) -> bool {
+        let written = bulk::utf32_to_json(src, self.rest());
+        // SAFETY: the kernel has written as many bytes as it says.
+        unsafe { self.advance(written.unwrap_or(0)) };
+        written.is_some()
+    }
 }

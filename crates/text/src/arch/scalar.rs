@@ -14,6 +14,47 @@ pub(crate) fn is_escape(c: u32) -> bool {
     c < 0x20 || c == 0x22 || c == 0x5C
 }
 
+/// The escape of a byte in a JSON string.
+#[derive(Clone, Copy)]
+pub(crate) struct Escape {
+    bytes: [u8; 6],
+    len: u8,
+}
+
+impl Escape {
+    #[inline(always)]
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
+/// The escape of `"`, `\` or a control: by its short form where there is one.
+#[inline(always)]
+pub(crate) fn escape(c: u8) -> Escape {
+    static ESCAPES: [Escape; 0x60] = {
+        let mut all = [Escape {
+            bytes: *b"\\u0000",
+            len: 6,
+        }; 0x60];
+        let mut c = 0;
+        while c < all.len() {
+            all[c].bytes[4] = b"0123456789abcdef"[c >> 4];
+            all[c].bytes[5] = b"0123456789abcdef"[c & 0xF];
+            c += 1;
+        }
+        let short = *b"\"\"\\\\\x08b\x09t\x0An\x0Cf\x0Dr";
+        let mut i = 0;
+        while i < short.len() {
+            let c = short[i] as usize;
+            all[c].bytes[1] = short[i + 1];
+            all[c].len = 2;
+            i += 2;
+        }
+        all
+    };
+    ESCAPES[usize::from(c)]
+}
+
 /// Whether the unit is a surrogate.
 #[inline(always)]
 pub(crate) fn is_surrogate(u: u16) -> bool {

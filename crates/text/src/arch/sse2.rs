@@ -8,7 +8,7 @@ use super::generic::{self, EscapeU8, EscapeU16, Surrogate, Vector, Wanted};
 use super::{Scan8, Scan16, scalar};
 
 #[derive(Clone, Copy)]
-struct V128(__m128i);
+pub(super) struct V128(pub(super) __m128i);
 
 macro_rules! op {
     ($name:ident($($arg:ident: $t:ty),*) -> $ret:ty = $body:expr) => {
@@ -136,7 +136,7 @@ unsafe fn load_repeated_u16(p: *const u16, len: usize) -> V128 {
 /// # Safety
 /// `p` is readable for `len` bytes, 1 to 15.
 #[inline(always)]
-unsafe fn load_padded(p: *const u8, len: usize) -> V128 {
+pub(super) unsafe fn load_padded(p: *const u8, len: usize) -> V128 {
     // SAFETY: each arm reads its size from the start and up to the end, both inside len bytes.
     unsafe {
         let (lo, hi) = if len >= 8 {

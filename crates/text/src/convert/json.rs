@@ -3,6 +3,7 @@
 use super::utf8::{put_latin1, put_utf16};
 use super::{ConvertError, Form, SHORT_UNITS, Stop, window_for, write};
 use crate::arch::{self, bulk, scalar};
+use crate::sink::Mark;
 use crate::validate::is_utf8;
 use crate::{ByteSink, Policy, SinkFull, Units};
 
@@ -19,33 +20,37 @@ pub fn to_json_body<S: ByteSink>(
     policy: Policy,
     sink: &mut S,
 ) -> Result<usize, ConvertError> {
-    match units {
+    let start = sink.mark();
+    let before = sink.committed().len();
+    // The rest of a short text goes on from where plain ASCII ends; malformed text starts anew below.
+    let done = match units {
         Units::Utf8(u) if u.len() <= SHORT_UNITS => {
-            let mark = sink.mark();
             let (n, high) = sink.window(u.len())?.put_to_escape(u);
             if n == u.len() && (!high || bulk::as_str(u).is_some()) {
                 return Ok(n);
             }
-            sink.rewind(mark);
+            n < u.len() && undone(put_escapes_utf8(u, n, high, sink), sink, start)?
         }
         Units::Latin1(u) if u.len() <= SHORT_UNITS => {
-            let mark = sink.mark();
             let (n, high) = sink.window(u.len())?.put_to_escape(u);
             if n == u.len() && !high {
                 return Ok(n);
             }
-            sink.rewind(mark);
+            false
         }
-        Units::Utf16(u) | Units::Ucs2(u) if u.len() <= SHORT_UNITS => {
-            let mark = sink.mark();
+        Units::Utf16(u) if u.len() <= SHORT_UNITS => {
             let n = sink.window(u.len())?.put_plain_u16::<true>(u);
             if n == u.len() {
                 return Ok(n);
             }
-            sink.rewind(mark);
+            undone(put_runs_utf16(&u[n..], sink), sink, start)?
         }
-        _ => {}
+        _ => false,
+    };
+    if done {
+        return Ok(sink.committed().len() - before);
     }
+    sink.rewind(start);
     write::<JsonBody, S>(units, policy, sink)
 }
 
@@ -68,16 +73,42 @@ impl Form for JsonBody {
     }
 }
 
+/// Whether a short text was written; takes back what was put where the sink is full.
+fn undone<S: ByteSink>(
+    result: Result<bool, Stop>,
+    sink: &mut S,
+    start: Mark,
+) -> Result<bool, ConvertError> {
+    match result {
+        Ok(well_formed) => Ok(well_formed),
+        Err(Stop::Malformed) => Ok(false),
+        Err(Stop::SinkFull(e)) => {
+            sink.rewind(start);
+            Err(e.into())
+        }
+    }
+}
+
 /// Copies from escape to escape, and validates at the end, while the block is still in the first cache.
 fn put_escaped_utf8<S: ByteSink>(u: &[u8], sink: &mut S) -> Result<bool, Stop> {
-    let mut rest = u;
-    let mut any_high = false;
-    loop {
-        let (n, high) = sink.window(rest.len())?.put_to_escape(rest);
-        any_high |= high;
-        let Some(&c) = rest.get(n) else { break };
+    let (n, high) = sink.window(u.len())?.put_to_escape(u);
+    put_escapes_utf8(u, n, high, sink)
+}
+
+/// The rest of [`put_escaped_utf8`], where the first `n` bytes are put, with a byte past ASCII among them if `high`.
+fn put_escapes_utf8<S: ByteSink>(
+    u: &[u8],
+    n: usize,
+    high: bool,
+    sink: &mut S,
+) -> Result<bool, Stop> {
+    let mut rest = &u[n..];
+    let mut any_high = high;
+    while let Some((&c, after)) = rest.split_first() {
         put_escape(c, sink)?;
-        rest = &rest[n + 1..];
+        let (n, high) = sink.window(after.len())?.put_to_escape(after);
+        any_high |= high;
+        rest = &after[n..];
     }
     Ok(!any_high || is_utf8(u))
 }
@@ -100,12 +131,15 @@ fn put_escaped_latin1<S: ByteSink>(u: &[u8], sink: &mut S) -> Result<bool, Stop>
 }
 
 fn put_escaped_utf16<S: ByteSink>(u: &[u16], sink: &mut S) -> Result<bool, Stop> {
+    let n = sink.window(u.len())?.put_plain_u16::<true>(u);
+    put_runs_utf16(&u[n..], sink)
+}
+
+/// Puts text that starts with an escape, or with a run of other scripts up to the next one. An escape is never inside a
+/// pair.
+fn put_runs_utf16<S: ByteSink>(u: &[u16], sink: &mut S) -> Result<bool, Stop> {
     let mut rest = u;
     while !rest.is_empty() {
-        let n = sink.window(rest.len())?.put_plain_u16::<true>(rest);
-        rest = &rest[n..];
-        // What stands here now is an escape, or starts a run of other scripts up to the next one. An escape is never
-        // inside a pair.
         let n = arch::find_escape_u16(rest);
         let (run, after) = rest.split_at(n);
         if n > 0 && !put_utf16(run, sink)? {
@@ -115,45 +149,19 @@ fn put_escaped_utf16<S: ByteSink>(u: &[u16], sink: &mut S) -> Result<bool, Stop>
             break;
         };
         put_escape(c as u8, sink)?;
-        rest = after;
+        let n = sink.window(after.len())?.put_plain_u16::<true>(after);
+        rest = &after[n..];
     }
     Ok(true)
 }
 
 fn put_escaped_utf32<S: ByteSink>(u: &[u32], sink: &mut S) -> Result<bool, Stop> {
-    if scalar::scan_u32(u).1 {
-        return Ok(false);
-    }
-    for run in u.split_inclusive(|&c| scalar::is_escape(c)) {
-        let (escape, run) = match run.split_last() {
-            Some((&c, before)) if scalar::is_escape(c) => (Some(c as u8), before),
-            _ => (None, run),
-        };
-        let exact = || bulk::utf8_len_from_utf32(run);
-        window_for(sink, 4 * run.len(), exact)?.put_utf32(run);
-        if let Some(c) = escape {
-            put_escape(c, sink)?;
-        }
-    }
-    Ok(true)
+    let exact = || bulk::json_len_from_utf32(u);
+    Ok(window_for(sink, 6 * u.len(), exact)?.put_json_utf32(u))
 }
 
-/// Appends the escape of `"`, `\` or a control: by its short form where there is one.
+/// Appends the escape of `"`, `\` or a control.
 #[inline]
 fn put_escape<S: ByteSink>(c: u8, sink: &mut S) -> Result<(), SinkFull> {
-    let short = match c {
-        b'"' => b'"',
-        b'\\' => b'\\',
-        0x08 => b'b',
-        0x09 => b't',
-        0x0A => b'n',
-        0x0C => b'f',
-        0x0D => b'r',
-        _ => {
-            let hex = b"0123456789abcdef";
-            let (high, low) = (hex[usize::from(c >> 4)], hex[usize::from(c & 0xF)]);
-            return sink.put(&[b'\\', b'u', b'0', b'0', high, low]);
-        }
-    };
-    sink.put(&[b'\\', short])
+    sink.put(scalar::escape(c).as_slice())
 }
