@@ -54,10 +54,29 @@ static SQUEEZE: [[u8; 8]; 256] = {
     all
 };
 
-/// Where decoded units go: the end of the place is known, and nothing is written past it.
+/// Orders of bytes that move a vector up by as many bytes as a load starts before the middle, zeros from below.
+static SLIDE: [u8; 32] = {
+    let mut all = [0x80; 32];
+    let mut i = 0;
+    while i < 16 {
+        all[16 + i] = i as u8;
+        i += 1;
+    }
+    all
+};
+
+/// Where decoded units go: nothing is written outside of the place.
 struct Out<U> {
     at: *mut U,
     room: usize,
+    /// Units that the place takes in all.
+    len: usize,
+}
+
+impl<U> Out<U> {
+    fn new(at: *mut U, len: usize) -> Out<U> {
+        Out { at, room: len, len }
+    }
 }
 
 /// Units of a `str` made of 8 lanes of 16 bits.
@@ -100,15 +119,52 @@ impl<U: Unit> Out<U> {
             let v = U::pack(_mm_shuffle_epi8(v, order));
             let n = mask.count_ones() as usize;
             debug_assert!(n <= self.room);
-            if self.room < 8 {
-                store_first(v, self.at.cast(), n * size_of::<U>());
-            } else if size_of::<U>() == 2 {
-                _mm_storeu_si128(self.at.cast(), v);
+            if self.room >= 8 {
+                store_eight::<U>(v, self.at);
+            } else if self.len >= 8 {
+                // The last 8 units of the place at once, those written before taken from where they are: no branch on
+                // how many there are.
+                let end = self.at.sub(8 - self.room);
+                let kept = (8 - self.room) * size_of::<U>();
+                let slide = _mm_loadu_si128(SLIDE.as_ptr().add(16 - kept).cast());
+                let old = load_eight::<U>(end);
+                let below = _mm_cmplt_epi8(slide, _mm_setzero_si128());
+                let v = _mm_blendv_epi8(_mm_shuffle_epi8(v, slide), old, below);
+                store_eight::<U>(v, end);
             } else {
-                _mm_storel_epi64(self.at.cast(), v);
+                store_first(v, self.at.cast(), n * size_of::<U>());
             }
             self.at = self.at.add(n);
             self.room -= n;
+        }
+    }
+}
+
+/// # Safety
+/// `to` takes 8 units of 1 or 2 bytes.
+#[inline(always)]
+unsafe fn store_eight<U>(v: __m128i, to: *mut U) {
+    // SAFETY: 8 units, as the caller grants.
+    unsafe {
+        if size_of::<U>() == 2 {
+            _mm_storeu_si128(to.cast(), v);
+        } else {
+            _mm_storel_epi64(to.cast(), v);
+        }
+    }
+}
+
+/// # Safety
+/// `from` has 8 units of 1 or 2 bytes to read; they need not be initialised.
+#[inline(always)]
+unsafe fn load_eight<U>(from: *const U) -> __m128i {
+    // SAFETY: 8 units, as the caller grants. What is not initialised yet is replaced before anybody looks at it: the
+    // lanes past those that were written before are written now, or in a later step.
+    unsafe {
+        if size_of::<U>() == 2 {
+            _mm_loadu_si128(from.cast())
+        } else {
+            _mm_loadl_epi64(from.cast())
         }
     }
 }
@@ -191,10 +247,7 @@ unsafe fn utf8_step<U: Unit>(v: __m128i, mask: u32, out: &mut Out<U>) {
 #[inline(always)]
 unsafe fn utf8_to<U: Unit>(src: &[u8], out: *mut U, n_chars: usize) {
     let (p, len) = (src.as_ptr(), src.len());
-    let mut out = Out {
-        at: out,
-        room: n_chars,
-    };
+    let mut out = Out::new(out, n_chars);
     // SAFETY: every load ends inside src. All characters that start at the first 14 of 16 places end among the 16 (kinds 1
     // and 2 have no longer ones than 3 bytes); those of the last vector end with the text.
     unsafe {
@@ -296,10 +349,7 @@ unsafe fn utf8_step_wide(v: __m128i, mask: u8, out: &mut Out<u32>) {
 #[target_feature(enable = "avx2,bmi1,popcnt")]
 pub(super) unsafe fn utf8_to_ucs4(src: &[u8], out: *mut u32, n_chars: usize) {
     let (p, len) = (src.as_ptr(), src.len());
-    let mut out = Out {
-        at: out,
-        room: n_chars,
-    };
+    let mut out = Out::new(out, n_chars);
     // SAFETY: every load ends inside src. All characters that start at the first 8 of 16 places end among the 16; those of
     // the last vector end with the text.
     unsafe {
@@ -363,10 +413,7 @@ unsafe fn starts_u16(v: __m128i) -> u32 {
 #[target_feature(enable = "avx2,bmi1,popcnt")]
 pub(super) unsafe fn utf16_to_ucs4(src: &[u16], out: *mut u32, n_chars: usize) {
     let (p, len) = (src.as_ptr(), src.len());
-    let mut out = Out {
-        at: out,
-        room: n_chars,
-    };
+    let mut out = Out::new(out, n_chars);
     // SAFETY: every load ends inside src. All characters that start at the first 7 of 8 units end among the 8; those of
     // the last vector end with the text.
     unsafe {
