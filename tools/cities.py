@@ -10,7 +10,6 @@ import json
 import os
 import sqlite3
 import subprocess
-import sys
 import threading
 import time
 import unicodedata
@@ -75,17 +74,9 @@ def _wheel(python: Path) -> Path:
         partial = directory / "download"
         done = threading.Event()
         threading.Thread(target=_show_download, args=(done,), daemon=True).start()
-        command = [
-            str(python),
-            "-m",
-            "pip",
-            "download",
-            "--no-deps",
-            "--disable-pip-version-check",
-            "--only-binary=:all:",
-        ]
-        # pip's own bar needs a terminal; without one the download would be silent.
-        command += ["--progress-bar", "on" if sys.stderr.isatty() else "off", "-q", "-d", str(partial), PACKAGE]
+        # pip tells the size and, on a terminal, draws its bar.
+        command = [str(python), "-m", "pip", "download", "--no-deps", "--disable-pip-version-check"]
+        command += ["--only-binary=:all:", "-d", str(partial), PACKAGE]
         code = subprocess.run(command, check=False).returncode
         done.set()
         got = sorted(partial.glob(f"{name}-*.whl")) if partial.exists() else []
