@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
+use onecopy_text::Policy;
 use onecopy_wire::CancelHandle;
 
 use super::connection_string::ConnectionString;
@@ -33,6 +34,8 @@ pub(crate) struct Shared {
     pub(crate) secrets: Secrets,
     pub(crate) facts: Facts,
     read_only: bool,
+    /// What a stream of its rows does with malformed text.
+    pub(crate) text_policy: Policy,
     /// The process that opened it: no other may use it.
     pid: u32,
     state: Mutex<State>,
@@ -269,7 +272,7 @@ impl Connection {
         width: Width,
         string: &ConnectionString,
         facts: Facts,
-        read_only: bool,
+        options: &ConnectOptions,
     ) -> Connection {
         Connection {
             shared: Arc::new(Shared {
@@ -278,7 +281,8 @@ impl Connection {
                 width,
                 secrets: string.secrets(),
                 facts,
-                read_only,
+                read_only: options.read_only,
+                text_policy: options.text_policy,
                 pid: std::process::id(),
                 state: Mutex::new(State {
                     raw: RawHandle(raw),

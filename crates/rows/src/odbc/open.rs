@@ -406,7 +406,7 @@ impl Dbc {
             width,
             string,
             facts,
-            options.read_only,
+            options,
         ))
     }
 }

@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use onecopy_text::Policy;
 use onecopy_wire::CancelHandle;
 
 use super::connection::Shared;
@@ -439,5 +440,9 @@ impl Source for Statement {
     fn cancel_handle(&self) -> CancelHandle {
         let handle = Arc::clone(&self.handle);
         CancelHandle::new(move || handle.cancel())
+    }
+
+    fn text_policy(&self) -> Policy {
+        self.shared.text_policy
     }
 }
