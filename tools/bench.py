@@ -6,6 +6,7 @@ python3 tools/bench.py NAME [--save] [ARGUMENTS of benches/run.py …]
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 
 import dev
@@ -25,8 +26,12 @@ def _main() -> int:
     if absent and not (os.geteuid() == 0 and packages.install(absent)):
         say(f"without these packages some peers cannot be measured:\n    {packages.install_line(absent)}")
     python = dev.build(ROOT / "benches" / ".venv", ROOT / "benches" / "peers.txt")
-    os.chdir(ROOT)
-    os.execve(python, [str(python), str(_RUN), *arguments], rust.environment())
+    environment = rust.environment()
+    try:
+        return subprocess.run([str(python), str(_RUN), *arguments], cwd=ROOT, env=environment, check=False).returncode
+    finally:
+        if not os.environ.get("KEEP_SERVERS"):
+            subprocess.run([str(python), "-m", "tests.support.servers", "stop"], cwd=ROOT, check=False)
 
 
 if __name__ == "__main__":

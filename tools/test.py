@@ -8,6 +8,7 @@ are skipped with the reason; under `CI=true` a skip is a failure.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -32,15 +33,15 @@ def _databases_installed() -> bool:
     return False
 
 
-def _servers(python: str, action: str) -> dict[str, str]:
-    """Start or stop the servers with .venv's interpreter; for `env`, the connection strings."""
-    command = [python, "-m", "tests.support.servers", action]
-    done = subprocess.run(command, cwd=ROOT, capture_output=action == "env", text=True, check=False)
-    result: dict[str, str] = {}
-    for line in (done.stdout or "").splitlines() if action == "env" else ():
-        key, _, value = line.removeprefix("export ").partition("=")
-        result[key] = value.strip("'").replace("'\\''", "'")
-    return result
+def _start_servers(python: str) -> dict[str, str]:
+    """Start the databases with .venv's interpreter; the variables that name them to the tests."""
+    command = [python, "-m", "tests.support.servers", "json"]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    return dict(json.loads(done.stdout))
+
+
+def _stop_servers(python: str) -> None:
+    subprocess.run([python, "-m", "tests.support.servers", "stop"], cwd=ROOT, check=False)
 
 
 def _suite(title: str, command: list[str], environment: dict[str, str]) -> tuple[str, int, float]:
@@ -64,7 +65,7 @@ def _main() -> int:
     environment = rust.environment() | {"PYO3_PYTHON": python}
     try:
         with step("databases on loopback"):
-            environment |= _servers(python, "env")
+            environment |= _start_servers(python)
         for key, reason in environment.items():
             if key.startswith("ONECOPY_TEST_") and key.endswith("_MISSING"):
                 say(f"   without {key[13:-8].lower()}: {reason.splitlines()[0]}")
@@ -78,7 +79,7 @@ def _main() -> int:
     finally:
         # KEEP_SERVERS=1 saves their start on the next run: they are found by pid and used again.
         if not os.environ.get("KEEP_SERVERS"):
-            _servers(python, "stop")
+            _stop_servers(python)
     say("")
     for title, code, seconds in results:
         # pytest's 5: nothing was collected, which is no pass.

@@ -2,6 +2,7 @@
 
     python3 -m tests.support.servers start [NAME ...]   # postgres mariadb sqlite tds; all where none is named
     python3 -m tests.support.servers env [NAME ...]     # `export` lines for a shell, starting what is not running
+    python3 -m tests.support.servers json [NAME ...]    # the same as JSON
     python3 -m tests.support.servers load 31000 400000  # `t31000`, `t400000` into every database that runs
     python3 -m tests.support.servers status
     python3 -m tests.support.servers stop [NAME ...]
@@ -332,7 +333,7 @@ def main() -> int:
     """The command line of this module."""
     parser = argparse.ArgumentParser(prog="tests.support.servers", description="Databases of the tests, on loopback.")
     parser.add_argument("--home", type=Path, help="keep this set of servers in DIR")
-    parser.add_argument("action", choices=("start", "stop", "status", "env", "load"))
+    parser.add_argument("action", choices=("start", "stop", "status", "env", "json", "load"))
     parser.add_argument("rest", nargs="*", help="servers, or row counts for `load`")
     arguments = parser.parse_args()
     home = Home(arguments.home)
@@ -348,6 +349,9 @@ def main() -> int:
         parser.error(f"no server {sorted(unknown)}; there are {', '.join(NAMES)}")
     if arguments.action == "stop":
         stop_servers(names, home)
+        return 0
+    if arguments.action == "json":
+        print(json.dumps(environment(names, home)))
         return 0
     if arguments.action == "env":
         for key, value in environment(names, home).items():
