@@ -200,6 +200,57 @@ fn errors_have_the_kind_of_their_cause() {
 }
 
 #[test]
+fn a_table_in_use_by_a_cursor_is_locked_until_it_is_read_or_dropped() {
+    let connection = memory();
+    run(&connection, "create table t (a)");
+    run(&connection, "insert into t values (1), (2)");
+    connection.commit().unwrap();
+    let cursor = connection.execute("select a from t", &[]).unwrap();
+    let (kind, native, message) = error_of(&connection, "drop table t");
+    assert_eq!((kind, native & 0xff), (ErrorKind::Operational, 6));
+    assert!(message.contains("finish it first"), "{message}");
+    drop(cursor);
+    run(&connection, "drop table t");
+}
+
+#[test]
+fn a_damaged_file_is_an_operational_error_that_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db").to_str().unwrap().to_owned();
+    let connection = open(&path).unwrap();
+    run(&connection, "create table t (a)");
+    let mut many = (0..2000).map(|i| vec![text(&format!("some text to fill pages with {i}"))]);
+    connection
+        .execute_many("insert into t values (?)", &mut many)
+        .unwrap();
+    connection.commit().unwrap();
+    connection.close().unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle..].fill(0xa5);
+    std::fs::write(&path, bytes).unwrap();
+    let (kind, native, message) = error_of(&open(&path).unwrap(), "select a from t");
+    assert_eq!((kind, native & 0xff), (ErrorKind::Operational, 11));
+    assert!(message.contains("integrity_check"), "{message}");
+}
+
+#[test]
+fn a_database_in_wal_mode_is_read_beside_its_writer() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = three_rows(&dir);
+    let writer = open(&path).unwrap();
+    assert_eq!(
+        rows(&writer, "pragma journal_mode = wal", &[]),
+        [["wal".into()]]
+    );
+    let reader = open_read_only(&path).unwrap();
+    run(&writer, "insert into t (a) values (4)");
+    assert_eq!(count(&reader), Got::I64(3));
+    writer.commit().unwrap();
+    assert_eq!(count(&reader), Got::I64(4));
+}
+
+#[test]
 fn an_error_in_a_later_row_comes_after_the_rows_before_it() {
     let connection = memory();
     let sql = "select abs(column1) from (values (1), (-2), (-9223372036854775808), (4))";

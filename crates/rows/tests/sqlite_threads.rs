@@ -241,6 +241,24 @@ fn a_host_has_its_turns_and_may_end_the_statement() {
 }
 
 #[test]
+fn a_host_has_its_turns_over_many_short_calls_too() {
+    let connection = memory();
+    let host = Counting::default();
+    let mut statement = connection
+        .execute(&ENDLESS.replace("where i < 4", ""), &[])
+        .unwrap();
+    let budget = Budget {
+        block_rows: 1,
+        ..Budget::default()
+    };
+    while host.n_turns.load(SeqCst) < 3 {
+        statement
+            .pump_attached(budget, &mut Rows::default(), &host)
+            .unwrap();
+    }
+}
+
+#[test]
 fn a_host_that_panics_ends_the_statement_and_nothing_else() {
     struct Panics;
     impl AttachedHost for Panics {

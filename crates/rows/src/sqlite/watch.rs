@@ -129,6 +129,7 @@ pub(super) struct Watch {
 struct Current {
     cancel: Option<Arc<Cancel>>,
     host: Option<*const dyn AttachedHost>,
+    /// When a host had its last turn. It outlives the call: many short calls in a row must give turns too.
     last_turn: Option<Instant>,
 }
 
@@ -164,15 +165,11 @@ impl Watch {
         // SAFETY: the lock is held, as the caller vouches, and no callback is under way. The transmute drops the
         // lifetime alone: the guard clears the pointer before it ends.
         unsafe {
-            *self.current.get() = Current {
-                cancel: Some(cancel.clone()),
-                host: host.map(|h| {
-                    std::mem::transmute::<*const (dyn AttachedHost + 'a), *const dyn AttachedHost>(
-                        h,
-                    )
-                }),
-                last_turn: None,
-            };
+            let current = &mut *self.current.get();
+            current.cancel = Some(cancel.clone());
+            current.host = host.map(|h| {
+                std::mem::transmute::<*const (dyn AttachedHost + 'a), *const dyn AttachedHost>(h)
+            });
         }
         Running(self)
     }
@@ -244,7 +241,11 @@ impl Drop for Running<'_> {
     fn drop(&mut self) {
         self.0.shared.running.store(0, Relaxed);
         // SAFETY: the caller of `Watch::run` still holds the call lock, and no callback is under way.
-        unsafe { *self.0.current.get() = Current::default() };
+        unsafe {
+            let current = &mut *self.0.current.get();
+            current.cancel = None;
+            current.host = None;
+        }
     }
 }
 
