@@ -10,11 +10,20 @@ use crate::column::{Raw, each_kind};
 use crate::source::{Block, Emitted, RowSink};
 
 /// The rows of one fetch of an ODBC statement.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct CurrentBlock {
     pub(crate) rowset: Option<Rowset>,
     pub(crate) arena: Arena,
     pub(crate) view: View,
+}
+
+impl std::fmt::Debug for CurrentBlock {
+    /// Its size alone: the values are nobody's business in a log.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CurrentBlock")
+            .field("n_rows", &self.view.n_rows)
+            .finish_non_exhaustive()
+    }
 }
 
 impl CurrentBlock {

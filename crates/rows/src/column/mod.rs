@@ -237,9 +237,13 @@ pub(crate) fn plan(d: &Described, width: Width, quirks: &Quirks) -> Planned {
         // Text, and all that every driver can give as text: XML, JSON, intervals, sql_variant, types of its own.
         _ => text::plan(d, width, quirks),
     };
+    let unsure = kind.streams() && !quirks.sizes_hold;
     Planned {
         kind,
-        spec,
+        spec: Spec {
+            open: spec.open || unsure,
+            ..spec
+        },
         column: Column {
             name: d.name.clone(),
             column_type,
@@ -316,7 +320,7 @@ mod tests {
         let p = plan(
             &described(sql::VARCHAR, 40, 0, "varchar"),
             Width::Narrow,
-            &UNKNOWN,
+            known("libmaodbc.so").unwrap(),
         );
         assert!(!p.spec.open);
         assert_eq!(p.spec.bytes, 161);
@@ -326,6 +330,7 @@ mod tests {
             &UNKNOWN,
         );
         assert_eq!(p.spec.bytes, 162);
+        assert!(p.spec.open, "a driver that nobody knows may describe sizes that do not hold");
     }
 
     #[test]

@@ -65,6 +65,12 @@ pub(crate) struct Quirks {
     /// with a column that may be longer than its buffer are read one by one (a bound column costs almost nothing more
     /// that way).
     pub(crate) block_tails_broken: bool,
+    /// `SQL_ATTR_ROW_BIND_OFFSET_PTR` was seen to work together with SQLGetData of a bound column (SQLite ODBC writes the
+    /// indicator of a cut piece to the first row's place). Without it rows that need it come one a block.
+    pub(crate) bind_offset: bool,
+    /// No value of text or bytes is longer than its column is described. Where that is not sure, rows are read as if every
+    /// such column had no limit.
+    pub(crate) sizes_hold: bool,
     /// Types of NULL parameters are asked for with SQLDescribeParam: the server refuses an untyped NULL in places.
     pub(crate) describe_null: bool,
     /// UUID parameters go as `SQL_GUID`; as text where not.
@@ -93,6 +99,8 @@ pub(crate) static UNKNOWN: Quirks = Quirks {
     connect: &[],
     read_only: &[],
     block_tails_broken: false,
+    bind_offset: false,
+    sizes_hold: false,
     describe_null: true,
     guid_parameters: false,
     long_parameter_bytes: 8000,
@@ -127,6 +135,8 @@ const PSQLODBC: Quirks = Quirks {
     ],
     read_only: &["SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY"],
     block_tails_broken: false,
+    bind_offset: false,
+    sizes_hold: false,
     describe_null: false,
     guid_parameters: true,
     long_parameter_bytes: 8000,
@@ -166,6 +176,8 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         read_only: &["SET SESSION TRANSACTION READ ONLY"],
         // SQLSetPos in a block of a forward-only cursor is ignored, and moves the place where the next block begins.
         block_tails_broken: true,
+        bind_offset: true,
+        sizes_hold: true,
         describe_null: false,
         guid_parameters: false,
         long_parameter_bytes: 65535,
@@ -189,6 +201,8 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         ],
         read_only: &["SET SESSION TRANSACTION READ ONLY"],
         block_tails_broken: true,
+        bind_offset: false,
+        sizes_hold: true,
         describe_null: false,
         long_parameter_bytes: 65535,
         ..UNKNOWN
@@ -205,6 +219,8 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         dialect: Dialect::SqlServer,
         width: Width::Wide,
         other_width: false,
+        bind_offset: true,
+        sizes_hold: true,
         describe_null: true,
         guid_parameters: true,
         long_parameter_bytes: 0,
@@ -219,6 +235,8 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         dialect: Dialect::SqlServer,
         width: Width::Wide,
         other_width: false,
+        bind_offset: true,
+        sizes_hold: true,
         describe_null: true,
         guid_parameters: true,
         long_parameter_bytes: 0,
@@ -233,6 +251,8 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         width: Width::Wide,
         other_width: true,
         connect: &[("ClientCharset", "UTF-8")],
+        bind_offset: true,
+        sizes_hold: true,
         describe_null: false,
         guid_parameters: true,
         long_parameter_bytes: 8000,

@@ -145,7 +145,9 @@ impl Reader {
         self.registers = Registers::new(capacity);
         let offset = self.registers.bind_offset_ptr();
         // SAFETY: the registers' memory does not move and outlives the statement handle (see `Statement`'s drop).
-        if by_row && !unsafe { driver.set_attribute(ffi::ATTR_ROW_BIND_OFFSET_PTR, offset) } {
+        let moves = driver.shared.quirks.bind_offset;
+        if by_row && !(moves && unsafe { driver.set_attribute(ffi::ATTR_ROW_BIND_OFFSET_PTR, offset) })
+        {
             // Without a moving offset: one row a block, in either layout.
             (by_row, capacity) = (false, 1);
         }
