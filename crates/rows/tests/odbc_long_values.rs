@@ -15,7 +15,8 @@ const PROFILES: [Profile; 4] = [
 
 /// Lengths in characters around the sizes that drivers and we have: our slot, psqlodbc's 8,190, windows, parts.
 const LENGTHS: [usize; 19] = [
-    0, 1, 255, 256, 1023, 1024, 1025, 2047, 2048, 2049, 4096, 8189, 8190, 8191, 16_383, 16_384, 65_535, 65_536, 200_001,
+    0, 1, 255, 256, 1023, 1024, 1025, 2047, 2048, 2049, 4096, 8189, 8190, 8191, 16_383, 16_384,
+    65_535, 65_536, 200_001,
 ];
 
 fn table(profile: Profile, c: &Connection, name: &str) {
@@ -25,12 +26,19 @@ fn table(profile: Profile, c: &Connection, name: &str) {
         Profile::SqliteOdbc => ("text", "blob", ""),
         _ => ("text", "bytea", ""),
     };
-    run(c, &format!("create table {name} (id integer, t {text_type}, n integer, b {bytes_type}, s varchar(20)){tail}"));
+    run(
+        c,
+        &format!(
+            "create table {name} (id integer, t {text_type}, n integer, b {bytes_type}, s varchar(20)){tail}"
+        ),
+    );
 }
 
 fn sample(length: usize, seed: usize) -> String {
     let alphabet = ["a", "é", "日", "😀", "z"];
-    (0..length).map(|i| alphabet[(i + i / 7 + seed) % 5]).collect()
+    (0..length)
+        .map(|i| alphabet[(i + i / 7 + seed) % 5])
+        .collect()
 }
 
 fn bytes(length: usize) -> Vec<u8> {
@@ -70,7 +78,11 @@ fn assert_rows(got: &[Vec<Kept>], expected: &[Vec<Kept>], what: &str) {
     assert_eq!(got.len(), expected.len(), "{what}");
     for (row, (g, e)) in got.iter().zip(expected).enumerate() {
         for (column, (g, e)) in g.iter().zip(e).enumerate() {
-            assert!(g == e, "{what}: row {row}, column {column}: {}", difference(g, e));
+            assert!(
+                g == e,
+                "{what}: row {row}, column {column}: {}",
+                difference(g, e)
+            );
         }
     }
 }
@@ -79,7 +91,11 @@ fn difference(g: &Kept, e: &Kept) -> String {
     match (g, e) {
         (Kept::Text(g), Kept::Text(e)) => {
             let at = g.bytes().zip(e.bytes()).position(|(a, b)| a != b);
-            format!("{} bytes for {}, first difference at {at:?}", g.len(), e.len())
+            format!(
+                "{} bytes for {}, first difference at {at:?}",
+                g.len(),
+                e.len()
+            )
         }
         (Kept::Bytes(g), Kept::Bytes(e)) => format!("{} bytes for {}", g.len(), e.len()),
         _ => format!("{g:?} for {e:?}"),
@@ -112,9 +128,22 @@ fn long_values_arrive_in_parts_of_bounded_size() {
                     .unwrap();
                 let mut keeper = Keeper::default();
                 keeper.pause_after = pause_after;
-                drain(statement, Budget::default(), LongValues::Parts { part_bytes }, &mut keeper);
-                assert_rows(&keeper.rows, &expected, &format!("{profile:?}, parts of {part_bytes}"));
-                assert!(keeper.largest_part <= part_bytes, "{profile:?}: {}", keeper.largest_part);
+                drain(
+                    statement,
+                    Budget::default(),
+                    LongValues::Parts { part_bytes },
+                    &mut keeper,
+                );
+                assert_rows(
+                    &keeper.rows,
+                    &expected,
+                    &format!("{profile:?}, parts of {part_bytes}"),
+                );
+                assert!(
+                    keeper.largest_part <= part_bytes,
+                    "{profile:?}: {}",
+                    keeper.largest_part
+                );
                 assert!(keeper.n_parts > 10, "{profile:?}: {}", keeper.n_parts);
             }
         }
@@ -152,11 +181,24 @@ fn a_cell_of_three_megabytes_passes_whole() {
         let Some(c) = profile.open() else { continue };
         table(profile, &c, "odbc_long_big");
         let (t, b) = (sample(1_000_000, 0), bytes(3 << 20));
-        let parameters = [Value::I64(1), Value::Text(t.clone()), Value::Bytes(b.clone())];
-        c.execute("insert into odbc_long_big (id, t, b) values (?, ?, ?)", &parameters)
-            .unwrap_or_else(|e| panic!("{profile:?}: {e}"));
+        let parameters = [
+            Value::I64(1),
+            Value::Text(t.clone()),
+            Value::Bytes(b.clone()),
+        ];
+        c.execute(
+            "insert into odbc_long_big (id, t, b) values (?, ?, ?)",
+            &parameters,
+        )
+        .unwrap_or_else(|e| panic!("{profile:?}: {e}"));
         let got = rows(&c, "select id, t, n, b, s from odbc_long_big", &[]);
-        let expected = vec![vec![Kept::I64(1), Kept::Text(t), Kept::Null, Kept::Bytes(b), Kept::Null]];
+        let expected = vec![vec![
+            Kept::I64(1),
+            Kept::Text(t),
+            Kept::Null,
+            Kept::Bytes(b),
+            Kept::Null,
+        ]];
         assert_rows(&got, &expected, &format!("{profile:?}"));
         c.rollback().unwrap();
         run(&c, "drop table if exists odbc_long_big");

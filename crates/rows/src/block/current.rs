@@ -6,7 +6,7 @@ use super::arena::Arena;
 use super::long::{Part, View};
 use super::rowset::Rowset;
 use crate::cell::{Cell, LongKind};
-use crate::column::{Raw, each_kind};
+use crate::column::{Kind, Raw, each_kind};
 use crate::source::{Block, Emitted, RowSink};
 
 /// The rows of one fetch of an ODBC statement.
@@ -80,8 +80,8 @@ impl Block for CurrentBlock {
             if let Some(part) = &self.view.stop {
                 if row + 1 == self.view.n_rows {
                     self.cells(rowset, slot, from, part.column, sink)?;
-                    let kind = match rowset.columns[part.column].kind.cell(Raw::new(&[])) {
-                        Cell::Bytes(_) => LongKind::Bytes,
+                    let kind = match rowset.columns[part.column].kind {
+                        Kind::Binary(_) => LongKind::Bytes,
                         _ => LongKind::Text,
                     };
                     sink.long_begin(part.column, kind)?;

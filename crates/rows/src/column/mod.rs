@@ -227,12 +227,12 @@ pub(crate) fn plan(d: &Described, width: Width, quirks: &Quirks) -> Planned {
         }
         sql::TYPE_DATE | sql::DATE_2 => date::Date::plan(),
         sql::TYPE_TIME | sql::TIME_2 => time::TimeText::plan(fraction),
-        sql::SS_TIME2 => time::SsTime::plan(fraction),
+        sql::SS_TIME2 => time::SsTime::plan(fraction, quirks),
         sql::TYPE_TIMESTAMP | sql::TIMESTAMP_2 => {
             let utc = quirks.hides_offset && type_name.starts_with("timestamptz");
             timestamp::Timestamp::plan(fraction, utc)
         }
-        sql::SS_TIMESTAMPOFFSET => timestamp::WithOffset::plan(fraction),
+        sql::SS_TIMESTAMPOFFSET => timestamp::WithOffset::plan(fraction, quirks),
         sql::GUID => uuid::Uuid::plan(),
         // Text, and all that every driver can give as text: XML, JSON, intervals, sql_variant, types of its own.
         _ => text::plan(d, width, quirks),
@@ -330,7 +330,10 @@ mod tests {
             &UNKNOWN,
         );
         assert_eq!(p.spec.bytes, 162);
-        assert!(p.spec.open, "a driver that nobody knows may describe sizes that do not hold");
+        assert!(
+            p.spec.open,
+            "a driver that nobody knows may describe sizes that do not hold"
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@ use onecopy_text::Units;
 use super::{Kind, Raw, Spec};
 use crate::cell::{self, Cell};
 use crate::odbc::ffi::c;
+use crate::odbc::quirks::Quirks;
 use crate::schema::ColumnType;
 
 /// `hh:mm:ss[.fffffffff]` in ASCII.
@@ -40,10 +41,15 @@ impl TimeText {
 }
 
 impl SsTime {
-    pub(crate) fn plan(digits: u8) -> (Kind, Spec, ColumnType) {
+    pub(crate) fn plan(digits: u8, quirks: &Quirks) -> (Kind, Spec, ColumnType) {
+        let c_type = if quirks.ss_as_binary {
+            c::BINARY
+        } else {
+            c::SS_TIME2
+        };
         (
             SsTime { digits }.into(),
-            Spec::fixed(c::SS_TIME2, 12),
+            Spec::fixed(c_type, 12),
             ColumnType::Time { digits },
         )
     }

@@ -5,6 +5,7 @@ use super::time::time;
 use super::{Kind, Raw, Spec};
 use crate::cell::{self, Cell};
 use crate::odbc::ffi::c;
+use crate::odbc::quirks::Quirks;
 use crate::schema::ColumnType;
 
 /// `SQL_TIMESTAMP_STRUCT`: year, month, day, hour, minute, second (16 bit each), nanoseconds (32 bit).
@@ -49,14 +50,19 @@ impl Timestamp {
 }
 
 impl WithOffset {
-    pub(crate) fn plan(digits: u8) -> (Kind, Spec, ColumnType) {
+    pub(crate) fn plan(digits: u8, quirks: &Quirks) -> (Kind, Spec, ColumnType) {
+        let c_type = if quirks.ss_as_binary {
+            c::BINARY
+        } else {
+            c::SS_TIMESTAMPOFFSET
+        };
         let column_type = ColumnType::Timestamp {
             digits,
             with_offset: true,
         };
         (
             WithOffset { digits }.into(),
-            Spec::fixed(c::SS_TIMESTAMPOFFSET, 20),
+            Spec::fixed(c_type, 20),
             column_type,
         )
     }

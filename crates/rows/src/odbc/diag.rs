@@ -43,6 +43,20 @@ pub(crate) fn records(
     records
 }
 
+/// SQLSTATE of the first record, if there is one.
+pub(crate) fn first_state(
+    manager: &Manager,
+    handle_type: i16,
+    handle: Handle,
+    width: Width,
+) -> Option<String> {
+    let record = match width {
+        Width::Narrow => narrow(manager, handle_type, handle, 1),
+        Width::Wide => wide(manager, handle_type, handle, 1),
+    };
+    record.map(|r| r.sqlstate)
+}
+
 /// Whether the message, whose length the driver gives as `len`, was cut by a buffer of `capacity`.
 fn cut(len: i16, capacity: usize) -> bool {
     usize::try_from(len).is_ok_and(|len| len >= capacity)

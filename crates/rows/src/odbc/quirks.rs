@@ -65,6 +65,11 @@ pub(crate) struct Quirks {
     /// with a column that may be longer than its buffer are read one by one (a bound column costs almost nothing more
     /// that way).
     pub(crate) block_tails_broken: bool,
+    /// The driver says that SQLGetData may read any column, and refuses those before the last bound one.
+    pub(crate) any_column_broken: bool,
+    /// `time(n)` and `datetimeoffset` are bound as `SQL_C_BINARY`, as Microsoft's reference has it for applications that do
+    /// not know their C types (FreeTDS knows nothing else); by those C types where not.
+    pub(crate) ss_as_binary: bool,
     /// `SQL_ATTR_ROW_BIND_OFFSET_PTR` was seen to work together with SQLGetData of a bound column (SQLite ODBC writes the
     /// indicator of a cut piece to the first row's place). Without it rows that need it come one a block.
     pub(crate) bind_offset: bool,
@@ -99,6 +104,8 @@ pub(crate) static UNKNOWN: Quirks = Quirks {
     connect: &[],
     read_only: &[],
     block_tails_broken: false,
+    any_column_broken: false,
+    ss_as_binary: true,
     bind_offset: false,
     sizes_hold: false,
     describe_null: true,
@@ -135,6 +142,8 @@ const PSQLODBC: Quirks = Quirks {
     ],
     read_only: &["SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY"],
     block_tails_broken: false,
+    any_column_broken: false,
+    ss_as_binary: true,
     bind_offset: false,
     sizes_hold: false,
     describe_null: false,
@@ -235,7 +244,11 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         dialect: Dialect::SqlServer,
         width: Width::Wide,
         other_width: false,
-        bind_offset: true,
+        // "Row-wise binding is not yet implemented".
+        bind_offset: false,
+        // "Invalid descriptor index" (07009).
+        any_column_broken: true,
+        ss_as_binary: false,
         sizes_hold: true,
         describe_null: true,
         guid_parameters: true,

@@ -115,19 +115,37 @@ impl Reader {
         Ok(self.block.view.n_rows)
     }
 
+    /// Whether rows can be bound one behind the other, with a moving offset; without, they come one a block.
+    fn can_bind_by_row(&self, driver: &Driver<'_>, row_bytes: usize) -> bool {
+        if !driver.shared.quirks.bind_offset {
+            return false;
+        }
+        // SAFETY: integers in the pointer's place; the registers' memory does not move and outlives the statement handle
+        // (see `Statement`'s drop).
+        unsafe {
+            if !driver.set_attribute(ffi::ATTR_ROW_BIND_TYPE, row_bytes as *mut c_void) {
+                return false;
+            }
+            let offset = self.registers.bind_offset_ptr();
+            driver.set_attribute(ffi::ATTR_ROW_BIND_OFFSET_PTR, offset)
+                // Back to columns.
+                || !driver.set_attribute(ffi::ATTR_ROW_BIND_TYPE, std::ptr::null_mut())
+        }
+    }
+
     /// Makes the buffers, sized by the budget, and binds them.
     fn bind(&mut self, driver: &Driver<'_>, budget: Budget) -> Result<Rowset, Error> {
         let extensions = driver.shared.facts.get_data;
         let broken = driver.shared.quirks.block_tails_broken;
+        let any_column =
+            extensions & ffi::GD_ANY_COLUMN != 0 && !driver.shared.quirks.any_column_broken;
         let bound = extensions & ffi::GD_BOUND != 0;
         self.tails = bound && extensions & ffi::GD_BLOCK != 0 && !broken;
         let first_open = self.columns.iter().position(|p| p.spec.open);
         let mut by_row = first_open.is_some() && !self.tails;
         let access = |(index, planned): (usize, &Planned)| {
             let after_open = first_open.is_some_and(|first| index >= first);
-            let get_data = by_row
-                && !bound
-                && (planned.spec.open || (after_open && extensions & ffi::GD_ANY_COLUMN == 0));
+            let get_data = by_row && !bound && (planned.spec.open || (after_open && !any_column));
             if get_data {
                 Access::GetData
             } else {
@@ -143,20 +161,14 @@ impl Reader {
         let row_bytes = Rowset::bytes_per_row(&self.columns);
         let mut capacity = (budget.block_bytes / row_bytes).clamp(1, budget.block_rows.max(1));
         self.registers = Registers::new(capacity);
-        let offset = self.registers.bind_offset_ptr();
-        // SAFETY: the registers' memory does not move and outlives the statement handle (see `Statement`'s drop).
-        let moves = driver.shared.quirks.bind_offset;
-        if by_row && !(moves && unsafe { driver.set_attribute(ffi::ATTR_ROW_BIND_OFFSET_PTR, offset) })
-        {
-            // Without a moving offset: one row a block, in either layout.
+        if by_row && !self.can_bind_by_row(driver, Rowset::bytes_per_row(&self.columns)) {
             (by_row, capacity) = (false, 1);
         }
         let rowset = Rowset::new(&columns, capacity, by_row);
         let array_size = if by_row { 1 } else { capacity };
         // SAFETY: integers in the pointer's place, and pointers into the registers, which outlive the handle.
         let set = unsafe {
-            driver.set_attribute(ffi::ATTR_ROW_BIND_TYPE, rowset.row_bytes as *mut c_void)
-                && driver.set_attribute(ffi::ATTR_ROW_ARRAY_SIZE, array_size as *mut c_void)
+            driver.set_attribute(ffi::ATTR_ROW_ARRAY_SIZE, array_size as *mut c_void)
                 && driver.set_attribute(
                     ffi::ATTR_ROWS_FETCHED_PTR,
                     self.registers.rows_fetched_ptr(),
@@ -209,12 +221,20 @@ impl Calls for FetchCalls<'_> {
         let n_rows = self.registers.rows_fetched();
         match rc {
             ffi::SUCCESS => {}
-            ffi::NO_DATA => return Ok(0),
-            // Mostly values that did not fit. A row in error is marked in its status.
-            ffi::SUCCESS_WITH_INFO if self.registers.any_row_error(n_rows) => {
-                return Err(self.driver.error("SQLFetch"));
+            ffi::NO_DATA => {
+                // An error in the last rows can come as the end (FreeTDS): nothing truncated may look complete.
+                self.driver.check_information("SQLFetch")?;
+                return Ok(0);
             }
-            ffi::SUCCESS_WITH_INFO => {}
+            // Mostly values that did not fit. A row in error is marked in its status.
+            // Mostly values that did not fit. A row in error is marked in its status, by most drivers; FreeTDS tells only in
+            // the diagnostics that rows are missing from a block.
+            ffi::SUCCESS_WITH_INFO => {
+                if self.registers.any_row_error(n_rows) {
+                    return Err(self.driver.error("SQLFetch"));
+                }
+                self.driver.check_information("SQLFetch")?;
+            }
             _ => return Err(self.driver.error("SQLFetch")),
         }
         self.driver.check_cancelled()?;

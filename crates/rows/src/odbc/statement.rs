@@ -75,6 +75,23 @@ impl Driver<'_> {
         error
     }
 
+    /// After a call that succeeded "with information": an error if that is what the information is. One look at the first
+    /// record, which by the ODBC reference is the gravest.
+    pub(crate) fn check_information(&self, call: &str) -> Result<(), Error> {
+        let first = diag::first_state(
+            self.shared.manager,
+            ffi::HANDLE_STMT,
+            self.raw,
+            self.shared.width,
+        );
+        match first {
+            Some(state) if !state.starts_with("01") && !state.starts_with("00") => {
+                Err(self.error(call))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses to go on with a cancelled statement.
     pub(crate) fn check_cancelled(&self) -> Result<(), Error> {
         if self.handle.is_cancelled() {
