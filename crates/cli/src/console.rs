@@ -134,18 +134,13 @@ pub(crate) fn ledger_table(ledger: &Ledger) -> String {
             e.taken, e.converted, e.copied, e.conversions
         ));
     }
-    // Each text enters at its first stage; what later stages take is the same text again.
-    let payload = Stage::ALL
-        .iter()
-        .map(|s| ledger.stage(*s).taken)
-        .max()
-        .unwrap_or(0);
+    // Each text is taken in once, by the first stage that touches it.
     let total = ledger.total();
-    let ratio = |n: u64| n as f64 / payload.max(1) as f64;
+    let ratio = |n: u64| n as f64 / total.taken.max(1) as f64;
     out.push_str(&format!(
         "{:<12}{:>16}{:>15.2}x{:>15.2}x",
-        "per payload",
-        payload,
+        "per byte",
+        "",
         ratio(total.converted),
         ratio(total.copied)
     ));

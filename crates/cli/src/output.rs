@@ -12,7 +12,7 @@ pub(crate) enum Output {
     /// Stdout, past the standard library's buffer: chunks are large and whole, and one copy is enough.
     Stdout(File),
     /// A file under a temporary name.
-    File(AtomicFile),
+    File(Box<AtomicFile>),
 }
 
 impl Output {
@@ -24,7 +24,7 @@ impl Output {
 
     /// A file that appears at `path` when it is finished.
     pub(crate) fn file(path: &Path) -> Result<Output, onecopy_files::Error> {
-        AtomicFile::create(path, OnFailure::Remove).map(Output::File)
+        AtomicFile::create(path, OnFailure::Remove).map(|file| Output::File(Box::new(file)))
     }
 
     /// All was written: the file gets its name. Dropped without it, the file is removed.

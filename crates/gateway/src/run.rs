@@ -80,6 +80,13 @@ impl Run {
         }
     }
 
+    /// Says what a stop cancels from now on.
+    fn stops(&self, handle: CancelHandle) -> Result<(), ChunkError> {
+        let mut control = lock(&self.control);
+        control.handle = Some(handle);
+        control.stopped.map_or(Ok(()), |why| Err(run_error(why)))
+    }
+
     /// Looks whether its time is up, and stops it (again) if so or if it was stopped. Returns when to look next.
     ///
     /// Again, because a stop that comes between two steps of the driver stops nothing.
@@ -157,13 +164,7 @@ impl QuerySource {
             Some(connection) => connection,
             None => live.slot.open().map_err(source_error)?,
         };
-        {
-            let mut control = lock(&self.run.control);
-            if let Some(why) = control.stopped {
-                return Err(run_error(why));
-            }
-            control.handle = Some(connection.cancel_handle());
-        }
+        self.run.stops(connection.cancel_handle())?;
         let connection = live.connection.insert(connection);
         let statement = connection
             .execute(&self.sql, &self.values)
@@ -174,6 +175,8 @@ impl QuerySource {
         let chunks = statement
             .into_chunks(self.format, &Ledger::off())
             .map_err(source_error)?;
+        // From here on a stop is remembered by the stream, wherever it comes.
+        self.run.stops(chunks.cancel_handle())?;
         live.chunks = Some(chunks);
         Ok(())
     }
