@@ -40,6 +40,7 @@ pub(crate) fn run(args: &Serve) -> i32 {
     }
     let mut options = Options::new(Log::new(tell));
     options.public = args.public;
+    options.check_at_start = true;
     let mut guard = None;
     let served = onecopy_gateway::serve(config, options, |serving, config| {
         match stop_on_signals(&serving.handle, &[SIGINT, SIGTERM]) {

@@ -2,10 +2,14 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use onecopy_rows::Value;
 use onecopy_rows::connect::Format;
+use onecopy_rows::named::Dialect;
 use onecopy_serve::{Access, Chunks, Handler, Request, Response, StreamEnd, host_is_loopback};
+use onecopy_text::Chunk;
+use onecopy_wire::{CancelHandle, ChunkError, ChunkSource, Filled};
 
 use crate::config::{Config, Query};
 use crate::log::{self, Log};
@@ -13,7 +17,7 @@ use crate::page;
 use crate::pool::Pool;
 use crate::problem::{self, Problem, with_common_headers};
 use crate::query_string;
-use crate::run::QuerySource;
+use crate::run::{QuerySource, Sql};
 use crate::watch::Watch;
 
 /// The gateway as a handler of requests.
@@ -23,8 +27,8 @@ struct Inner {
     config: Config,
     bound: SocketAddr,
     pools: Vec<Arc<Pool>>,
-    /// The positional SQL of each query, shared with its runs.
-    sql: Vec<Arc<str>>,
+    /// The SQL of each query.
+    sql: Vec<Arc<Sql>>,
     watch: Watch,
     log: Log,
 }
@@ -54,7 +58,13 @@ impl Gateway {
         let sql = config
             .queries
             .iter()
-            .map(|q| Arc::from(q.positional_sql.as_str()))
+            .map(|q| {
+                Arc::new(Sql {
+                    text: q.positional_sql.clone(),
+                    can_tell: config.databases[q.database].dialect == Dialect::Sqlite,
+                    reads: AtomicBool::new(false),
+                })
+            })
             .collect();
         Ok(Gateway(Arc::new(Inner {
             config,
@@ -127,7 +137,7 @@ impl Gateway {
         let head = with_common_headers(Response::new(200).content_type(media_type));
         // HEAD has the fields that GET would begin with; the database is not asked (RFC 9110 9.3.2 allows it).
         if request.method() == "HEAD" {
-            return head;
+            return head.body(Chunks::new(Unfilled));
         }
         let Some(slot) = inner.pools[query.database].slot() else {
             return problem::too_many_queries(query);
@@ -196,6 +206,19 @@ impl Inner {
         let (query, database) = (&query.name, &self.config.databases[query.database].name);
         self.log
             .line(&format!("error query={query} database={database}: {why}"));
+    }
+}
+
+/// The stream of an answer to HEAD: there for its framing fields, never filled.
+struct Unfilled;
+
+impl ChunkSource for Unfilled {
+    fn fill(&mut self, _: &mut Chunk) -> Result<Filled, ChunkError> {
+        Ok(Filled::Done)
+    }
+
+    fn cancel_handle(&self) -> CancelHandle {
+        CancelHandle::new(|| ())
     }
 }
 

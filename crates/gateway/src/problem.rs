@@ -141,7 +141,9 @@ pub(crate) fn failed(config: &Config, query: &Query, error: &ChunkError) -> Resp
         let problem = match run {
             RunError::TimeLimit { .. } => Problem::new(504, "Gateway Timeout", &run.to_string()),
             RunError::Stopped => Problem::new(503, "Service Unavailable", &run.to_string()),
-            RunError::NoRows => Problem::new(500, "Internal Server Error", &run.to_string()),
+            RunError::NoRows | RunError::Writes => {
+                Problem::new(500, "Internal Server Error", &run.to_string())
+            }
         };
         return problem.member("query", &query.name).response();
     }

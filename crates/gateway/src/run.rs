@@ -4,6 +4,7 @@
 //! never holds the thread that reads requests, and its error comes while the status is still open.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -29,6 +30,8 @@ pub enum RunError {
     Stopped,
     /// The statement gives no rows: it is no query.
     NoRows,
+    /// The statement writes. The gateway reads alone: make it a SELECT.
+    Writes,
 }
 
 impl fmt::Display for RunError {
@@ -40,11 +43,37 @@ impl fmt::Display for RunError {
             }
             RunError::Stopped => f.write_str("the query was stopped"),
             RunError::NoRows => f.write_str("the statement gives no rows"),
+            RunError::Writes => f.write_str("the statement writes, and the gateway reads alone"),
         }
     }
 }
 
 impl std::error::Error for RunError {}
+
+/// The SQL of a query, shared by its runs.
+pub(crate) struct Sql {
+    /// With `?` for each parameter.
+    pub(crate) text: String,
+    /// Whether the database tells, before it runs a statement, that it writes.
+    pub(crate) can_tell: bool,
+    /// It told that this one does not.
+    pub(crate) reads: AtomicBool,
+}
+
+impl Sql {
+    /// Refuses a statement that writes, by the database's own word, where it has one. Read-only connections refuse it
+    /// too; here it is told as what it is, a fault of the configuration.
+    fn check(&self, connection: &Connection) -> Result<(), ChunkError> {
+        if self.can_tell && !self.reads.load(Ordering::Acquire) {
+            let prepared = connection.prepare_check(&self.text).map_err(source_error)?;
+            if prepared.read_only == Some(false) {
+                return Err(run_error(RunError::Writes));
+            }
+            self.reads.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+}
 
 /// What outlives a fill, for those who stop it from other threads.
 pub(crate) struct Run {
@@ -114,7 +143,7 @@ impl Run {
 pub(crate) struct QuerySource {
     run: Arc<Run>,
     watch: Watch,
-    sql: Arc<str>,
+    sql: Arc<Sql>,
     values: Arc<[Value]>,
     format: Format,
     n_rows: u64,
@@ -128,7 +157,7 @@ impl QuerySource {
     pub(crate) fn new(
         slot: Slot,
         watch: &Watch,
-        sql: Arc<str>,
+        sql: Arc<Sql>,
         values: Arc<[Value]>,
         format: Format,
         limit: Duration,
@@ -166,8 +195,9 @@ impl QuerySource {
         };
         self.run.stops(connection.cancel_handle())?;
         let connection = live.connection.insert(connection);
+        self.sql.check(connection)?;
         let statement = connection
-            .execute(&self.sql, &self.values)
+            .execute(&self.sql.text, &self.values)
             .map_err(source_error)?;
         if statement.schema().n_columns() == 0 {
             return Err(run_error(RunError::NoRows));
@@ -296,7 +326,7 @@ fn run_error(why: RunError) -> ChunkError {
     let kind = match why {
         RunError::TimeLimit { .. } => ChunkErrorKind::Limit,
         RunError::Stopped => ChunkErrorKind::Cancelled,
-        RunError::NoRows => ChunkErrorKind::Source,
+        RunError::NoRows | RunError::Writes => ChunkErrorKind::Source,
     };
     ChunkError {
         kind,

@@ -19,6 +19,8 @@ pub struct Options {
     pub log: Log,
     /// Limits of the server.
     pub limits: onecopy_serve::Limits,
+    /// Look at each database and query in the background when serving starts, and log what is wrong.
+    pub check_at_start: bool,
 }
 
 impl Options {
@@ -29,6 +31,7 @@ impl Options {
             public: false,
             log,
             limits: onecopy_serve::Limits::default(),
+            check_at_start: false,
         }
     }
 }
@@ -117,8 +120,30 @@ pub fn serve(
         handle: server.handle(),
     };
     let shown = config.clone();
+    let log = options.log.clone();
     let handler = Gateway::new(config, serving.address, options.log).map_err(ServeError::Thread)?;
     let handler = Arc::clone(gateway.get_or_init(|| Arc::new(handler)));
     on_ready(&serving, &shown);
+    if options.check_at_start {
+        // It may wait for a database that is away, so nothing waits for it.
+        let checking = std::thread::Builder::new().name("gateway-check".to_owned());
+        drop(checking.spawn(move || log_check(&shown, &log)));
+    }
     server.run(handler).map_err(ServeError::Server)
+}
+
+/// Logs what a check finds wrong, so that a mistake shows before the first request does.
+fn log_check(config: &Config, log: &Log) {
+    for found in crate::check(config) {
+        if let Err(wrong) = found.outcome {
+            let query = match found.query.as_str() {
+                "" => String::new(),
+                query => format!(" query={query}"),
+            };
+            log.line(&format!(
+                "check{query} database={}: {wrong}",
+                found.database
+            ));
+        }
+    }
 }
