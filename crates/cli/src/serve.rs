@@ -57,7 +57,12 @@ pub(crate) fn run(args: &Serve) -> i32 {
             exit::OK
         }
         Err(e) => {
-            error(&e.to_string());
+            match &e {
+                ServeError::Server(ServerError::AddressInUse { .. }) => {
+                    error(&format!("{e}: `--port PORT`, 0 for any that is free"));
+                }
+                _ => error(&e.to_string()),
+            }
             match e {
                 ServeError::Address { .. }
                 | ServeError::NotPublic { .. }
