@@ -66,8 +66,9 @@ impl Headers {
         })
     }
 
-    pub(crate) fn wire(&self) -> &[u8] {
-        &self.wire
+    /// The fields as they are sent, each with its line end. Copies: none.
+    pub(crate) fn into_wire(self) -> Vec<u8> {
+        self.wire
     }
 }
 
@@ -158,7 +159,7 @@ mod tests {
             h.push("content-LENGTH", b"3"),
             Err(HeaderError::Reserved(_))
         ));
-        assert!(h.wire().is_empty());
+        assert!(h.into_wire().is_empty());
     }
 
     #[test]

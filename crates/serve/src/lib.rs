@@ -19,21 +19,35 @@
 //! | [`config`], [`clock`] | limits and their time |
 //! | [`access`] | the access log, as data |
 //! | [`host`] | the `Host` guard of loopback servers |
+//! | `event_loop`, `workers` | who polls, who runs handlers, who fills chunks |
+//! | `connection`, `out` | one connection: requests in, answers out |
+//! | `slab`, `timers`, `buffers`, `date` | connections by token, deadlines, chunks to use again, the `Date` field |
 //! | `sys` | system calls: the only `unsafe` |
 #![deny(unsafe_code)]
 
 pub mod access;
+mod buffers;
 pub mod clock;
 pub mod config;
+mod connection;
+mod date;
 pub mod error;
+mod event_loop;
 pub mod handler;
 pub mod headers;
 pub mod host;
+mod out;
 pub mod request;
 pub mod response;
 pub mod server;
+mod slab;
 #[allow(unsafe_code)] // Fence: system calls.
 mod sys;
+mod timers;
+mod workers;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use access::{Access, Outcome};
 pub use clock::{Clock, SystemClock};
@@ -46,3 +60,14 @@ pub use request::{BodyPolicy, Request};
 pub use response::{Body, Chunks, Response, StreamEnd};
 pub use server::{Handle, Server, Stopped};
 pub use sys::{SignalGuard, stop_on_signals};
+
+/// Locks a mutex whose data is whole even after a panic: no code that can panic runs while one is held, but handlers,
+/// which are caught.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs foreign code; `None` if it panicked. What it borrowed is not looked at after that.
+fn guard<T>(run: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(run)).ok()
+}

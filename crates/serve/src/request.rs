@@ -2,33 +2,57 @@
 
 use std::net::SocketAddr;
 
+use onecopy_wire::http::{RequestHead, Version};
+
 /// A request whose head is whole and well formed, and whose body, if there is one, has been read to its end.
 ///
 /// Everything is borrowed from the connection's buffers. Copies: none.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
-    pub(crate) method: &'a str,
-    pub(crate) target: &'a str,
-    pub(crate) http_1_0: bool,
-    pub(crate) fields: &'a [(&'a str, &'a [u8])],
-    pub(crate) body: &'a [u8],
-    pub(crate) peer: SocketAddr,
-    pub(crate) local: SocketAddr,
+    head: Head<'a>,
+    body: &'a [u8],
+    peer: SocketAddr,
+    local: SocketAddr,
+}
+
+#[derive(Clone, Copy)]
+enum Head<'a> {
+    Parsed(RequestHead<'a>),
+    Given {
+        method: &'a str,
+        target: &'a str,
+        fields: &'a [(&'a str, &'a [u8])],
+    },
 }
 
 impl<'a> Request<'a> {
-    /// A request that came through no socket: for tests of handlers.
+    /// A request that came through no socket: for tests of handlers. Nothing is checked.
     #[must_use]
     pub fn new(method: &'a str, target: &'a str, fields: &'a [(&'a str, &'a [u8])]) -> Request<'a> {
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
         Request {
-            method,
-            target,
-            http_1_0: false,
-            fields,
+            head: Head::Given {
+                method,
+                target,
+                fields,
+            },
             body: &[],
             peer: nowhere,
             local: nowhere,
+        }
+    }
+
+    pub(crate) fn parsed(
+        head: RequestHead<'a>,
+        body: &'a [u8],
+        peer: SocketAddr,
+        local: SocketAddr,
+    ) -> Request<'a> {
+        Request {
+            head: Head::Parsed(head),
+            body,
+            peer,
+            local,
         }
     }
 
@@ -39,50 +63,76 @@ impl<'a> Request<'a> {
         self
     }
 
+    /// The head as it was parsed, with all it knows; `None` for a request made by [`Request::new`].
+    #[must_use]
+    pub fn head(&self) -> Option<RequestHead<'a>> {
+        match self.head {
+            Head::Parsed(head) => Some(head),
+            Head::Given { .. } => None,
+        }
+    }
+
     /// The method, as sent: methods are case-sensitive (RFC 9110 9.1).
     #[must_use]
     pub fn method(&self) -> &'a str {
-        self.method
+        match self.head {
+            Head::Parsed(head) => head.method_name(),
+            Head::Given { method, .. } => method,
+        }
     }
 
-    /// The request target as sent, still percent-encoded, ASCII.
+    /// The request target as sent, still percent-encoded, ASCII. It may be a whole URL (RFC 9112 3.2.2).
     #[must_use]
     pub fn target(&self) -> &'a str {
-        self.target
+        match self.head {
+            Head::Parsed(head) => head.target(),
+            Head::Given { target, .. } => target,
+        }
     }
 
     /// The target up to its `?`, still percent-encoded.
     #[must_use]
     pub fn path(&self) -> &'a str {
-        self.target.split('?').next().unwrap_or(self.target)
+        let target = self.target();
+        target.split_once('?').map_or(target, |(path, _)| path)
     }
 
     /// What follows the first `?` of the target, if there is one.
     #[must_use]
     pub fn query(&self) -> Option<&'a str> {
-        self.target.split_once('?').map(|(_, query)| query)
+        self.target().split_once('?').map(|(_, query)| query)
     }
 
     /// Whether the request is HTTP/1.0; all others are 1.1.
     #[must_use]
     pub fn is_http_1_0(&self) -> bool {
-        self.http_1_0
+        self.head()
+            .is_some_and(|head| head.version() == Version::Http10)
     }
 
     /// The value of the first header field `name`, whatever its case. The bytes are those sent, without the white
     /// space around them; what is not ASCII is Latin-1 by custom.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&'a [u8]> {
-        self.fields
-            .iter()
-            .find(|(n, _)| n.eq_ignore_ascii_case(name))
-            .map(|(_, value)| *value)
+        match self.head {
+            Head::Parsed(head) => head.header(name),
+            Head::Given { fields, .. } => fields
+                .iter()
+                .find(|(n, _)| n.eq_ignore_ascii_case(name))
+                .map(|(_, value)| *value),
+        }
     }
 
     /// All header fields in the order sent.
-    #[must_use]
-    pub fn headers(&self) -> &'a [(&'a str, &'a [u8])] {
-        self.fields
+    pub fn headers(&self) -> impl Iterator<Item = (&'a str, &'a [u8])> + use<'a> {
+        let (parsed, given) = match self.head {
+            Head::Parsed(head) => (Some(head.headers()), None),
+            Head::Given { fields, .. } => (None, Some(fields.iter().copied())),
+        };
+        parsed
+            .into_iter()
+            .flatten()
+            .chain(given.into_iter().flatten())
     }
 
     /// The body; empty when there is none. Chunked bodies are decoded.
@@ -107,7 +157,7 @@ impl<'a> Request<'a> {
 impl std::fmt::Debug for Request<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // No query and no header values: they may hold secrets.
-        write!(f, "{} {}", self.method, self.path())
+        write!(f, "{} {}", self.method(), self.path())
     }
 }
 

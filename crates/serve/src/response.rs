@@ -17,10 +17,16 @@ pub struct Response {
 }
 
 impl Response {
-    /// An answer with `status` (200..=599), no header fields and no body.
+    /// An answer with `status`, no header fields and no body.
+    ///
+    /// # Panics
+    /// If `status` is not one of 200..=599: 1xx is the server's, and there is nothing beyond.
     #[must_use]
     pub fn new(status: u16) -> Response {
-        debug_assert!((200..600).contains(&status), "1xx is the server's");
+        assert!(
+            (200..600).contains(&status),
+            "`{status}` is not the status of an answer"
+        );
         Response {
             status,
             headers: Headers::default(),

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::config::Config;
 use crate::error::Error;
+use crate::event_loop::Shared;
 use crate::handler::Handler;
 use crate::sys::{self, EventFd};
 
@@ -87,11 +88,25 @@ impl Server {
     /// # Errors
     /// [`Error::System`] if the event loop cannot be set up or breaks.
     pub fn run(self, handler: impl Handler) -> Result<Stopped, Error> {
-        let _ = (&handler, &self.listener, &self.config);
-        Err(Error::System {
-            doing: "run",
-            source: io::ErrorKind::Unsupported.into(),
-        })
+        let shared = Shared::new(self.listener, Box::new(handler), self.config, self.signals)
+            .map_err(Error::system("epoll_create1"))?;
+        let shared = Arc::new(shared);
+        if let Err(source) = shared.start() {
+            shared.finish(true);
+            shared.join();
+            return Err(Error::System {
+                doing: "starting a thread",
+                source,
+            });
+        }
+        let (stopped, error) = shared.join();
+        match error {
+            Some(source) => Err(Error::System {
+                doing: "epoll_wait",
+                source,
+            }),
+            None => Ok(stopped),
+        }
     }
 }
 

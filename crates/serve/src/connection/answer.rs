@@ -1,0 +1,252 @@
+//! Response heads, bodies of known length, and what is told when an answer has ended.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use onecopy_wire::ChunkSource;
+use onecopy_wire::http::ResponseHead;
+
+use super::Phase;
+use super::drive::Drive;
+use crate::access::{Access, Outcome};
+use crate::event_loop::Shared;
+use crate::guard;
+use crate::headers::Headers;
+use crate::response::{Body, OnEnd, Response, StreamEnd};
+use crate::workers::Job;
+
+/// What an answer must know of its request.
+pub(super) struct Exchange {
+    pub(super) is_head: bool,
+    pub(super) http_1_0: bool,
+    pub(super) keep_alive: bool,
+    pub(super) started_ms: u64,
+    /// Method and path, kept only where there is an access log.
+    pub(super) names: Option<(String, String)>,
+    pub(super) outcome: Outcome,
+}
+
+/// An answer that has been queued to its end, or has come to one before. It is told of once.
+pub(super) struct Answer {
+    pub(super) exchange: Exchange,
+    pub(super) status: u16,
+    /// Where its bytes start and end, counted over the connection's life.
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) n_rows: Option<u64>,
+    /// For streams: whom to tell, and what.
+    pub(super) stream: Option<(Option<OnEnd>, StreamEnd)>,
+}
+
+/// Why a connection ended in the middle of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gone {
+    Client,
+    Stalled,
+    Stopped,
+}
+
+/// How the length of a body is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Framing {
+    /// No field: the status has no body, or its end is the end of the connection.
+    Nothing,
+    Length(usize),
+    /// With a trailer announced.
+    Chunked,
+}
+
+impl Gone {
+    fn outcome(self) -> Outcome {
+        match self {
+            Gone::Client => Outcome::ClientGone,
+            Gone::Stalled => Outcome::Stalled,
+            Gone::Stopped => Outcome::Stopped,
+        }
+    }
+
+    fn stream_end(self) -> StreamEnd {
+        match self {
+            Gone::Client => StreamEnd::ClientGone,
+            Gone::Stalled => StreamEnd::Stalled,
+            Gone::Stopped => StreamEnd::Stopped,
+        }
+    }
+}
+
+impl Answer {
+    /// Overrules the outcome: the connection ended first.
+    pub(super) fn cut(&mut self, gone: Gone) {
+        self.exchange.outcome = gone.outcome();
+        if let Some((_, end)) = &mut self.stream {
+            *end = gone.stream_end();
+        }
+    }
+
+    /// Tells the stream's owner and the access log.
+    fn tell(self, shared: &Shared, peer: SocketAddr, n_sent: u64) {
+        if let Some((Some(on_end), end)) = self.stream {
+            guard(|| on_end(end));
+        }
+        let Some(on_access) = &shared.config.on_access else {
+            return;
+        };
+        let (method, path) = match &self.exchange.names {
+            Some((method, path)) => (method.as_str(), path.as_str()),
+            None => ("", ""),
+        };
+        let n_bytes = n_sent.min(self.end).saturating_sub(self.start);
+        let took_ms = shared.now_ms().saturating_sub(self.exchange.started_ms);
+        let access = Access {
+            method,
+            path,
+            status: if n_bytes == 0 { 0 } else { self.status },
+            n_bytes,
+            n_rows: self.n_rows,
+            duration: Duration::from_millis(took_ms),
+            outcome: self.exchange.outcome,
+            peer,
+        };
+        guard(|| on_access(&access));
+    }
+}
+
+impl Drive<'_> {
+    /// Answers with `response`: queues it, or starts its stream.
+    pub(super) fn respond(&mut self, exchange: Exchange, response: Response) {
+        let (status, headers, body) = response.into_parts();
+        let bodiless = matches!(status, 204 | 304);
+        let no_body = exchange.is_head || bodiless;
+        self.state.close_after |= !exchange.keep_alive;
+        let mut answer = Answer {
+            exchange,
+            status,
+            start: self.state.out.n_pushed(),
+            end: 0,
+            n_rows: None,
+            stream: None,
+        };
+        let known = match body {
+            Body::Chunks(chunks) if !no_body => return self.begin_stream(answer, headers, chunks),
+            Body::Chunks(chunks) => {
+                let framing = match bodiless || answer.exchange.http_1_0 {
+                    true => Framing::Nothing,
+                    false => Framing::Chunked,
+                };
+                self.push_head(&answer, headers, framing, b"");
+                answer.end = self.state.out.n_pushed();
+                answer.stream = Some((chunks.on_end, StreamEnd::NoBody));
+                return self.drop_source(chunks.source, answer);
+            }
+            known => known,
+        };
+        let framing = match bodiless {
+            true => Framing::Nothing,
+            false => Framing::Length(known.len_bytes().unwrap_or(0)),
+        };
+        self.push_head(&answer, headers, framing, b"");
+        if !no_body {
+            match known {
+                Body::Bytes(bytes) => self.state.out.owned(bytes),
+                Body::Shared(bytes) => self.state.out.shared(bytes),
+                Body::Static(bytes) => self.state.out.fixed(bytes),
+                Body::Empty | Body::Chunks(_) => {}
+            }
+        }
+        answer.end = self.state.out.n_pushed();
+        self.state.answers.push_back(answer);
+    }
+
+    /// Answers a request that never came to the handler, or not back from it, and closes after that.
+    pub(super) fn refuse(&mut self, status: u16, detail: &str, exchange: Option<Exchange>) {
+        let exchange = exchange.unwrap_or(Exchange {
+            is_head: false,
+            http_1_0: false,
+            keep_alive: false,
+            started_ms: self.kit.now_ms,
+            names: None,
+            outcome: Outcome::Refused,
+        });
+        self.state.phase = Phase::Head;
+        let response = self.refusal(status, detail);
+        let exchange = Exchange {
+            keep_alive: false,
+            ..exchange
+        };
+        self.respond(exchange, response);
+    }
+
+    /// The handler's words for a refusal; never a stream.
+    pub(super) fn refusal(&self, status: u16, detail: &str) -> Response {
+        guard(|| self.shared.handler.refuse(status, detail))
+            .filter(|r| r.body_ref().len_bytes().is_some())
+            .unwrap_or_else(|| Response::new(status))
+    }
+
+    /// Queues a head. The handler's fields go out from the buffer they were checked in; `after` follows the empty line
+    /// there.
+    pub(super) fn push_head(
+        &mut self,
+        answer: &Answer,
+        headers: Headers,
+        framing: Framing,
+        after: &[u8],
+    ) {
+        let date = self.kit.date.now();
+        let exchange = &answer.exchange;
+        let connection = match (exchange.keep_alive, exchange.http_1_0) {
+            (false, _) => Some("close"),
+            (true, true) => Some("keep-alive"),
+            (true, false) => None,
+        };
+        self.state.out.frame(|out| {
+            let written = ResponseHead::begin(answer.status, out).and_then(|mut head| {
+                head = head.field("Date", date.as_bytes())?;
+                head = match framing {
+                    Framing::Nothing => head,
+                    Framing::Length(n) => head.content_length(n as u64)?,
+                    Framing::Chunked => head.chunked()?.field("Trailer", b"onecopy-status")?,
+                };
+                match connection {
+                    Some(option) => head.field("Connection", option.as_bytes()),
+                    None => Ok(head),
+                }
+            });
+            written.expect("the status was checked when the answer was made; the fields are ours");
+        });
+        let mut fields = headers.into_wire();
+        fields.extend_from_slice(b"\r\n");
+        fields.extend_from_slice(after);
+        self.state.out.owned(fields);
+    }
+
+    /// Tells of the answers whose last byte is with the kernel.
+    pub(super) fn finish_answers(&mut self) {
+        let n_sent = self.state.out.n_sent();
+        while self.state.answers.front().is_some_and(|a| a.end <= n_sent) {
+            if let Some(answer) = self.state.answers.pop_front() {
+                self.finish(answer, n_sent, None);
+            }
+        }
+    }
+
+    /// Tells of an answer, of which `gone` cut the rest.
+    pub(super) fn finish(&self, mut answer: Answer, n_sent: u64, gone: Option<Gone>) {
+        if let Some(gone) = gone {
+            answer.cut(gone);
+        }
+        answer.tell(self.shared, self.connection.peer, n_sent);
+    }
+
+    /// Drops a source where it may block, and tells of its answer after that.
+    pub(super) fn drop_source(&self, source: Box<dyn ChunkSource>, answer: Answer) {
+        let peer = self.connection.peer;
+        let shared = Arc::clone(self.shared);
+        let n_sent = answer.end;
+        let then = Box::new(move || answer.tell(&shared, peer, n_sent));
+        self.shared
+            .workers
+            .submit(self.shared, Job::Drop { source, then });
+    }
+}

@@ -1,0 +1,250 @@
+//! The order of steps on a connection, its deadlines, its end.
+
+use std::io::{self, Read};
+use std::mem;
+use std::net::Shutdown;
+use std::sync::Arc;
+
+use super::answer::Gone;
+use super::{CUT, Connection, HUNG_UP, Phase, READABLE, STOP, State, TIMER, WRITABLE};
+use crate::event_loop::{Shared, ThreadKit, millis};
+use crate::lock;
+use crate::out::Flushed;
+use crate::sys;
+use crate::timers::NEVER;
+
+/// Bytes thrown away of a peer that goes on sending after its connection was closed for it.
+const MAX_DISCARDED: usize = 256 * 1024;
+
+/// Steps on one connection before the others have their turn.
+const MAX_STEPS: u32 = 256;
+
+/// What a step says about the next one.
+pub(super) enum Step {
+    /// There may be more to do.
+    Again,
+    /// Nothing to do until a flag comes.
+    Wait,
+    /// To be continued by a thread of the loop.
+    Elsewhere,
+    /// The request waits for a handler to end; the connection stays owned.
+    Deferred,
+}
+
+/// A connection being driven: its state and all that is around it.
+pub(super) struct Drive<'a> {
+    pub(super) shared: &'a Arc<Shared>,
+    pub(super) connection: &'a Arc<Connection>,
+    pub(super) kit: &'a mut ThreadKit,
+    pub(super) state: &'a mut State,
+}
+
+/// Goes on with a connection that the caller owns, until there is nothing to do; then nobody owns it.
+pub(crate) fn drive(shared: &Arc<Shared>, connection: &Arc<Connection>, kit: &mut ThreadKit) {
+    kit.now_ms = shared.now_ms();
+    let mut state = lock(&connection.state);
+    loop {
+        state.note(connection.take_flags());
+        let mut drive = Drive {
+            shared,
+            connection,
+            kit,
+            state: &mut state,
+        };
+        let mut n_steps = 0;
+        let elsewhere = loop {
+            match drive.step() {
+                // A client that never stops sending must not keep the thread from the others.
+                Step::Again if n_steps == MAX_STEPS => break true,
+                Step::Again => n_steps += 1,
+                Step::Wait => break false,
+                Step::Elsewhere => break true,
+                Step::Deferred => return,
+            }
+        };
+        shared.set_deadline(connection, state.deadline_ms());
+        if elsewhere {
+            drop(state);
+            return shared.queue(Arc::clone(connection));
+        }
+        if connection.let_go() {
+            return;
+        }
+    }
+}
+
+impl State {
+    fn note(&mut self, flags: u32) {
+        self.readable |= flags & READABLE != 0;
+        if flags & (WRITABLE | HUNG_UP) != 0 {
+            self.blocked = false; // A dead connection says so at the next try.
+        }
+        self.peer_closed |= flags & HUNG_UP != 0;
+        self.timer_due |= flags & TIMER != 0;
+        self.cut |= flags & CUT != 0;
+        if flags & STOP != 0 {
+            // A request may be in the socket that no event has told of yet: look before closing as idle.
+            self.readable = true;
+        }
+    }
+
+    fn deadline_ms(&self) -> u64 {
+        match self.phase {
+            Phase::Closed => NEVER,
+            _ if !self.out.is_empty() => self.stall_ms,
+            // A query may take as long as the handler lets it.
+            Phase::Stream(_) => NEVER,
+            _ => self.phase_ms,
+        }
+    }
+}
+
+impl Drive<'_> {
+    fn step(&mut self) -> Step {
+        let in_stream = matches!(self.state.phase, Phase::Stream(_));
+        if matches!(self.state.phase, Phase::Closed) {
+            self.late_fill();
+            return Step::Wait;
+        }
+        if self.state.cut {
+            self.end(Gone::Stopped);
+            return Step::Again;
+        }
+        if !self.state.out.is_empty() && !self.state.blocked && !self.flush() {
+            self.end(Gone::Client);
+            return Step::Again;
+        }
+        if self.state.peer_closed && in_stream {
+            // Also a peer that only closed its sending side: the two look alike until a byte is refused, and a
+            // query that runs for nobody costs more than such a client.
+            self.end(Gone::Client);
+            return Step::Again;
+        }
+        if mem::take(&mut self.state.timer_due) && self.state.deadline_ms() <= self.kit.now_ms {
+            self.expire();
+            return Step::Again;
+        }
+        if in_stream {
+            return self.pump();
+        }
+        if !self.state.out.is_empty() {
+            return Step::Wait; // No new request before the answers to the former are taken.
+        }
+        match self.state.phase {
+            Phase::Head if self.state.close_after => self.begin_linger(),
+            Phase::Head | Phase::Body(_) => self.read_requests(),
+            Phase::Linger => self.discard(),
+            Phase::Stream(_) | Phase::Closed => Step::Wait,
+        }
+    }
+
+    /// Sends what it can. `false` if the connection is dead.
+    pub(super) fn flush(&mut self) -> bool {
+        let state = &mut *self.state;
+        let Some(socket) = &state.socket else {
+            return false;
+        };
+        match state.out.flush(socket, &self.shared.buffers) {
+            Ok(Flushed::All) => {
+                state.stall_ms = NEVER;
+                if matches!(state.phase, Phase::Head) && state.input.is_empty() {
+                    state.phase_ms = self.kit.now_ms + millis(self.shared.config.limits.idle);
+                }
+            }
+            Ok(Flushed::Blocked { progress }) => {
+                state.blocked = true;
+                if progress || state.stall_ms == NEVER {
+                    let limit = self.shared.config.limits.write_stall;
+                    state.stall_ms = self.kit.now_ms + millis(limit);
+                }
+            }
+            Err(_) => return false,
+        }
+        self.finish_answers();
+        true
+    }
+
+    /// A deadline has passed.
+    fn expire(&mut self) {
+        if !self.state.out.is_empty() {
+            return self.end(Gone::Stalled);
+        }
+        match &self.state.phase {
+            Phase::Head if self.state.input.is_empty() => self.close(false),
+            Phase::Head => self.refuse(408, "the request head did not come in time", None),
+            Phase::Body(_) => self.refuse(408, "the request body did not come in time", None),
+            Phase::Linger => self.close(false),
+            Phase::Stream(_) | Phase::Closed => {}
+        }
+    }
+
+    /// Closes our side. What was sent stays readable for the peer even if it goes on sending; a close would reset.
+    fn begin_linger(&mut self) -> Step {
+        let shut = match &self.state.socket {
+            Some(socket) => socket.shutdown(Shutdown::Write),
+            None => Ok(()),
+        };
+        if shut.is_err() {
+            self.close(false);
+            return Step::Again;
+        }
+        self.state.phase = Phase::Linger;
+        self.state.phase_ms = self.kit.now_ms + millis(self.shared.config.limits.linger);
+        self.state.input = Vec::new();
+        self.state.readable = true;
+        Step::Again
+    }
+
+    /// Reads and drops what the peer still sends, up to its end.
+    fn discard(&mut self) -> Step {
+        let mut waste = [0; 4096];
+        while self.state.readable || self.state.peer_closed {
+            let Some(mut socket) = self.state.socket.as_ref() else {
+                break;
+            };
+            match socket.read(&mut waste) {
+                Ok(n) if n > 0 && self.state.n_discarded < MAX_DISCARDED => {
+                    self.state.n_discarded += n;
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    self.state.readable = false;
+                    return Step::Wait;
+                }
+                _ => {
+                    self.close(false);
+                    return Step::Again;
+                }
+            }
+        }
+        Step::Wait
+    }
+
+    /// Ends the connection in the middle of something. What the kernel still holds is dropped by a reset, so that a cut
+    /// answer of any framing is an error for whoever reads it.
+    pub(super) fn end(&mut self, why: Gone) {
+        let n_sent = self.state.out.n_sent();
+        let in_answer = !self.state.out.is_empty() || matches!(self.state.phase, Phase::Stream(_));
+        while let Some(answer) = self.state.answers.pop_front() {
+            let cut = answer.end > n_sent;
+            self.finish(answer, n_sent, cut.then_some(why));
+        }
+        if let Phase::Stream(stream) = mem::replace(&mut self.state.phase, Phase::Closed) {
+            self.abandon(*stream, why, n_sent);
+        }
+        self.close(in_answer);
+    }
+
+    /// Closes the socket, by a reset if `reset`, and takes the connection out of the server.
+    pub(super) fn close(&mut self, reset: bool) {
+        if let Some(socket) = self.state.socket.take() {
+            if reset {
+                let _ = sys::reset_on_close(&socket);
+            }
+        }
+        self.state.phase = Phase::Closed;
+        self.state.out.clear(&self.shared.buffers);
+        self.state.input = Vec::new();
+        self.shared.forget(self.connection);
+    }
+}

@@ -1,0 +1,438 @@
+//! From bytes to requests, from requests to the handler.
+
+use std::io::{self, Read};
+use std::mem;
+
+use onecopy_wire::http::{
+    BodyFraming, ChunkedLimits, ChunkedReader, Connection as Persistence, HeadIndex, Method, Piece,
+    RequestHead, Version,
+};
+
+use super::Phase;
+use super::answer::Exchange;
+use super::drive::{Drive, Step};
+use crate::access::Outcome;
+use crate::event_loop::millis;
+use crate::guard;
+use crate::request::{BodyPolicy, Request};
+
+/// Bytes of answers that may wait while further pipelined requests are answered: one write for many small ones.
+const MAX_PENDING: usize = 64 * 1024;
+/// An input buffer that is larger is not kept once it is empty.
+const KEPT_INPUT_BYTES: usize = 4 * 1024;
+
+/// A request whose head is whole and whose body is being read.
+pub(super) struct BodyReader {
+    /// The bytes of the head, and where everything in them stands. Copies: one, of the head only.
+    head: Vec<u8>,
+    index: HeadIndex,
+    exchange: Option<Exchange>,
+    coding: Coding,
+    body: Vec<u8>,
+    complete: bool,
+}
+
+enum Coding {
+    /// Bytes still to come.
+    Length(usize),
+    Chunked(ChunkedReader),
+}
+
+/// What became of a whole head.
+enum Begun {
+    Answered,
+    Deferred,
+    Body(Coding, Exchange),
+}
+
+/// How much of some input was used, and whether the request after that waits for a thread.
+struct Used {
+    n: usize,
+    deferred: bool,
+}
+
+impl Drive<'_> {
+    /// Back to the state between requests.
+    pub(super) fn await_request(&mut self) {
+        self.state.phase = Phase::Head;
+        self.state.phase_ms = self.kit.now_ms + millis(self.shared.config.limits.idle);
+        self.state.look_at_input = !self.state.input.is_empty();
+    }
+
+    /// Uses the input there is, then reads more.
+    pub(super) fn read_requests(&mut self) -> Step {
+        let readable = self.state.readable || self.state.peer_closed;
+        if !self.kit.is_of_loop() {
+            let any = readable || self.state.look_at_input || self.shared.is_stopping();
+            return if any { Step::Elsewhere } else { Step::Wait };
+        }
+        if mem::take(&mut self.state.look_at_input) {
+            let data = mem::take(&mut self.state.input);
+            let used = self.use_bytes(&data);
+            return self.keep(data, &used);
+        }
+        if !readable {
+            if self.shared.is_stopping() && self.is_idle() {
+                self.close(false);
+                return Step::Again;
+            }
+            return Step::Wait;
+        }
+        if self.reads_into_body() {
+            return self.read_body();
+        }
+        let mut scratch = mem::take(&mut self.kit.scratch);
+        let step = self.read_scratch(&mut scratch);
+        self.kit.scratch = scratch;
+        step
+    }
+
+    fn is_idle(&self) -> bool {
+        matches!(self.state.phase, Phase::Head) && self.state.input.is_empty()
+    }
+
+    fn read_scratch(&mut self, scratch: &mut [u8]) -> Step {
+        let room = scratch.len();
+        let Some(n) = self.note_read(|mut socket| socket.read(scratch), room) else {
+            return Step::Again;
+        };
+        if self.state.input.is_empty() {
+            let used = self.use_bytes(&scratch[..n]);
+            let rest = scratch[used.n..n].to_vec();
+            return self.keep(rest, &Used { n: 0, ..used });
+        }
+        let mut data = mem::take(&mut self.state.input);
+        data.extend_from_slice(&scratch[..n]);
+        let used = self.use_bytes(&data);
+        self.keep(data, &used)
+    }
+
+    /// Reads once. `None` if nothing came: no input now, or the end of the connection, which is then closed.
+    fn note_read(
+        &mut self,
+        read: impl FnOnce(&std::net::TcpStream) -> io::Result<usize>,
+        room: usize,
+    ) -> Option<usize> {
+        let socket = self.state.socket.as_ref()?;
+        match read(socket) {
+            Ok(n) if n > 0 => {
+                // A short read has emptied the socket (epoll(7)); more input makes a new edge. After the peer's end
+                // there is none, so it is read on to the very end.
+                self.state.readable = n == room;
+                Some(n)
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => None,
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                self.state.readable = false;
+                // A hang-up without end or error would be asked for again and again.
+                self.state.peer_closed = false;
+                None
+            }
+            // The end, or an error. A request that is cut off here is never shown to the handler.
+            _ => {
+                self.close(false);
+                None
+            }
+        }
+    }
+
+    /// Keeps what was not used.
+    fn keep(&mut self, mut data: Vec<u8>, used: &Used) -> Step {
+        data.drain(..used.n);
+        if data.is_empty() && data.capacity() > KEPT_INPUT_BYTES {
+            data = Vec::new();
+        }
+        if !matches!(self.state.phase, Phase::Closed) {
+            self.state.input = data;
+        }
+        if used.deferred {
+            self.state.look_at_input = true;
+            // It is the server that is late now.
+            self.state.phase_ms = crate::timers::NEVER;
+            return Step::Deferred;
+        }
+        Step::Again
+    }
+
+    /// Answers the requests in `data`, in order, as far as they are whole.
+    fn use_bytes(&mut self, data: &[u8]) -> Used {
+        let mut n = 0;
+        let mut deferred = false;
+        while !deferred {
+            match &self.state.phase {
+                Phase::Head if self.state.close_after => {
+                    n = data.len(); // Nobody will answer what follows.
+                    break;
+                }
+                Phase::Head => {
+                    if n == data.len() || !self.use_head(&data[n..], &mut n, &mut deferred) {
+                        break;
+                    }
+                }
+                Phase::Body(reader) if n == data.len() && !reader.complete => break,
+                Phase::Body(_) => n += self.use_body(&data[n..], &mut deferred),
+                Phase::Stream(_) | Phase::Linger => break,
+                Phase::Closed => {
+                    n = data.len();
+                    break;
+                }
+            }
+        }
+        Used { n, deferred }
+    }
+
+    /// Looks for a head at the start of `data`. `false` if there is none to go on with.
+    fn use_head(&mut self, data: &[u8], n: &mut usize, deferred: &mut bool) -> bool {
+        if self.state.out.n_pending() > MAX_PENDING {
+            // The answers first. If the client does not take them, it has to wait for more.
+            if !self.flush() || self.state.out.n_pending() > MAX_PENDING {
+                self.state.look_at_input = true;
+                return false;
+            }
+        }
+        let mut parser = mem::take(&mut self.state.parser);
+        let was_begun = parser.has_begun();
+        let parsed = parser.advance(data);
+        let begun = match parsed {
+            Err(error) => {
+                *n += data.len();
+                self.refuse(error.status(), &error.to_string(), None);
+                false
+            }
+            Ok(None) => {
+                if !was_begun && !self.state.fresh {
+                    let limit = self.shared.config.limits.head;
+                    self.state.phase_ms = self.kit.now_ms + millis(limit);
+                }
+                false
+            }
+            Ok(Some(len)) => {
+                let head = parser.head(data).expect("the parser told its length");
+                match self.begin_request(head) {
+                    Begun::Deferred => *deferred = true,
+                    Begun::Answered => *n += len,
+                    Begun::Body(coding, exchange) => {
+                        *n += len;
+                        let index = parser.take().expect("the parser told its length");
+                        self.begin_body(data[..len].to_vec(), index, coding, exchange);
+                    }
+                }
+                parser.reset();
+                true
+            }
+        };
+        self.state.parser = parser;
+        begun
+    }
+
+    /// Decides what to do with a request.
+    fn begin_request(&mut self, head: RequestHead<'_>) -> Begun {
+        let request = Request::parsed(head, &[], self.connection.peer, self.connection.local);
+        let keep_alive = head.connection() == Persistence::KeepAlive && !self.shared.is_stopping();
+        let names = self.shared.config.on_access.as_ref();
+        let exchange = Exchange {
+            is_head: head.method() == Method::Head,
+            http_1_0: head.version() == Version::Http10,
+            keep_alive,
+            started_ms: self.kit.now_ms,
+            names: names.map(|_| (head.method_name().to_owned(), request.path().to_owned())),
+            outcome: Outcome::Done,
+        };
+        self.state.fresh = false;
+        let refused = |exchange: Exchange| {
+            Some(Exchange {
+                outcome: Outcome::Refused,
+                ..exchange
+            })
+        };
+        if self.state.busy {
+            self.refuse(503, "too many connections", refused(exchange));
+            return Begun::Answered;
+        }
+        let limits = &self.shared.config.limits;
+        let coding = match head.framing() {
+            BodyFraming::None | BodyFraming::Length(0) => {
+                return match self.run_handler(exchange, request) {
+                    Ok(()) => Begun::Answered,
+                    Err(_) => Begun::Deferred,
+                };
+            }
+            BodyFraming::Length(n) => match usize::try_from(n) {
+                Ok(n) if n <= limits.body_bytes => Some(Coding::Length(n)),
+                _ => None,
+            },
+            BodyFraming::Chunked => Some(Coding::Chunked(ChunkedReader::new(ChunkedLimits {
+                max_body_bytes: limits.body_bytes as u64,
+                ..ChunkedLimits::default()
+            }))),
+        };
+        let policy = guard(|| self.shared.handler.body_policy(request));
+        match (policy, coding) {
+            (Some(BodyPolicy::Read), Some(coding)) => {
+                if head.expects_continue() {
+                    let interim = b"HTTP/1.1 100 Continue\r\n\r\n";
+                    self.state.out.frame(|out| out.extend_from_slice(interim));
+                }
+                Begun::Body(coding, exchange)
+            }
+            (Some(BodyPolicy::Read), None) => {
+                self.refuse(413, "the request body is too large", refused(exchange));
+                Begun::Answered
+            }
+            (Some(BodyPolicy::Refuse), _) => {
+                self.refuse(413, "requests have no body here", refused(exchange));
+                Begun::Answered
+            }
+            (None, _) => {
+                let exchange = Exchange {
+                    outcome: Outcome::Panicked,
+                    ..exchange
+                };
+                self.refuse(500, "the handler failed", Some(exchange));
+                Begun::Answered
+            }
+        }
+    }
+
+    /// Runs the handler and queues its answer. Gives the exchange back if no thread can be spared for it.
+    fn run_handler(&mut self, exchange: Exchange, request: Request<'_>) -> Result<(), Exchange> {
+        if !self.shared.enter_handler(self.connection) {
+            return Err(exchange);
+        }
+        let response = guard(|| self.shared.handler.handle(request));
+        self.shared.leave_handler();
+        self.kit.now_ms = self.shared.now_ms();
+        match response {
+            Some(response) => self.respond(exchange, response),
+            None => {
+                let exchange = Exchange {
+                    outcome: Outcome::Panicked,
+                    ..exchange
+                };
+                self.refuse(500, "the handler failed", Some(exchange));
+            }
+        }
+        Ok(())
+    }
+
+    fn begin_body(&mut self, head: Vec<u8>, index: HeadIndex, coding: Coding, exchange: Exchange) {
+        let body = match coding {
+            Coding::Length(n) => Vec::with_capacity(n), // Within the limit.
+            Coding::Chunked(_) => Vec::new(),
+        };
+        self.state.phase_ms = self.kit.now_ms + millis(self.shared.config.limits.body_stall);
+        self.state.phase = Phase::Body(Box::new(BodyReader {
+            head,
+            index,
+            exchange: Some(exchange),
+            coding,
+            body,
+            complete: false,
+        }));
+    }
+
+    /// Adds `data` to the body, and calls the handler at its end. Returns how many bytes were used.
+    fn use_body(&mut self, data: &[u8], deferred: &mut bool) -> usize {
+        let Phase::Body(mut reader) = mem::replace(&mut self.state.phase, Phase::Head) else {
+            return 0;
+        };
+        let used = match reader.add(data) {
+            Ok(used) => used,
+            Err(error) => {
+                let exchange = reader.exchange.take().map(|exchange| Exchange {
+                    outcome: Outcome::Refused,
+                    ..exchange
+                });
+                self.refuse(error.status(), &error.to_string(), exchange);
+                return data.len();
+            }
+        };
+        if !reader.complete {
+            self.state.phase_ms = self.kit.now_ms + millis(self.shared.config.limits.body_stall);
+            self.state.phase = Phase::Body(reader);
+            return used;
+        }
+        let Some(exchange) = reader.exchange.take() else {
+            return used;
+        };
+        let head = reader.index.view(&reader.head);
+        let (peer, local) = (self.connection.peer, self.connection.local);
+        let request = Request::parsed(head, &reader.body, peer, local);
+        if let Err(exchange) = self.run_handler(exchange, request) {
+            reader.exchange = Some(exchange);
+            self.state.phase = Phase::Body(reader);
+            *deferred = true;
+        }
+        used
+    }
+
+    /// Whether what comes next on the socket belongs into a body as it is.
+    fn reads_into_body(&self) -> bool {
+        match &self.state.phase {
+            Phase::Body(reader) => {
+                matches!(reader.coding, Coding::Length(_)) && self.state.input.is_empty()
+            }
+            _ => false,
+        }
+    }
+
+    /// Reads from the socket straight into the body.
+    fn read_body(&mut self) -> Step {
+        let Phase::Body(mut reader) = mem::replace(&mut self.state.phase, Phase::Head) else {
+            return Step::Again;
+        };
+        let Coding::Length(left) = reader.coding else {
+            return Step::Again;
+        };
+        let before = reader.body.len();
+        let body = &mut reader.body;
+        let come = |socket: &std::net::TcpStream| match socket.take(left as u64).read_to_end(body) {
+            // What came before the error stays in the body.
+            Err(_) if body.len() > before => Ok(body.len() - before),
+            other => other,
+        };
+        // The socket is empty after a short read; `left` bytes are all that is wanted of it here.
+        let come = self.note_read(come, left);
+        if matches!(self.state.phase, Phase::Closed) {
+            return Step::Again;
+        }
+        reader.coding = Coding::Length(left - come.unwrap_or(0));
+        self.state.phase = Phase::Body(reader);
+        let mut deferred = false;
+        if come.is_some() {
+            self.use_body(&[], &mut deferred);
+        }
+        self.keep(Vec::new(), &Used { n: 0, deferred })
+    }
+}
+
+impl BodyReader {
+    /// Adds the next bytes of the request; returns how many of them were the body's.
+    fn add(&mut self, data: &[u8]) -> Result<usize, onecopy_wire::http::ChunkedError> {
+        match &mut self.coding {
+            Coding::Length(left) => {
+                let n = data.len().min(*left);
+                self.body.extend_from_slice(&data[..n]);
+                *left -= n;
+                self.complete = *left == 0;
+                Ok(n)
+            }
+            Coding::Chunked(_) if self.complete => Ok(0),
+            Coding::Chunked(reader) => {
+                let mut used = 0;
+                loop {
+                    let (n, piece) = reader.next(&data[used..])?;
+                    used += n;
+                    match piece {
+                        Piece::Data(bytes) => self.body.extend_from_slice(bytes),
+                        Piece::NeedMore => return Ok(used),
+                        Piece::End => {
+                            self.complete = true;
+                            return Ok(used);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! One connection: what it is doing, and how it goes on when something happens.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `mod.rs` | who owns it, and the flags others leave |
+//! | `drive.rs` | the order of steps, deadlines, its end |
+//! | `input.rs` | bytes to requests, requests to the handler |
+//! | `answer.rs` | response heads, bodies of known length, the access log |
+//! | `stream.rs` | streams: filling, sending, the end that cannot be mistaken |
+
+mod answer;
+mod drive;
+mod input;
+mod stream;
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use onecopy_wire::http::{HeadLimits, HeadParser};
+
+use crate::config::Limits;
+use crate::lock;
+use crate::out::OutQueue;
+use crate::sys::{Epoll, Event, Interest};
+use crate::timers::NEVER;
+use crate::workers::Fill;
+use answer::Answer;
+use input::BodyReader;
+use stream::Stream;
+
+pub(crate) use drive::drive;
+
+/// Somebody has the connection: who sets it may touch its state, all others only leave flags.
+const OWNED: u32 = 1;
+const READABLE: u32 = 1 << 1;
+const WRITABLE: u32 = 1 << 2;
+const HUNG_UP: u32 = 1 << 3;
+/// Its deadline has passed.
+pub(crate) const TIMER: u32 = 1 << 4;
+/// A worker has put a [`Fill`] down.
+pub(crate) const FILLED: u32 = 1 << 5;
+/// The server stops: end after the request under way.
+pub(crate) const STOP: u32 = 1 << 6;
+/// The server stops now.
+pub(crate) const CUT: u32 = 1 << 7;
+
+/// The flags an event stands for.
+pub(crate) fn flags_of(event: &Event) -> u32 {
+    let mut flags = 0;
+    if event.readable() {
+        flags |= READABLE;
+    }
+    if event.writable() {
+        flags |= WRITABLE;
+    }
+    if event.hung_up() {
+        flags |= HUNG_UP;
+    }
+    flags
+}
+
+/// A connection, as all threads see it.
+///
+/// Who finds work for it calls [`Connection::raise`]; if that says so, the caller owns the connection and drives it, or
+/// gives it to a thread that does. The owner looks for new flags before it lets go, so none is lost and no two threads
+/// are ever inside one connection.
+pub(crate) struct Connection {
+    pub(crate) token: u64,
+    /// Where its deadline stands, and where its entry among the timers does; see `Shared::set_deadline`.
+    pub(crate) deadline_ms: AtomicU64,
+    pub(crate) timer_at_ms: AtomicU64,
+    peer: SocketAddr,
+    local: SocketAddr,
+    flags: AtomicU32,
+    fill: Mutex<Option<Fill>>,
+    /// Locked by the owner alone, so it is never waited for.
+    state: Mutex<State>,
+}
+
+/// What only the owner touches.
+struct State {
+    /// `None` once closed.
+    socket: Option<TcpStream>,
+    phase: Phase,
+    parser: HeadParser,
+    /// Bytes read and not used yet.
+    input: Vec<u8>,
+    /// `input` may hold a whole request that was not looked at.
+    look_at_input: bool,
+    out: OutQueue,
+    /// Answers whose last bytes are not all with the kernel.
+    answers: VecDeque<Answer>,
+    /// Edges seen and not used up.
+    readable: bool,
+    peer_closed: bool,
+    /// The kernel took no more at the last try.
+    blocked: bool,
+    /// No request was read yet: the head's time runs since the connection was opened.
+    fresh: bool,
+    /// The server is full: each request on this connection is refused.
+    busy: bool,
+    /// No further request is read.
+    close_after: bool,
+    timer_due: bool,
+    cut: bool,
+    /// Deadline of the phase, and of the bytes that wait to be sent.
+    phase_ms: u64,
+    stall_ms: u64,
+    n_discarded: usize,
+    /// What waits for a worker that fills for a connection already closed.
+    orphan: Option<Answer>,
+}
+
+enum Phase {
+    /// Between requests, or inside a head.
+    Head,
+    /// Inside a request body.
+    Body(Box<BodyReader>),
+    /// Sending a stream.
+    Stream(Box<Stream>),
+    /// Our side is closed; waiting for the peer to close his, so that the last answer is not lost by a reset.
+    Linger,
+    Closed,
+}
+
+impl Connection {
+    pub(crate) fn new(
+        token: u64,
+        peer: SocketAddr,
+        local: SocketAddr,
+        limits: &Limits,
+        busy: bool,
+    ) -> Connection {
+        Connection {
+            token,
+            deadline_ms: AtomicU64::new(NEVER),
+            timer_at_ms: AtomicU64::new(NEVER),
+            peer,
+            local,
+            flags: AtomicU32::new(0),
+            fill: Mutex::new(None),
+            state: Mutex::new(State {
+                socket: None,
+                phase: Phase::Head,
+                parser: HeadParser::new(HeadLimits {
+                    max_head_bytes: limits.head_bytes,
+                    max_headers: limits.n_fields,
+                    ..HeadLimits::default()
+                }),
+                input: Vec::new(),
+                look_at_input: false,
+                out: OutQueue::default(),
+                answers: VecDeque::new(),
+                readable: false,
+                peer_closed: false,
+                blocked: false,
+                fresh: true,
+                busy,
+                close_after: false,
+                timer_due: false,
+                cut: false,
+                phase_ms: NEVER,
+                stall_ms: NEVER,
+                n_discarded: 0,
+                orphan: None,
+            }),
+        }
+    }
+
+    /// Gives the connection its socket and watches it. Its deadline is that of the first head.
+    pub(crate) fn open(
+        &self,
+        socket: TcpStream,
+        epoll: &Epoll,
+        deadline_ms: u64,
+    ) -> io::Result<()> {
+        let mut state = lock(&self.state);
+        state.phase_ms = deadline_ms;
+        epoll.add(&socket, self.token, Interest::AllEdges)?;
+        state.socket = Some(socket);
+        Ok(())
+    }
+
+    /// Leaves `flags`. `true` if nobody owned the connection: the caller does now.
+    pub(crate) fn raise(&self, flags: u32) -> bool {
+        self.flags.fetch_or(flags | OWNED, Ordering::AcqRel) & OWNED == 0
+    }
+
+    /// Takes the flags left since the last time.
+    fn take_flags(&self) -> u32 {
+        self.flags.fetch_and(OWNED, Ordering::AcqRel)
+    }
+
+    /// Ends the caller's ownership, unless flags were left since.
+    fn let_go(&self) -> bool {
+        self.flags
+            .compare_exchange(OWNED, 0, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+    }
+
+    /// Puts down what a worker has filled; to be followed by raising [`FILLED`].
+    pub(crate) fn put_fill(&self, fill: Fill) {
+        *lock(&self.fill) = Some(fill);
+    }
+
+    fn take_fill(&self) -> Option<Fill> {
+        lock(&self.fill).take()
+    }
+}

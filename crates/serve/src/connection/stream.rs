@@ -1,0 +1,268 @@
+//! Streams: a worker fills the next chunk while the kernel takes the last one.
+
+use std::mem;
+use std::sync::Arc;
+
+use onecopy_text::{Chunk, Entry, Ledger, Stage};
+use onecopy_wire::chunk_source::ChunkErrorKind;
+use onecopy_wire::http::{ChunkHead, write_last_chunk};
+use onecopy_wire::{CancelHandle, ChunkError, ChunkSource};
+
+use super::Phase;
+use super::answer::{Answer, Framing, Gone};
+use super::drive::{Drive, Step};
+use crate::access::Outcome;
+use crate::buffers::Buffers;
+use crate::guard;
+use crate::headers::Headers;
+use crate::response::{Chunks, OnEnd, OnError, Response, StreamEnd};
+use crate::workers::{Fill, FillResult, Job};
+
+/// A stream being sent.
+pub(super) struct Stream {
+    answer: Answer,
+    /// The head, held until there is a first chunk; `None` once it is sent.
+    head: Option<Headers>,
+    /// Chunked coding; otherwise the end of the connection is the end of the body.
+    chunked: bool,
+    /// `None` while a worker has it, and after its end.
+    source: Option<Box<dyn ChunkSource>>,
+    /// A filled chunk that waits for the one before it.
+    ready: Option<Chunk>,
+    progress: Progress,
+    cancel: CancelHandle,
+    on_end: Option<OnEnd>,
+    on_error: Option<OnError>,
+    ledger: Ledger,
+}
+
+enum Progress {
+    Running,
+    Done,
+    Failed(ChunkError),
+    Panicked,
+}
+
+impl Drive<'_> {
+    /// Starts a stream; nothing is sent before its first chunk.
+    pub(super) fn begin_stream(&mut self, mut answer: Answer, headers: Headers, chunks: Chunks) {
+        let chunked = !answer.exchange.http_1_0;
+        if !chunked {
+            answer.exchange.keep_alive = false;
+            self.state.close_after = true;
+        }
+        self.state.phase = Phase::Stream(Box::new(Stream {
+            answer,
+            head: Some(headers),
+            chunked,
+            cancel: chunks.source.cancel_handle(),
+            source: Some(chunks.source),
+            ready: None,
+            progress: Progress::Running,
+            on_end: chunks.on_end,
+            on_error: chunks.on_error,
+            ledger: chunks.ledger,
+        }));
+    }
+
+    /// Moves a stream on: takes what was filled, queues it, has the next chunk filled.
+    pub(super) fn pump(&mut self) -> Step {
+        let Phase::Stream(mut stream) = mem::replace(&mut self.state.phase, Phase::Head) else {
+            return Step::Again;
+        };
+        if let Some(fill) = self.connection.take_fill() {
+            stream.take(fill, &self.shared.buffers);
+        }
+        let mut queued = false;
+        if self.state.out.is_empty() {
+            if let Some(chunk) = stream.ready.take() {
+                self.push_chunk(&mut stream, chunk);
+                queued = true;
+            }
+        }
+        if stream.ready.is_none() {
+            if let Some(source) = stream.source.take() {
+                let job = Job::Fill {
+                    connection: Arc::clone(self.connection),
+                    source,
+                    chunk: self.shared.buffers.take(),
+                };
+                self.shared.workers.submit(self.shared, job);
+            }
+        }
+        let running = matches!(stream.progress, Progress::Running);
+        if !running && !queued && stream.ready.is_none() && self.state.out.is_empty() {
+            self.end_stream(*stream);
+            return Step::Again;
+        }
+        self.state.phase = Phase::Stream(stream);
+        // What was queued is sent while the next chunk is filled.
+        if queued { Step::Again } else { Step::Wait }
+    }
+
+    /// Queues a chunk, with the head before it if it is the first. Copies of the payload: none.
+    fn push_chunk(&mut self, stream: &mut Stream, chunk: Chunk) {
+        if stream.ledger.is_on() {
+            let entry = Entry {
+                taken: chunk.len() as u64,
+                ..Entry::default()
+            };
+            stream.ledger.enter(Stage::Send, &entry);
+        }
+        let size = ChunkHead::new(chunk.len());
+        let size = if stream.chunked { size.as_bytes() } else { b"" };
+        if stream.head.is_some() {
+            self.push_stream_head(stream, size);
+        } else {
+            self.state.out.frame(|out| out.extend_from_slice(size));
+        }
+        self.state.out.chunk(chunk);
+        if stream.chunked {
+            self.state.out.frame(|out| out.extend_from_slice(b"\r\n"));
+        }
+    }
+
+    fn push_stream_head(&mut self, stream: &mut Stream, after: &[u8]) {
+        if let Some(headers) = stream.head.take() {
+            let framing = match stream.chunked {
+                true => Framing::Chunked,
+                false => Framing::Nothing,
+            };
+            self.push_head(&stream.answer, headers, framing, after);
+        }
+    }
+
+    /// The source has ended and all it filled is with the kernel.
+    fn end_stream(&mut self, mut stream: Stream) {
+        match mem::replace(&mut stream.progress, Progress::Running) {
+            Progress::Running => {}
+            Progress::Done => self.complete(stream),
+            Progress::Failed(error) if stream.head.is_some() => {
+                let on_error = stream.on_error.take();
+                let response = on_error
+                    .and_then(|on_error| guard(|| on_error(&error)))
+                    .filter(|r| r.body_ref().len_bytes().is_some())
+                    .unwrap_or_else(|| {
+                        let cancelled = error.kind == ChunkErrorKind::Cancelled;
+                        let status = if cancelled { 503 } else { 500 };
+                        self.refusal(status, "the source of the answer failed")
+                    });
+                self.answer_instead(stream, Outcome::Failed, StreamEnd::Failed(error), response);
+            }
+            Progress::Panicked if stream.head.is_some() => {
+                let response = self.refusal(500, "the source of the answer failed");
+                self.answer_instead(stream, Outcome::Panicked, StreamEnd::Panicked, response);
+            }
+            Progress::Failed(error) => {
+                self.break_off(stream, Outcome::Failed, StreamEnd::Failed(error));
+            }
+            Progress::Panicked => self.break_off(stream, Outcome::Panicked, StreamEnd::Panicked),
+        }
+    }
+
+    /// Everything came: queues the mark that only a whole answer has.
+    fn complete(&mut self, mut stream: Stream) {
+        self.push_stream_head(&mut stream, b"");
+        let mut answer = stream.answer;
+        let n_rows = answer.n_rows.unwrap_or(0);
+        if stream.chunked {
+            let status = format!("ok; rows={n_rows}");
+            self.state.out.frame(|out| {
+                write_last_chunk([("onecopy-status", status.as_bytes())], out)
+                    .expect("the trailer is ours");
+            });
+        }
+        answer.end = self.state.out.n_pushed();
+        answer.stream = Some((stream.on_end, StreamEnd::Done { n_rows }));
+        self.state.answers.push_back(answer);
+        self.finish_answers(); // The end of a close-delimited body may be with the kernel already.
+        self.await_request();
+    }
+
+    /// Nothing was sent: a whole answer that tells of the failure.
+    fn answer_instead(
+        &mut self,
+        stream: Stream,
+        outcome: Outcome,
+        end: StreamEnd,
+        response: Response,
+    ) {
+        let mut exchange = stream.answer.exchange;
+        exchange.outcome = outcome;
+        self.await_request();
+        self.respond(exchange, response);
+        if let Some(answer) = self.state.answers.back_mut() {
+            answer.stream = Some((stream.on_end, end));
+            answer.n_rows = stream.answer.n_rows;
+        }
+    }
+
+    /// Something was sent: the connection ends so that nobody can take it for the whole. Chunked: without the last
+    /// chunk. Delimited by the end of the connection: with a reset, or the end would look right.
+    fn break_off(&mut self, stream: Stream, outcome: Outcome, end: StreamEnd) {
+        let n_sent = self.state.out.n_sent();
+        let mut answer = stream.answer;
+        answer.end = n_sent;
+        answer.exchange.outcome = outcome;
+        answer.stream = Some((stream.on_end, end));
+        self.finish(answer, n_sent, None);
+        self.close(!stream.chunked);
+    }
+
+    /// The connection ends while a stream is under way: cancels the source. Its end is told of when it is dropped.
+    pub(super) fn abandon(&mut self, stream: Stream, why: Gone, n_sent: u64) {
+        guard(|| stream.cancel.cancel());
+        if let Some(chunk) = stream.ready {
+            self.shared.buffers.give(chunk);
+        }
+        let mut answer = stream.answer;
+        answer.end = n_sent;
+        answer.stream = Some((stream.on_end, StreamEnd::ClientGone));
+        answer.cut(why);
+        match (stream.source, stream.progress) {
+            (Some(source), _) => self.drop_source(source, answer),
+            // A worker has it.
+            (None, Progress::Running) => self.state.orphan = Some(answer),
+            (None, _) => self.finish(answer, n_sent, None),
+        }
+    }
+
+    /// A worker came back to a connection that is closed.
+    pub(super) fn late_fill(&mut self) {
+        let Some(fill) = self.connection.take_fill() else {
+            return;
+        };
+        self.shared.buffers.give(fill.chunk);
+        let Some(mut answer) = self.state.orphan.take() else {
+            return;
+        };
+        answer.n_rows = Some(fill.n_rows);
+        match fill.source {
+            Some(source) => self.drop_source(source, answer),
+            None => {
+                let n_sent = answer.end;
+                self.finish(answer, n_sent, None);
+            }
+        }
+    }
+}
+
+impl Stream {
+    fn take(&mut self, fill: Fill, buffers: &Buffers) {
+        self.source = fill.source;
+        self.answer.n_rows = Some(fill.n_rows);
+        self.progress = match fill.result {
+            FillResult::More => Progress::Running,
+            FillResult::Done => Progress::Done,
+            FillResult::Failed(error) => Progress::Failed(error),
+            FillResult::Panicked => Progress::Panicked,
+        };
+        let broken = matches!(self.progress, Progress::Failed(_) | Progress::Panicked);
+        // An empty chunk must not be sent: in the chunked coding it would be the last one.
+        if broken || fill.chunk.is_empty() {
+            buffers.give(fill.chunk);
+        } else {
+            self.ready = Some(fill.chunk);
+        }
+    }
+}

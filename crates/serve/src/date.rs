@@ -1,0 +1,28 @@
+//! The `Date` field, made once a second.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// The current date in the form of RFC 9110 5.6.7, kept by each thread for the second it is true.
+pub(crate) struct Date {
+    second: u64,
+    text: String,
+}
+
+impl Date {
+    pub(crate) fn new() -> Date {
+        Date {
+            second: u64::MAX,
+            text: String::new(),
+        }
+    }
+
+    pub(crate) fn now(&mut self) -> &str {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let second = since.unwrap_or_default().as_secs();
+        if second != self.second {
+            self.second = second;
+            self.text = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(second));
+        }
+        &self.text
+    }
+}

@@ -1,0 +1,254 @@
+//! What waits to be sent on one connection.
+
+use std::collections::VecDeque;
+use std::io::{self, IoSlice};
+use std::net::TcpStream;
+use std::ops::Range;
+use std::sync::Arc;
+
+use onecopy_text::Chunk;
+
+use crate::buffers::Buffers;
+use crate::sys;
+
+/// Parts handed to the kernel in one call at most: a batch of small answers needs two each.
+const MAX_PARTS: usize = 64;
+
+/// Bytes in the order they go out, each where its owner put it: payload is never copied into a buffer of the server.
+#[derive(Default)]
+pub(crate) struct OutQueue {
+    /// Heads and chunk framing; emptied with the queue.
+    framing: Vec<u8>,
+    parts: VecDeque<Part>,
+    /// Bytes of the first part that were sent already.
+    n_of_first: usize,
+    n_pending: usize,
+    n_pushed: u64,
+}
+
+/// Bytes of an answer, by where they lie.
+enum Part {
+    Framing(Range<usize>),
+    Owned(Vec<u8>),
+    Shared(Arc<[u8]>),
+    Static(&'static [u8]),
+    Chunk(Chunk),
+}
+
+/// How far [`OutQueue::flush`] came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flushed {
+    /// Nothing waits any more.
+    All,
+    /// The kernel takes no more for now; some bytes went if `progress`.
+    Blocked { progress: bool },
+}
+
+impl OutQueue {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.n_pending == 0
+    }
+
+    /// Bytes that wait.
+    pub(crate) fn n_pending(&self) -> usize {
+        self.n_pending
+    }
+
+    /// Bytes ever put in.
+    pub(crate) fn n_pushed(&self) -> u64 {
+        self.n_pushed
+    }
+
+    /// Bytes ever taken by the kernel.
+    pub(crate) fn n_sent(&self) -> u64 {
+        self.n_pushed - self.n_pending as u64
+    }
+
+    /// Appends what `write` writes: a head, a chunk's size line.
+    pub(crate) fn frame(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.framing.len();
+        write(&mut self.framing);
+        let end = self.framing.len();
+        self.count(end - start);
+        match self.parts.back_mut() {
+            Some(Part::Framing(last)) if last.end == start => last.end = end,
+            _ if end > start => self.parts.push_back(Part::Framing(start..end)),
+            _ => {}
+        }
+    }
+
+    pub(crate) fn owned(&mut self, bytes: Vec<u8>) {
+        self.push(bytes.len(), Part::Owned(bytes));
+    }
+
+    pub(crate) fn shared(&mut self, bytes: Arc<[u8]>) {
+        self.push(bytes.len(), Part::Shared(bytes));
+    }
+
+    pub(crate) fn fixed(&mut self, bytes: &'static [u8]) {
+        self.push(bytes.len(), Part::Static(bytes));
+    }
+
+    pub(crate) fn chunk(&mut self, chunk: Chunk) {
+        self.push(chunk.len(), Part::Chunk(chunk));
+    }
+
+    fn push(&mut self, n: usize, part: Part) {
+        if n > 0 {
+            self.count(n);
+            self.parts.push_back(part);
+        }
+    }
+
+    fn count(&mut self, n: usize) {
+        self.n_pending += n;
+        self.n_pushed += n as u64;
+    }
+
+    /// Sends until all is gone or the kernel takes no more. Chunks that are through go back to `buffers`.
+    ///
+    /// # Errors
+    /// What sendmsg(2) says when the connection is dead.
+    pub(crate) fn flush(&mut self, stream: &TcpStream, buffers: &Buffers) -> io::Result<Flushed> {
+        let mut progress = false;
+        while self.n_pending > 0 {
+            let mut views = [IoSlice::new(&[]); MAX_PARTS];
+            let mut n_views = 0;
+            let mut offered = 0;
+            for part in self.parts.iter().take(MAX_PARTS) {
+                let skip = if n_views == 0 { self.n_of_first } else { 0 };
+                let bytes = &part.bytes(&self.framing)[skip..];
+                views[n_views] = IoSlice::new(bytes);
+                n_views += 1;
+                offered += bytes.len();
+            }
+            match sys::send(stream, &views[..n_views]) {
+                Ok(n) => {
+                    progress = true;
+                    self.advance(n, buffers);
+                    if n < offered {
+                        // The socket buffer is full; the next edge says when it has room.
+                        return Ok(Flushed::Blocked { progress });
+                    }
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    return Ok(Flushed::Blocked { progress });
+                }
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(Flushed::All)
+    }
+
+    fn advance(&mut self, mut n: usize, buffers: &Buffers) {
+        self.n_pending -= n;
+        while let Some(first) = self.parts.front() {
+            let left = first.bytes(&self.framing).len() - self.n_of_first;
+            if n < left {
+                self.n_of_first += n;
+                return;
+            }
+            n -= left;
+            self.n_of_first = 0;
+            if let Some(Part::Chunk(chunk)) = self.parts.pop_front() {
+                buffers.give(chunk);
+            }
+        }
+        self.framing.clear();
+    }
+
+    /// Forgets what waits: the connection is dead.
+    pub(crate) fn clear(&mut self, buffers: &Buffers) {
+        for part in self.parts.drain(..) {
+            if let Part::Chunk(chunk) = part {
+                buffers.give(chunk);
+            }
+        }
+        self.n_pushed -= self.n_pending as u64;
+        self.n_pending = 0;
+        self.n_of_first = 0;
+        self.framing = Vec::new();
+    }
+}
+
+impl Part {
+    fn bytes<'a>(&'a self, framing: &'a [u8]) -> &'a [u8] {
+        match self {
+            Part::Framing(range) => &framing[range.clone()],
+            Part::Owned(bytes) => bytes,
+            Part::Shared(bytes) => bytes,
+            Part::Static(bytes) => bytes,
+            Part::Chunk(chunk) => chunk,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::net::TcpListener;
+
+    fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let a = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (b, _) = listener.accept().unwrap();
+        a.set_nonblocking(true).unwrap();
+        (a, b)
+    }
+
+    #[test]
+    fn parts_of_every_kind_go_out_in_order() {
+        let (a, mut b) = pair();
+        let buffers = Buffers::new(16, 4);
+        let mut out = OutQueue::default();
+        for i in 0..100_u8 {
+            out.frame(|v| v.push(i));
+            out.frame(|v| v.extend_from_slice(b"<"));
+            out.owned(vec![b'o'; 2]);
+            out.owned(Vec::new());
+            out.shared(Arc::from(&b"ss"[..]));
+            out.fixed(b"t");
+            out.chunk(Chunk::from(b"chunk".to_vec()));
+        }
+        assert_eq!(out.n_pending(), 1200);
+        assert_eq!(out.flush(&a, &buffers).unwrap(), Flushed::All);
+        assert!(out.is_empty() && out.n_sent() == 1200);
+        assert_eq!(buffers.n_kept(), 4, "sent chunks are kept, up to the limit");
+        drop(a);
+        let mut got = Vec::new();
+        b.read_to_end(&mut got).unwrap();
+        let expected: Vec<u8> = (0..100_u8)
+            .flat_map(|i| [&[i][..], b"<oosstchunk"].concat())
+            .collect();
+        assert_eq!(got, expected);
+    }
+
+    #[test]
+    fn a_full_socket_blocks_and_goes_on_at_the_very_byte() {
+        let (a, mut b) = pair();
+        let buffers = Buffers::new(16, 4);
+        let mut out = OutQueue::default();
+        let payload: Vec<u8> = (0..40_000_000_u32).map(|i| (i / 7) as u8).collect();
+        for piece in payload.chunks(999_983) {
+            out.owned(piece.to_vec());
+        }
+        assert_eq!(
+            out.flush(&a, &buffers).unwrap(),
+            Flushed::Blocked { progress: true }
+        );
+        assert_eq!(
+            out.flush(&a, &buffers).unwrap(),
+            Flushed::Blocked { progress: false }
+        );
+        let reader = std::thread::spawn(move || {
+            let mut got = Vec::new();
+            b.read_to_end(&mut got).unwrap();
+            got
+        });
+        a.set_nonblocking(false).unwrap();
+        while out.flush(&a, &buffers).unwrap() != Flushed::All {}
+        drop(a);
+        assert!(reader.join().unwrap() == payload);
+    }
+}

@@ -1,0 +1,60 @@
+//! Deadlines of all connections, without a thread or a system call per connection.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// No deadline.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// A sorted set of `(deadline in ms, token)`.
+///
+/// A connection keeps its true deadline itself, in an atomic, and moves it later for the cost of one store: the entry
+/// here is then early, and is put back at the true time when it comes up. Only an earlier deadline needs a new entry. So
+/// a busy keep-alive connection touches this heap about once per idle limit, not once per request.
+#[derive(Default)]
+pub(crate) struct Timers {
+    heap: BinaryHeap<Reverse<(u64, u64)>>,
+}
+
+impl Timers {
+    /// Adds an entry, and says whether it is now the first.
+    pub(crate) fn push(&mut self, at_ms: u64, token: u64) -> bool {
+        let first = self.first().is_none_or(|f| at_ms < f);
+        self.heap.push(Reverse((at_ms, token)));
+        first
+    }
+
+    /// The earliest deadline.
+    pub(crate) fn first(&self) -> Option<u64> {
+        self.heap.peek().map(|Reverse((at, _))| *at)
+    }
+
+    /// Takes an entry that is due at `now_ms`.
+    pub(crate) fn pop_due(&mut self, now_ms: u64) -> Option<u64> {
+        let Reverse((at, token)) = *self.heap.peek()?;
+        if at > now_ms {
+            return None;
+        }
+        self.heap.pop();
+        Some(token)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn due_entries_come_in_order_and_no_others() {
+        let mut timers = Timers::default();
+        assert!(timers.push(30, 3));
+        assert!(timers.push(10, 1));
+        assert!(!timers.push(20, 2));
+        assert_eq!(timers.first(), Some(10));
+        assert_eq!(timers.pop_due(9), None);
+        assert_eq!(timers.pop_due(20), Some(1));
+        assert_eq!(timers.pop_due(20), Some(2));
+        assert_eq!(timers.pop_due(20), None);
+        assert_eq!(timers.first(), Some(30));
+    }
+}

@@ -1,0 +1,200 @@
+//! Threads that fill chunks: the only ones that wait for a source.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use onecopy_text::Chunk;
+use onecopy_wire::chunk_source::ChunkErrorKind;
+use onecopy_wire::{ChunkError, ChunkSource, Filled};
+
+use crate::connection::{self, Connection};
+use crate::event_loop::{Shared, ThreadKit};
+use crate::{guard, lock};
+
+/// What may wait for a source.
+pub(crate) enum Job {
+    /// Fill a chunk for a connection, which is told when it is filled.
+    Fill {
+        connection: Arc<Connection>,
+        source: Box<dyn ChunkSource>,
+        chunk: Chunk,
+    },
+    /// Drop a source that nobody wants any more (it may close a statement), then do what waited for that.
+    Drop {
+        source: Box<dyn ChunkSource>,
+        then: Box<dyn FnOnce() + Send>,
+    },
+}
+
+/// What came of a [`Job::Fill`].
+pub(crate) struct Fill {
+    /// The source, while it may be filled again.
+    pub(crate) source: Option<Box<dyn ChunkSource>>,
+    pub(crate) chunk: Chunk,
+    /// Rows so far, as the source counts them.
+    pub(crate) n_rows: u64,
+    pub(crate) result: FillResult,
+}
+
+pub(crate) enum FillResult {
+    More,
+    Done,
+    Failed(ChunkError),
+    Panicked,
+}
+
+/// A bounded pool. Jobs are taken in order, one chunk each, so that streams share fewer workers fairly.
+pub(crate) struct Workers {
+    state: Mutex<State>,
+    job_or_stop: Condvar,
+    n_max: usize,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    n_threads: usize,
+    n_idle: usize,
+    n_filling: usize,
+    stop: bool,
+}
+
+impl Workers {
+    pub(crate) fn new(n_max: usize) -> Workers {
+        Workers {
+            state: Mutex::default(),
+            job_or_stop: Condvar::new(),
+            n_max: n_max.max(1),
+        }
+    }
+
+    /// Has `job` done by a worker, which is started if none is idle. Where no thread can be had at all, the job fails.
+    pub(crate) fn submit(&self, shared: &Arc<Shared>, job: Job) {
+        let mut state = lock(&self.state);
+        state.jobs.push_back(job);
+        if state.n_idle >= state.jobs.len() || state.n_threads == self.n_max {
+            self.job_or_stop.notify_one();
+            return;
+        }
+        state.n_threads += 1;
+        let name = format!("onecopy-fill-{}", state.n_threads);
+        let of_thread = Arc::clone(shared);
+        let started = shared.spawn(name, move || of_thread.workers.run(&of_thread));
+        if let Err(error) = started {
+            state.n_threads -= 1;
+            let failed = if state.n_threads == 0 {
+                state.jobs.pop_back()
+            } else {
+                None // The workers there are will come to it.
+            };
+            drop(state);
+            match failed {
+                None => {}
+                Some(Job::Drop { source, then }) => {
+                    drop_source(source);
+                    guard(then);
+                }
+                Some(Job::Fill {
+                    connection,
+                    source,
+                    chunk,
+                }) => {
+                    let error = ChunkError {
+                        kind: ChunkErrorKind::Source,
+                        source: Box::new(error),
+                    };
+                    connection.put_fill(Fill {
+                        source: drop_source(source),
+                        chunk,
+                        n_rows: 0,
+                        result: FillResult::Failed(error),
+                    });
+                    shared.signal(&connection, connection::FILLED);
+                }
+            }
+        }
+    }
+
+    /// Lets idle workers end, and the others after the job they are at.
+    pub(crate) fn stop(&self) {
+        lock(&self.state).stop = true;
+        self.job_or_stop.notify_all();
+    }
+
+    /// Workers inside a source.
+    pub(crate) fn n_filling(&self) -> usize {
+        lock(&self.state).n_filling
+    }
+
+    fn run(&self, shared: &Arc<Shared>) {
+        let mut kit = ThreadKit::of_worker();
+        let mut state = lock(&self.state);
+        loop {
+            if let Some(job) = state.jobs.pop_front() {
+                state.n_filling += 1;
+                drop(state);
+                let filled = match job {
+                    Job::Fill {
+                        connection,
+                        source,
+                        chunk,
+                    } => {
+                        connection.put_fill(fill(source, chunk));
+                        Some(connection)
+                    }
+                    Job::Drop { source, then } => {
+                        drop_source(source);
+                        guard(then);
+                        None
+                    }
+                };
+                lock(&self.state).n_filling -= 1;
+                if let Some(connection) = filled {
+                    // The worker sends what it has filled, unless another thread is at the connection just now.
+                    shared.signal_and_drive(&connection, connection::FILLED, &mut kit);
+                }
+                state = lock(&self.state);
+            } else if state.stop {
+                state.n_threads -= 1;
+                return;
+            } else {
+                state.n_idle += 1;
+                let woken = self.job_or_stop.wait(state);
+                state = woken.unwrap_or_else(PoisonError::into_inner);
+                state.n_idle -= 1;
+            }
+        }
+    }
+}
+
+fn fill(mut source: Box<dyn ChunkSource>, mut chunk: Chunk) -> Fill {
+    // The source and the chunk are dropped or cleared after a panic, so nobody sees what it left half done.
+    let filled = catch_unwind(AssertUnwindSafe(|| {
+        let filled = source.fill(&mut chunk);
+        (filled, source.n_rows())
+    }));
+    let (result, n_rows) = match filled {
+        Ok((Ok(Filled::More), n_rows)) => (FillResult::More, n_rows),
+        Ok((Ok(Filled::Done), n_rows)) => (FillResult::Done, n_rows),
+        Ok((Err(error), n_rows)) => (FillResult::Failed(error), n_rows),
+        Err(_) => (FillResult::Panicked, 0),
+    };
+    let source = match result {
+        FillResult::More => Some(source),
+        // Dropped here, where closing a statement may wait for the database.
+        _ => drop_source(source),
+    };
+    Fill {
+        source,
+        chunk,
+        n_rows,
+        result,
+    }
+}
+
+/// Drops a source on the worker: it may close a statement, which waits for a database.
+fn drop_source(source: Box<dyn ChunkSource>) -> Option<Box<dyn ChunkSource>> {
+    guard(|| drop(source));
+    None
+}

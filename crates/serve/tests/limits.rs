@@ -1,0 +1,219 @@
+//! Limits on time and number, with a clock moved by hand: no test waits for them.
+
+mod common;
+
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use common::{PATIENCE, TestServer, echo};
+use onecopy_serve::{Config, FnHandler, Limits, Outcome, Request, Response};
+
+#[test]
+fn a_head_that_dribbles_is_cut_at_its_time() {
+    let server = TestServer::start(echo());
+    let mut slow = server.connect();
+    slow.send("GET / HT");
+    let mut silent = server.connect();
+    // An answer on a later connection says that the server has seen the bytes of the former ones.
+    assert_eq!(server.connect().get("/").status, 200);
+    server.advance(Duration::from_millis(9_900));
+    slow.send("T");
+    assert_eq!(server.connect().get("/").status, 200);
+    server.advance(Duration::from_millis(200));
+    let answer = slow.answer();
+    assert_eq!(
+        (answer.status, answer.field("Connection")),
+        (408, Some("close"))
+    );
+    slow.assert_closed();
+    silent.assert_closed(); // Nothing was asked, nothing is said.
+}
+
+#[test]
+fn a_connection_kept_alive_is_closed_when_idle_and_not_before() {
+    let server = TestServer::start(echo());
+    let mut client = server.connect();
+    for _ in 0..5 {
+        assert_eq!(client.get("/").status, 200);
+        server.line();
+        server.advance(Duration::from_secs(59));
+    }
+    assert_eq!(client.get("/").status, 200);
+    server.line();
+    server.advance(Duration::from_secs(61));
+    client.assert_closed();
+    // The time of a next head runs from its first byte, not from the last answer.
+    let mut client = server.connect();
+    assert_eq!(client.get("/").status, 200);
+    server.line();
+    server.advance(Duration::from_secs(55));
+    client.send("GET ");
+    assert_eq!(server.connect().get("/").status, 200);
+    server.advance(Duration::from_secs(8));
+    assert_eq!(server.connect().get("/").status, 200);
+    client.send("/late HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_eq!(client.answer().text(), "GET /late|");
+}
+
+#[test]
+fn a_body_that_stops_coming_is_refused() {
+    let server = TestServer::start(echo());
+    let mut client = server.connect();
+    client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhello");
+    assert_eq!(server.connect().get("/").status, 200);
+    server.advance(Duration::from_secs(31));
+    assert_eq!(client.answer().status, 408);
+    client.assert_closed();
+}
+
+#[test]
+fn two_hundred_dribbling_connections_do_not_stop_another() {
+    let server = TestServer::start(echo());
+    let mut slow: Vec<_> = (0..200).map(|_| server.connect()).collect();
+    let mut normal = server.connect();
+    for byte in b"GET /slow HTTP/1.1\r\n" {
+        for client in &mut slow {
+            client.send([*byte]);
+        }
+        assert_eq!(normal.get("/n").text(), "GET /n|");
+    }
+    server.advance(Duration::from_secs(11));
+    for client in &mut slow {
+        assert_eq!(client.answer().status, 408);
+        client.assert_closed();
+    }
+    assert_eq!(normal.get("/n").text(), "GET /n|");
+}
+
+#[test]
+fn a_large_answer_to_a_client_that_stalls_is_cut() {
+    let server = TestServer::start(FnHandler(|_: Request<'_>| {
+        Response::new(200).body(vec![b'x'; 64 << 20])
+    }));
+    let mut client = server.connect();
+    client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    client.head().unwrap();
+    // The head is here, so the first write is done and its time runs.
+    let mut other = server.connect();
+    other.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_eq!(other.answer().body.len(), 64 << 20);
+    assert_eq!(server.line().outcome, Outcome::Done);
+    server.advance(Duration::from_secs(31));
+    let line = server.line();
+    assert_eq!(line.outcome, Outcome::Stalled);
+    assert!(line.n_bytes < 64 << 20);
+    assert!(client.rest().1, "cut by a reset");
+}
+
+#[test]
+fn connections_past_the_limit_are_told_so() {
+    let mut config = Config::default();
+    config.limits = limits(|l| l.n_connections = 3);
+    let server = TestServer::with(config, echo());
+    let mut kept: Vec<_> = (0..3).map(|_| server.connect()).collect();
+    for client in &mut kept {
+        assert_eq!(client.get("/").status, 200);
+    }
+    let mut late = server.connect();
+    let answer = late.get("/");
+    assert_eq!(
+        (answer.status, answer.field("Connection")),
+        (503, Some("close"))
+    );
+    drop(late);
+    drop(kept.pop());
+    // The place is free once the server has seen the end of the former one.
+    for _ in 0..10_000 {
+        let mut next = server.connect();
+        if next.get("/").status == 200 {
+            return;
+        }
+    }
+    panic!("the place was never freed");
+}
+
+fn limits(change: impl FnOnce(&mut Limits)) -> Limits {
+    let mut limits = Limits::default();
+    change(&mut limits);
+    limits
+}
+
+#[test]
+fn slow_handlers_never_stop_another_connection_or_a_timer() {
+    let (enter, entered) = channel();
+    let enter = Mutex::new(enter);
+    let (leave, hold) = channel::<()>();
+    let hold = Mutex::new(hold);
+    let mut config = Config::default();
+    config.handler_threads = 3;
+    let server = TestServer::with(
+        config,
+        FnHandler(move |request: Request<'_>| {
+            if request.path() == "/slow" {
+                enter.lock().unwrap().send(()).unwrap();
+                let _ = hold.lock().unwrap().recv_timeout(PATIENCE);
+            }
+            Response::new(200).body("done")
+        }),
+    );
+    let mut slow: Vec<_> = (0..2).map(|_| server.connect()).collect();
+    for client in &mut slow {
+        client.send("GET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
+        entered.recv_timeout(PATIENCE).unwrap();
+    }
+    // Two of three handler threads are held; others go on, and so do timers.
+    let mut dribble = server.connect();
+    dribble.send("GET ");
+    for _ in 0..100 {
+        assert_eq!(server.connect().get("/").text(), "done");
+    }
+    server.advance(Duration::from_secs(11));
+    assert_eq!(dribble.answer().status, 408);
+    drop(leave);
+    for client in &mut slow {
+        assert_eq!(client.answer().text(), "done");
+    }
+}
+
+#[test]
+fn requests_past_the_handler_threads_wait_and_timers_go_on() {
+    let (enter, entered) = channel();
+    let enter = Mutex::new(enter);
+    let (leave, hold) = channel::<()>();
+    let hold = Mutex::new(hold);
+    let mut config = Config::default();
+    config.handler_threads = 1;
+    let server = TestServer::with(
+        config,
+        FnHandler(move |request: Request<'_>| {
+            if request.path() == "/slow" {
+                enter.lock().unwrap().send(()).unwrap();
+                let _ = hold.lock().unwrap().recv_timeout(PATIENCE);
+            }
+            Response::new(200).body("done")
+        }),
+    );
+    let mut slow = server.connect();
+    slow.send("GET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
+    entered.recv_timeout(PATIENCE).unwrap();
+    let mut waiting: Vec<_> = (0..20).map(|_| server.connect()).collect();
+    for client in &mut waiting {
+        client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    }
+    let mut dribble = server.connect();
+    dribble.send("GET ");
+    // Refused without the handler, so its answer says that all connections before it were taken.
+    let mut refused = server.connect();
+    refused.send("GET / HTTP/9.9\r\n\r\n");
+    assert_eq!(refused.answer().status, 505);
+    server.advance(Duration::from_secs(11));
+    assert_eq!(dribble.answer().status, 408);
+    drop(leave);
+    assert_eq!(slow.answer().text(), "done");
+    // They waited past the time of a head, which was none of their fault.
+    for client in &mut waiting {
+        assert_eq!(client.answer().text(), "done");
+    }
+    assert_eq!(server.connect().get("/").text(), "done");
+}

@@ -1,0 +1,197 @@
+//! Graceful stops: idle connections at once, busy ones within their limit, the rest cut.
+
+mod common;
+
+use std::net::TcpStream;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use common::{Act, Client, PATIENCE, Script, TestServer, echo, streaming};
+use onecopy_serve::{FnHandler, Outcome, Request, Response, StreamEnd};
+
+const GET: &str = "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n";
+
+#[test]
+fn idle_connections_are_closed_at_once_and_the_port_is_free() {
+    let server = TestServer::start(echo());
+    let address = server.address;
+    let mut used = server.connect();
+    used.get("/");
+    let mut fresh = server.connect();
+    server.line();
+    let stopped = server.stop();
+    assert_eq!((stopped.n_cut, stopped.n_left), (0, 0));
+    used.assert_closed();
+    // Accepted or still in the queue: closed either way.
+    let _ = fresh.rest();
+    assert!(TcpStream::connect(address).is_err());
+}
+
+#[test]
+fn a_stream_under_way_is_finished() {
+    let (bodies, handler) = streaming();
+    let server = TestServer::start(handler);
+    let script = Script::of([Act::Bytes(b"begun,".to_vec())]);
+    let (chunks, end) = script.body();
+    bodies.send(Response::new(200).body(chunks)).unwrap();
+    let mut client = server.connect();
+    client.send(GET);
+    client.head().unwrap();
+    let mut idle = server.connect();
+    idle.get("/");
+    server.handle.stop();
+    server.handle.stop(); // Asking again is not asking for a cut.
+    idle.assert_closed();
+    script.act(Act::Done(b"finished".to_vec(), 2));
+    let (rest, _) = client.rest();
+    let expected = b"6\r\nbegun,\r\n8\r\nfinished\r\n0\r\nonecopy-status: ok; rows=2\r\n\r\n";
+    assert_eq!(rest, expected);
+    assert!(matches!(
+        end.recv_timeout(PATIENCE),
+        Ok(StreamEnd::Done { n_rows: 2 })
+    ));
+    assert_eq!(server.join().n_cut, 0);
+}
+
+#[test]
+fn what_is_left_at_the_limit_is_cut() {
+    let (bodies, handler) = streaming();
+    let server = TestServer::start(handler);
+    let script = Script::of([Act::Bytes(b"begun,".to_vec())]);
+    let (chunks, end) = script.body();
+    bodies.send(Response::new(200).body(chunks)).unwrap();
+    let mut client = server.connect();
+    client.send(GET);
+    client.head().unwrap();
+    let mut idle = server.connect();
+    idle.get("/");
+    server.line();
+    server.handle.stop();
+    idle.assert_closed();
+    server.advance(Duration::from_secs(29));
+    assert!(!script.was_cancelled());
+    server.advance(Duration::from_secs(2));
+    script.wait_cancelled();
+    assert!(matches!(end.recv_timeout(PATIENCE), Ok(StreamEnd::Stopped)));
+    assert_eq!(server.line().outcome, Outcome::Stopped);
+    let (rest, reset) = client.rest();
+    assert!(
+        !rest.windows(5).any(|w| w == b"0\r\n\r\n") && reset,
+        "{rest:?}"
+    );
+    let stopped = server.join();
+    assert_eq!((stopped.n_cut, stopped.n_left), (1, 0));
+}
+
+#[test]
+fn a_second_request_to_stop_through_the_descriptor_cuts() {
+    let (bodies, handler) = streaming();
+    let server = TestServer::start(handler);
+    let script = Script::default();
+    let (chunks, end) = script.body();
+    bodies.send(Response::new(200).body(chunks)).unwrap();
+    let mut client = server.connect();
+    client.send(GET);
+    script.wait_filling();
+    let path = format!("/proc/self/fd/{}", server.handle.stop_fd());
+    assert!(
+        std::fs::read_link(path)
+            .unwrap()
+            .to_string_lossy()
+            .contains("eventfd")
+    );
+    server.handle.stop();
+    server.handle.cut();
+    assert!(matches!(end.recv_timeout(PATIENCE), Ok(StreamEnd::Stopped)));
+    client.rest();
+    assert_eq!(server.join().n_cut, 1);
+}
+
+#[test]
+fn a_handler_that_does_not_return_does_not_hold_the_stop_for_ever() {
+    let (enter, entered) = channel();
+    let (leave, left) = channel::<()>();
+    let (enter, left) = (Mutex::new(enter), Mutex::new(left));
+    let server = TestServer::start(FnHandler(move |_: Request<'_>| {
+        enter.lock().unwrap().send(()).unwrap();
+        let _ = left.lock().unwrap().recv_timeout(PATIENCE);
+        Response::new(200)
+    }));
+    let mut client = server.connect();
+    client.send(GET);
+    entered.recv_timeout(PATIENCE).unwrap();
+    server.handle.stop();
+    server.handle.cut();
+    // The clock stands; only moving it past the time to linger ends the wait. It is moved again and again, since the
+    // cut has to be seen before its time can run.
+    let run = std::thread::spawn({
+        let clock = std::sync::Arc::clone(&server.clock);
+        let handle = server.handle.clone();
+        let done = std::sync::Arc::new(AtomicBool::new(false));
+        let stop = std::sync::Arc::clone(&done);
+        let mover = std::thread::spawn(move || {
+            while !stop.load(Ordering::SeqCst) {
+                clock.advance_ms(1000);
+                handle.wake();
+                std::thread::yield_now();
+            }
+        });
+        move || {
+            let stopped = server.join();
+            done.store(true, Ordering::SeqCst);
+            mover.join().unwrap();
+            stopped
+        }
+    });
+    let stopped = run.join().unwrap();
+    assert_eq!((stopped.n_cut, stopped.n_left), (1, 1));
+    leave.send(()).unwrap();
+}
+
+#[test]
+fn a_stop_under_load_answers_every_request_it_took() {
+    let server = TestServer::start(echo());
+    let address = server.address;
+    let stopped = std::sync::Arc::new(AtomicBool::new(false));
+    let (first, firsts) = channel();
+    let clients: Vec<_> = (0..8)
+        .map(|_| {
+            let stopped = std::sync::Arc::clone(&stopped);
+            let first = first.clone();
+            std::thread::spawn(move || {
+                let mut n = 0_u64;
+                let mut client = Client::connect(address);
+                loop {
+                    client.try_send(format!("GET /{n} HTTP/1.1\r\nHost: x\r\n\r\n"));
+                    // Either a whole answer or the end of the connection: never a part of one.
+                    match client.answer_or_end() {
+                        Some(answer) => {
+                            assert_eq!(answer.text(), format!("GET /{n}|"));
+                            n += 1;
+                            if n == 100 {
+                                first.send(()).unwrap();
+                            }
+                            if answer.field("Connection") == Some("close") {
+                                return n;
+                            }
+                        }
+                        None => {
+                            assert!(stopped.load(Ordering::SeqCst), "closed before the stop");
+                            return n;
+                        }
+                    }
+                }
+            })
+        })
+        .collect();
+    for _ in 0..8 {
+        firsts.recv_timeout(PATIENCE).unwrap();
+    }
+    stopped.store(true, Ordering::SeqCst);
+    assert_eq!(server.stop().n_cut, 0);
+    for client in clients {
+        assert!(client.join().unwrap() >= 100);
+    }
+}
