@@ -1,5 +1,7 @@
 //! Requests as bytes on a socket: what is answered, what is refused, and that nothing is smuggled.
 
+#![allow(clippy::unwrap_used)] // Tests, and their helpers.
+
 mod common;
 
 use common::{Client, TestServer, echo};

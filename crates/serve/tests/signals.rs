@@ -1,5 +1,7 @@
 //! Signals stop a server. They belong to the whole process, so this file has one test.
 
+#![allow(clippy::unwrap_used)] // Tests, and their helpers.
+
 mod common;
 
 use common::{Act, PATIENCE, Script, TestServer, streaming};

@@ -1,5 +1,7 @@
 //! Graceful stops: idle connections at once, busy ones within their limit, the rest cut.
 
+#![allow(clippy::unwrap_used)] // Tests, and their helpers.
+
 mod common;
 
 use std::net::TcpStream;

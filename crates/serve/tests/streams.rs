@@ -1,5 +1,7 @@
 //! Streams: chunk by chunk, held back by a slow client, and never mistaken for whole when they are not.
 
+#![allow(clippy::unwrap_used)] // Tests, and their helpers.
+
 mod common;
 
 use common::{Act, PATIENCE, Script, TestServer, streaming};

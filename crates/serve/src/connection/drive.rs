@@ -13,9 +13,6 @@ use crate::out::Flushed;
 use crate::sys;
 use crate::timers::NEVER;
 
-/// Bytes thrown away of a peer that goes on sending after its connection was closed for it.
-const MAX_DISCARDED: usize = 256 * 1024;
-
 /// Steps on one connection before the others have their turn.
 const MAX_STEPS: u32 = 256;
 
@@ -195,29 +192,28 @@ impl Drive<'_> {
         Step::Again
     }
 
-    /// Reads and drops what the peer still sends, up to its end.
+    /// Reads and drops what the peer still sends, up to its end. Only time limits it: a close while bytes come would
+    /// be a reset, and the peer might never see why its upload was refused.
     fn discard(&mut self) -> Step {
-        let mut waste = [0; 4096];
-        while self.state.readable || self.state.peer_closed {
-            let Some(mut socket) = self.state.socket.as_ref() else {
-                break;
-            };
-            match socket.read(&mut waste) {
-                Ok(n) if n > 0 && self.state.n_discarded < MAX_DISCARDED => {
-                    self.state.n_discarded += n;
-                }
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                    self.state.readable = false;
-                    return Step::Wait;
-                }
-                _ => {
-                    self.close(false);
-                    return Step::Again;
-                }
-            }
+        if !self.state.readable && !self.state.peer_closed {
+            return Step::Wait;
         }
-        Step::Wait
+        if !self.kit.is_of_loop() {
+            return Step::Elsewhere;
+        }
+        let Some(mut socket) = self.state.socket.as_ref() else {
+            return Step::Wait;
+        };
+        match socket.read(&mut self.kit.scratch) {
+            Ok(n) if n > 0 => {}
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                self.state.readable = false;
+                self.state.peer_closed = false;
+            }
+            _ => self.close(false),
+        }
+        Step::Again
     }
 
     /// Ends the connection in the middle of something. What the kernel still holds is dropped by a reset, so that a cut

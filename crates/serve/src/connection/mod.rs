@@ -109,7 +109,6 @@ struct State {
     /// Deadline of the phase, and of the bytes that wait to be sent.
     phase_ms: u64,
     stall_ms: u64,
-    n_discarded: usize,
     /// What waits for a worker that fills for a connection already closed.
     orphan: Option<Answer>,
 }
@@ -164,7 +163,6 @@ impl Connection {
                 cut: false,
                 phase_ms: NEVER,
                 stall_ms: NEVER,
-                n_discarded: 0,
                 orphan: None,
             }),
         }

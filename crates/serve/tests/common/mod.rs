@@ -1,5 +1,5 @@
 //! A server on a free port with a clock moved by hand, a raw client, and a chunk source that does what it is told.
-#![allow(dead_code, unreachable_pub)] // Each test file uses its part, as a module of its own.
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)] // Each test file uses its part, as a module of its own.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -356,8 +356,7 @@ impl Script {
         self.0.0.lock().unwrap().cancelled
     }
 
-    /// Waits until no fill is asked for though one could be: the source is held back. The count stops changing only
-    /// if nobody fills, so it is looked at after each step of other traffic that the caller provides.
+    /// The server's end: what it fills is what the test acts.
     pub fn source(&self) -> ScriptSource {
         ScriptSource(self.clone())
     }
