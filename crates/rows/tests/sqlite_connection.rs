@@ -142,6 +142,15 @@ fn a_read_only_connection_refuses_to_write_and_stays_usable() {
         }
         assert_eq!(count(&connection), Got::I64(3));
     }
+    let copy = dir.path().join("copy.db");
+    for sql in [
+        format!("vacuum into '{}'", copy.display()),
+        format!("attach '{}' as copy", copy.display()),
+    ] {
+        let (kind, _, message) = error_of(&open_read_only(&path).unwrap(), &sql);
+        assert_eq!(kind, ErrorKind::Operational, "{sql}: {message}");
+        assert!(!copy.exists(), "{sql}");
+    }
     let connection = open_read_only(":memory:").unwrap();
     assert_eq!(error_of(&connection, "create table u (a)").1 & 0xff, 8);
 }

@@ -114,29 +114,31 @@ fn malformed_utf8_and_embedded_nuls_reach_the_sink_whole() {
 
 #[test]
 fn a_utf16_database_is_read_wide() {
-    let connection = memory();
-    run(&connection, "pragma encoding = 'UTF-16le'");
-    run(&connection, "create table t (a text, b blob, c)");
-    connection
-        .execute(
-            "insert into t values (?, x'0102', 'x' || ?)",
-            &[text("né😀"), text("漢")],
-        )
-        .unwrap();
-    let utf16 = |s: &str| Got::Utf16(s.encode_utf16().collect());
-    assert_eq!(
-        rows(
-            &connection,
-            "select a, b, c, length(a) from t order by c",
-            &[]
-        ),
-        [[
-            utf16("né😀"),
-            Got::Bytes(vec![1, 2]),
-            utf16("x漢"),
-            Got::I64(3)
-        ]]
-    );
+    for encoding in ["UTF-16le", "UTF-16be"] {
+        let connection = memory();
+        run(&connection, &format!("pragma encoding = '{encoding}'"));
+        run(&connection, "create table t (a text, b blob, c)");
+        connection
+            .execute(
+                "insert into t values (?, x'0102', 'x' || ?)",
+                &[text("né😀"), text("漢")],
+            )
+            .unwrap();
+        let utf16 = |s: &str| Got::Utf16(s.encode_utf16().collect());
+        assert_eq!(
+            rows(
+                &connection,
+                "select a, b, c, length(a) from t order by c",
+                &[]
+            ),
+            [[
+                utf16("né😀"),
+                Got::Bytes(vec![1, 2]),
+                utf16("x漢"),
+                Got::I64(3)
+            ]]
+        );
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use libsqlite3_sys as ffi;
 use super::bind::{Keep, bind};
 use super::cache::Prepared;
 use super::database::{Database, Guarded};
-use super::error::{During, from_code};
+use super::error::{During, from_code, of};
 use super::sql::{Kind, skip_blank};
 use crate::error::{Error, ErrorKind};
 use crate::value::Value;
@@ -70,6 +70,10 @@ impl CallGuard<'_> {
             return Ok(prepared);
         }
         let programming = |message: String| Error::new(ErrorKind::Programming, message);
+        if self.0.read_only && Kind::of(sql, true) == Kind::Vacuum {
+            let message = "a read-only connection cannot VACUUM, not even INTO another file";
+            return Err(of(ffi::SQLITE_READONLY, message.to_owned(), During::Step));
+        }
         if sql.contains('\0') {
             return Err(programming(
                 "the statement holds a NUL character".to_owned(),

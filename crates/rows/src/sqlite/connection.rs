@@ -29,7 +29,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Opens what follows `sqlite:` in a connection string (the forms stand in `sqlite/target.rs`).
+    /// Opens what follows `sqlite:` in a connection string ([the forms](crate::sqlite)).
     ///
     /// # Errors
     /// [`crate::ErrorKind::Connect`] with the path: no such file, no database, no permission, an unknown option.

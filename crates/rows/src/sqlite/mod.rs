@@ -4,6 +4,19 @@
 //! [`crate::Source::pump`], which steps and emits in one tight loop under one acquisition of the connection's lock. A
 //! caller that holds an interpreter lock reads by [`Statement::pump_attached`].
 //!
+//! What follows `sqlite:` in a connection string:
+//!
+//! | form | means |
+//! |---|---|
+//! | `cities.db`, `data/cities.db`, `//data/cities.db` | a path from the working directory |
+//! | `/var/lib/cities.db`, `////var/lib/cities.db` | an absolute path |
+//! | `///cities.db` | of `/cities.db` (RFC 8089) and `cities.db` (SQLAlchemy) the one that exists; an error where none or both do |
+//! | `:memory:`, `//`, `//:memory:`, `///:memory:` | a database in memory, gone with the connection |
+//!
+//! The path is percent-decoded: a `?` in a name is written `%3F`. Options behind `?`, joined by `&`: `mode=ro`, `rw`, `rwc`
+//! (the default: a missing file is created) or `memory`; `immutable=1` for a file that nobody changes (read-only, no locks, and
+//! a write-ahead log beside it is not looked at); `busy_timeout_ms=5000`, how long to wait for another connection's lock.
+//!
 //! | module | what it holds |
 //! |---|---|
 //! | `target` | what follows `sqlite:` in a connection string |

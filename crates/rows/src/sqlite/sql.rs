@@ -35,6 +35,8 @@ pub(super) enum Kind {
     Change,
     /// ROLLBACK written out (also ROLLBACK TO).
     Rollback,
+    /// VACUUM, which with INTO writes a file of its own even where the database is read-only.
+    Vacuum,
     /// Anything else.
     Other,
 }
@@ -50,6 +52,8 @@ impl Kind {
             Kind::Change
         } else if is("ROLLBACK") {
             Kind::Rollback
+        } else if is("VACUUM") {
+            Kind::Vacuum
         } else {
             Kind::Other
         }

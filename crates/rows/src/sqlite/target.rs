@@ -1,15 +1,4 @@
-//! What follows `sqlite:` in a connection string.
-//!
-//! | form | means |
-//! |---|---|
-//! | `cities.db`, `data/cities.db`, `./cities.db` | a path from the working directory |
-//! | `/var/lib/cities.db`, `////var/lib/cities.db` | an absolute path |
-//! | `//data/cities.db` | a path from the working directory |
-//! | `///cities.db` | the file that exists of `/cities.db` (RFC 8089) and `cities.db` (SQLAlchemy); an error where none or both exist |
-//! | `:memory:`, `//`, `//:memory:`, `///:memory:` | a database in memory, gone with the connection |
-//!
-//! The path is percent-decoded. Options behind `?`: `mode=ro|rw|rwc|memory`, `immutable=1` (a file that nobody changes:
-//! no locks are taken), `busy_timeout_ms=5000`.
+//! What follows `sqlite:` in a connection string; the forms stand in the documentation of [`super`].
 
 use std::path::Path;
 use std::time::Duration;
