@@ -83,12 +83,7 @@ impl Shared {
     /// # Errors
     /// [`ErrorKind::Interface`] in another process and after `close`.
     pub(crate) fn enter(&self) -> Result<Call<'_>, Error> {
-        if self.is_foreign() {
-            return Err(Error::new(
-                ErrorKind::Interface,
-                "this connection was opened by another process (before a fork)\nOpen a new one in this process.",
-            ));
-        }
+        self.check_process()?;
         let state = lock(&self.state);
         if state.raw.0.is_null() {
             return Err(Error::new(ErrorKind::Interface, "the connection is closed"));
@@ -97,6 +92,16 @@ impl Shared {
             shared: self,
             state,
         })
+    }
+
+    fn check_process(&self) -> Result<(), Error> {
+        if self.is_foreign() {
+            return Err(Error::new(
+                ErrorKind::Interface,
+                "this connection was opened by another process (before a fork)\nOpen a new one in this process.",
+            ));
+        }
+        Ok(())
     }
 
     /// Whether this is another process than the one that opened the connection.
@@ -137,9 +142,8 @@ impl Shared {
     }
 
     fn close(&self) -> Result<(), Error> {
-        if self.is_foreign() {
-            return Ok(());
-        }
+        // The handles are the parent's: they are left alone, and leak here.
+        self.check_process()?;
         let mut state = lock(&self.state);
         let raw = std::mem::replace(&mut state.raw.0, std::ptr::null_mut());
         if raw.is_null() {

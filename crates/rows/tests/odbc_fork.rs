@@ -1,0 +1,49 @@
+//! A connection must not be used past a fork: the child is told so, leaves the handles alone, and can open its own.
+
+mod databases;
+
+use databases::{Kept, Profile, open_with, row};
+use onecopy_rows::connect::{ConnectOptions, Statement};
+use onecopy_rows::{Budget, ErrorKind, Source};
+
+/// The only test of this file, so that no other thread is in the middle of something when it forks.
+#[test]
+fn a_forked_child_is_refused_and_the_parent_goes_on() {
+    for profile in [Profile::Postgres, Profile::MariaDb] {
+        let Some(string) = profile.string() else {
+            continue;
+        };
+        let c = open_with(&string, &ConnectOptions::default());
+        let Statement::Odbc(mut statement) = c.execute("select 1 as a", &[]).unwrap() else {
+            unreachable!()
+        };
+        // SAFETY: the child takes no lock that another thread could hold (there is none), and leaves by _exit.
+        let pid = unsafe { libc::fork() };
+        assert!(pid >= 0);
+        if pid == 0 {
+            let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                let wrong = |kind: ErrorKind| u8::from(kind != ErrorKind::Interface);
+                let mut code = wrong(statement.fetch(Budget::default()).unwrap_err().kind);
+                code |= wrong(c.execute("select 1", &[]).unwrap_err().kind) << 1;
+                code |= wrong(c.commit().unwrap_err().kind) << 2;
+                code |= wrong(c.close().unwrap_err().kind) << 3;
+                statement.cancel_handle().cancel();
+                drop(statement);
+                drop(c);
+                let own = open_with(&string, &ConnectOptions::default());
+                code | u8::from(row(&own, "select 7 as a", &[]) != [Kept::I64(7)]) << 4
+            }));
+            // SAFETY: ends the child at once, with no destructor of the parent's.
+            unsafe { libc::_exit(code.map_or(64, i32::from)) };
+        }
+        let mut status = 0;
+        // SAFETY: waits for the child made above.
+        assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
+        assert!(
+            libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0,
+            "{profile:?}: status {status:#x}"
+        );
+        statement.fetch(Budget::default()).unwrap();
+        assert_eq!(row(&c, "select 7 as a", &[]), [Kept::I64(7)]);
+    }
+}

@@ -1,0 +1,58 @@
+//! The table `t` is the same through every driver, cell for cell.
+
+mod databases;
+
+use databases::{Kept, Profile, rows};
+
+/// Row count of the table read; `python3 -m tests.support.servers load 31000` makes it.
+const TABLE: &str = "select * from t31000 order by id";
+
+#[test]
+fn every_driver_gives_the_same_rows() {
+    let mut reference: Option<(Profile, Vec<Vec<Kept>>)> = None;
+    for profile in [
+        Profile::Postgres,
+        Profile::PostgresAnsi,
+        Profile::MariaDb,
+        Profile::TdsMicrosoft,
+        Profile::TdsRust,
+        Profile::TdsFreeTds,
+    ] {
+        let Some(c) = profile.open() else { continue };
+        if let Err(error) = c.execute("select id from t31000 where id = 1", &[]) {
+            assert!(
+                std::env::var("CI").as_deref() != Ok("true"),
+                "{profile:?}: {error}"
+            );
+            println!("skipped: {profile:?} has no t31000 (load it)");
+            continue;
+        }
+        let query = if format!("{profile:?}").starts_with("Tds") {
+            "select * from t31000"
+        } else {
+            TABLE
+        };
+        let got: Vec<Vec<Kept>> = rows(&c, query, &[]).into_iter().map(comparable).collect();
+        assert_eq!(got.len(), 31_000, "{profile:?}");
+        match &reference {
+            None => reference = Some((profile, got)),
+            Some((first, expected)) => {
+                for (number, (g, e)) in got.iter().zip(expected).enumerate() {
+                    assert_eq!(g, e, "{profile:?} and {first:?} differ in row {number}");
+                }
+            }
+        }
+    }
+}
+
+/// Without the number of digits, which is the column's and may differ.
+fn comparable(row: Vec<Kept>) -> Vec<Kept> {
+    row.into_iter()
+        .map(|cell| match cell {
+            Kept::Timestamp(t) => {
+                Kept::Timestamp(t.split('/').next().unwrap_or_default().to_owned())
+            }
+            other => other,
+        })
+        .collect()
+}
