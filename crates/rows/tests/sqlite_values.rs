@@ -4,7 +4,10 @@
 
 mod support;
 
-use onecopy_rows::{Date, LongKind, LongValues, Source, Time, Timestamp, Value};
+use onecopy_rows::{
+    BlockPosition, Budget, Date, LongKind, LongValues, Pumped, Source, Time, Timestamp, Value,
+};
+use proptest::prelude::*;
 use support::{Got, memory, pump_all, rows, run, text};
 
 fn one(sql: &str, parameters: &[Value]) -> Got {
@@ -248,4 +251,65 @@ fn a_sixty_megabyte_cell_comes_in_bounded_parts() {
     );
     assert!((1832..1900).contains(n_parts), "{n_parts}");
     assert_eq!(std::str::from_utf8(bytes).unwrap(), "aé".repeat(20_000_000));
+}
+
+/// A value to bind and what is to come back.
+fn value() -> impl Strategy<Value = (Value, Got)> {
+    prop_oneof![
+        Just((Value::Null, Got::Null)),
+        any::<i64>().prop_map(|i| (Value::I64(i), Got::I64(i))),
+        // SQLite has no NaN: it stores NULL.
+        any::<f64>().prop_map(|f| (
+            Value::F64(f),
+            if f.is_nan() { Got::Null } else { Got::F64(f) }
+        )),
+        "\\PC{0,40}".prop_map(|s| (text(&s), s.as_str().into())),
+        proptest::collection::vec(any::<u8>(), 0..60)
+            .prop_map(|b| (Value::Bytes(b.clone()), Got::Bytes(b))),
+    ]
+}
+
+/// A long value as if it had come whole.
+fn whole(got: Got) -> Got {
+    match got {
+        Got::Long(LongKind::Text, _, bytes) => Got::Utf8(bytes),
+        Got::Long(LongKind::Bytes, _, bytes) => Got::Bytes(bytes),
+        other => other,
+    }
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_bound_comes_back_whole_by_fetch_and_by_pump_in_parts_of_any_size(
+        values in proptest::collection::vec(proptest::collection::vec(value(), 3), 0..8),
+        part_bytes in 1_usize..70,
+        block_rows in 1_usize..5,
+    ) {
+        let connection = memory();
+        run(&connection, "create table t (id integer primary key, a blob, b blob, c blob)");
+        let mut bound = values.iter().zip(0..).map(|(row, id)| {
+            let mut all = vec![Value::I64(id)];
+            all.extend(row.iter().map(|(value, _)| value.clone()));
+            all
+        });
+        connection.execute_many("insert into t values (?, ?, ?, ?)", &mut bound).unwrap();
+        let want: Vec<Vec<Got>> =
+            values.iter().map(|row| row.iter().map(|(_, got)| got.clone()).collect()).collect();
+
+        let sql = "select a, b, c from t order by id";
+        let whole_rows = |rows: Vec<Vec<Got>>| -> Vec<Vec<Got>> {
+            rows.into_iter().map(|row| row.into_iter().map(whole).collect()).collect()
+        };
+        let long_values = LongValues::Parts { part_bytes };
+        let mut fetched = connection.execute(sql, &[]).unwrap();
+        fetched.set_long_values(long_values);
+        prop_assert_eq!(whole_rows(support::fetch_all(&mut fetched).unwrap()), want.clone());
+
+        let mut pumped = connection.execute(sql, &[]).unwrap();
+        pumped.set_long_values(long_values);
+        let mut sink = support::Rows::default();
+        let budget = Budget { block_rows, ..Budget::default() };
+        while pumped.pump(&mut BlockPosition::default(), budget, &mut sink).unwrap() == Pumped::More {}
+        prop_assert_eq!(whole_rows(sink.rows), want);
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`format`] | [`RowFormat`]: what a format is: how it writes a cell, a row, its beginning and its end |
+//! | [`mod@format`] | [`RowFormat`]: what a format is: how it writes a cell, a row, its beginning and its end |
 //! | [`byte_rows`] | [`ByteRows`]: any format as a [`crate::RowSink`] over one chunk, which says when it has enough |
 //! | [`json`] | [`JsonRows`]: one array of objects |
 //! | [`ndjson`] | [`NdjsonRows`]: one object a line |
