@@ -247,8 +247,8 @@ impl Shared {
             turn.ready.extend(found);
             if let Err(error) = polled {
                 // Without a poll nothing can go on. This is a bug or a kernel out of memory.
-                lock(&self.ending).error = Some(error);
                 drop(turn);
+                lock(&self.ending).error = Some(error);
                 self.finish(true);
                 return None;
             }

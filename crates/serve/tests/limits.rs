@@ -126,6 +126,7 @@ fn connections_past_the_limit_are_told_so() {
         (answer.status, answer.field("Connection")),
         (503, Some("close"))
     );
+    assert_eq!(answer.field("Retry-After"), Some("1"));
     drop(late);
     drop(kept.pop());
     // The place is free once the server has seen the end of the former one.

@@ -169,7 +169,11 @@ impl Drive<'_> {
             outcome: Outcome::Refused,
         });
         self.state.phase = Phase::Head;
-        let response = self.refusal(status, detail);
+        let mut response = self.refusal(status, detail);
+        if status == 503 && response.headers().get("Retry-After").is_none() {
+            let retry = response.header("Retry-After", "1");
+            response = retry.expect("a literal field");
+        }
         let exchange = Exchange {
             keep_alive: false,
             ..exchange
