@@ -103,11 +103,9 @@ impl Interrupt {
         })
     }
 
-    /// Says what a stop cancels from now on. Returns whether it may go on: false where a stop came before.
-    pub(crate) fn cancels(&self, cancel: CancelHandle) -> bool {
-        let mut state = self.shared.lock();
-        state.cancel = Some(cancel);
-        state.stop.is_none()
+    /// Says what a stop cancels from now on; one that came before does so soon.
+    pub(crate) fn cancels(&self, cancel: CancelHandle) {
+        self.shared.lock().cancel = Some(cancel);
     }
 
     /// Why it was stopped, if it was.

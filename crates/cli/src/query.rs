@@ -202,14 +202,24 @@ fn execute(
     values: &[Value],
     interrupt: &Interrupt,
 ) -> Result<Statement, Failure> {
-    if !interrupt.cancels(connection.cancel_handle()) {
-        let stopped = onecopy_rows::Error::new(ErrorKind::Cancelled, "the query was stopped");
-        return Err(Failure::Rows(stopped));
-    }
+    interrupt.cancels(connection.cancel_handle());
+    go_on(interrupt)?;
     let statement = connection.execute(sql, values)?;
+    go_on(interrupt)?;
     // From here on a stop is remembered: each later fetch fails at once.
     interrupt.cancels(statement.cancel_handle());
     Ok(statement)
+}
+
+/// Refuses to go on after a stop: a driver may answer a cancel with a result (MariaDB's `sleep` gives a row).
+fn go_on(interrupt: &Interrupt) -> Result<(), Failure> {
+    match interrupt.stopped() {
+        None => Ok(()),
+        Some(_) => Err(Failure::Rows(onecopy_rows::Error::new(
+            ErrorKind::Cancelled,
+            "the query was stopped",
+        ))),
+    }
 }
 
 /// The database as `connect` takes it.
@@ -293,6 +303,7 @@ fn write_chunks(
     loop {
         chunk.clear();
         let filled = source.fill(&mut chunk).map_err(Failure::Chunk)?;
+        go_on(interrupt)?;
         out.write_all(&chunk)
             .map_err(|source| write_failure(args, source))?;
         n_bytes += chunk.len() as u64;
@@ -339,6 +350,7 @@ fn write_table(
             }
             Err(PumpError::Sink(never)) => match never {},
         };
+        go_on(interrupt)?;
         if table.is_full() || pumped == Pumped::End {
             write(&mut table).map_err(|source| write_failure(args, source))?;
         }

@@ -273,6 +273,9 @@ impl ChunkSource for QuerySource {
             result = self.step(&mut live, chunk, true);
         }
         self.filled = true;
+        // Why it was stopped is known here, and what the driver makes of it differs: MariaDB's `sleep` gives a row.
+        let stopped = lock(&run.control).stopped;
+        let result = stopped.map_or(result, |why| Err(run_error(why)));
         match result {
             Ok(Filled::More) => {
                 *guard = Some(live);
@@ -289,9 +292,7 @@ impl ChunkSource for QuerySource {
             }
             Err(error) => {
                 self.end(live);
-                // What the driver says to a cancel differs; why it was cancelled is known here.
-                let stopped = lock(&run.control).stopped;
-                Err(stopped.map_or(error, run_error))
+                Err(error)
             }
         }
     }

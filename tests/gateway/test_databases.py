@@ -1,0 +1,251 @@
+"""`onecopy serve` and `onecopy query` over real databases: values, the read-only guard, time limits, secrets.
+
+What needs no database server is tested in crates/gateway/tests and crates/cli/tests, over SQLite.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import queue
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from tests.conftest import Database
+from tests.support import table
+from tests.support.skips import need
+
+ROOT = Path(__file__).resolve().parents[2]
+
+#: A statement that waits a minute, for each database that has one.
+WAIT = {"postgres": "select pg_sleep(60)", "mariadb": "select sleep(60)"}
+
+
+@pytest.fixture(scope="session")
+def command() -> str:
+    """The command under test: ONECOPY_COMMAND, or the one that `make dev` installs."""
+    found = os.environ.get("ONECOPY_COMMAND") or shutil.which("onecopy", path=str(ROOT / ".venv" / "bin"))
+    need(found, "`onecopy` is not installed in .venv: make dev")
+    assert found is not None
+    return found
+
+
+class Gateway:
+    """A gateway that serves, and what it says on stderr."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        self.said: list[str] = []
+        self._lines: queue.Queue[str | None] = queue.Queue()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        address = self.wait_for(r"serves at http://([\d.]+:\d+)/").group(1)
+        self.address = address
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        with self.process.stderr:
+            for line in self.process.stderr:
+                self._lines.put(line)
+        self._lines.put(None)
+
+    def stop(self) -> int:
+        """Asks it to stop; its exit code."""
+        self.process.terminate()
+        code = self.process.wait(timeout=60)
+        self._reader.join()
+        while (line := self._lines.get()) is not None:
+            self.said.append(line)
+        return code
+
+    def wait_for(self, pattern: str) -> re.Match[str]:
+        """The next line that matches; fails when the gateway ends or says nothing for 60 s."""
+        while (line := self._lines.get(timeout=60)) is not None:
+            self.said.append(line)
+            if match := re.search(pattern, line):
+                return match
+        raise AssertionError(f"no line matches {pattern}; it said {self.said}")
+
+    def get(self, path: str) -> tuple[int, bytes]:
+        """Status and whole body; raises where the answer breaks off."""
+        connection = http.client.HTTPConnection(self.address, timeout=60)
+        connection.request("GET", path)
+        response = connection.getresponse()
+        body = response.read()
+        connection.close()
+        return response.status, body
+
+    def problem(self, path: str, status: int) -> dict[str, Any]:
+        """The problem body of an answer that is none."""
+        got, body = self.get(path)
+        assert got == status, body
+        problem: dict[str, Any] = json.loads(body)
+        assert problem["status"] == status
+        return problem
+
+
+Start = Callable[..., Any]
+
+
+@pytest.fixture
+def serve(command: str, tmp_path: Path) -> Start:
+    """Serves queries (TOML) of a database; its password must stand in nothing the gateway says."""
+
+    @contextmanager
+    def start(database: Database, queries: str) -> Iterator[Gateway]:
+        # A secret goes by a file, as the reference recommends.
+        (tmp_path / "url").write_text(database.odbc, encoding="utf-8")
+        config = f'[databases.d]\nurl_file = "url"\nmax_concurrent = 1\n{queries}'
+        (tmp_path / "c.toml").write_text(config, encoding="utf-8")
+        process = subprocess.Popen(
+            [command, "serve", str(tmp_path / "c.toml"), "--port", "0"], stderr=subprocess.PIPE, text=True
+        )
+        gateway = Gateway(process)
+        try:
+            yield gateway
+        finally:
+            code = gateway.stop()
+        assert code == 0
+        assert database.password not in "".join(gateway.said)
+
+    return start
+
+
+def _expect(row: table.Row, got: dict[str, Any]) -> None:
+    for column in ("id", "name", "city", "note", "tag"):
+        assert got[column] == getattr(row, column), (row.id, column)
+    assert Decimal(got["amount"]) == row.amount, row.id
+    assert float(got["price"]) == row.price, row.id
+    created = row.created.isoformat(timespec="microseconds")
+    assert got["created"].replace(" ", "T").ljust(26, "0") == created.ljust(26, "0"), row.id
+
+
+def _rows(text: str) -> list[dict[str, Any]]:
+    # Decimals are JSON numbers with all their digits: not through float.
+    return [json.loads(line, parse_float=Decimal) for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("profile", ["postgres", "postgres_ansi", "mariadb"])
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+def test_rows_are_the_same_over_http_and_from_the_command(
+    profile: str,
+    locale: str,
+    request: pytest.FixtureRequest,
+    serve: Start,
+    command: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    database = request.getfixturevalue(profile)
+    monkeypatch.setenv("LC_ALL", locale)
+    expected = list(table.rows(1000))
+    sql = "select * from t1000 order by id"
+    with serve(database, f'[queries.all]\nsql = "{sql}"\n') as gateway:
+        status, body = gateway.get("/all.ndjson")
+    assert status == 200
+    over_http = body.decode("utf-8")
+    for row, got in zip(expected, _rows(over_http), strict=True):
+        _expect(row, got)
+    from_command = subprocess.run(
+        [command, "query", "--quiet", database.odbc, sql, "--format", "ndjson"],
+        capture_output=True, text=True, encoding="utf-8", check=True,
+    )  # fmt: skip
+    assert from_command.stdout == over_http
+    assert from_command.stderr == ""
+
+
+@pytest.mark.parametrize("profile", ["postgres", "mariadb"])
+def test_parameters_of_each_type_are_bound(profile: str, request: pytest.FixtureRequest, serve: Start) -> None:
+    database = request.getfixturevalue(profile)
+    row = next(r for r in table.rows(1000) if "'" in r.name or "\\" in r.name)
+    conditions = {"id": ("int", row.id), "name": ("text", row.name), "amount": ("decimal", row.amount)}
+    conditions["created"] = ("timestamp", row.created.isoformat())
+    where = " and ".join(f"{name} = :{name}" for name in conditions)
+    parameters = "".join(f'parameters.{name} = "{kind}"\n' for name, (kind, _) in conditions.items())
+    query_string = "&".join(f"{name}={quote(str(value), safe='')}" for name, (_, value) in conditions.items())
+    with serve(database, f'[queries.one]\nsql = "select id from t1000 where {where}"\n{parameters}') as gateway:
+        status, body = gateway.get(f"/one.json?{query_string}")
+        assert (status, json.loads(body)) == (200, [{"id": row.id}]), body
+        injection = quote("x' or '1'='1", safe="")
+        query_string = query_string.replace(quote(row.name, safe=""), injection)
+        assert json.loads(gateway.get(f"/one.json?{query_string}")[1]) == []
+
+
+@pytest.mark.parametrize("profile", ["postgres", "mariadb"])
+def test_a_statement_that_writes_changes_nothing(profile: str, request: pytest.FixtureRequest, serve: Start) -> None:
+    database = request.getfixturevalue(profile)
+    queries = '[queries.delete]\nsql = "delete from t1000 where id = 1"\n[queries.count]\nsql = "select count(*) as n from t1000"\n'
+    with serve(database, queries) as gateway:
+        problem = gateway.problem("/delete.json", 500)
+        assert problem["detail"] == "the statement writes, and the gateway reads alone"
+        assert problem["sqlstate"] == "25006"
+        assert json.loads(gateway.get("/count.json")[1]) == [{"n": 1000}]
+
+
+@pytest.mark.parametrize("profile", list(WAIT))
+def test_the_time_limit_frees_the_slot(profile: str, request: pytest.FixtureRequest, serve: Start) -> None:
+    database = request.getfixturevalue(profile)
+    queries = (
+        f'[queries.wait]\nsql = "{WAIT[profile]} as w"\ntime_limit_s = 1\n[queries.one]\nsql = "select 1 as one"\n'
+    )
+    with serve(database, queries) as gateway:
+        assert "limit of 1 s" in gateway.problem("/wait.json", 504)["detail"]
+        # There is one slot.
+        while (answer := gateway.get("/one.json"))[0] == 503:
+            pass
+        assert answer == (200, b'[{"one":1}]')
+
+
+@pytest.mark.parametrize("profile", list(WAIT))
+def test_a_client_that_leaves_frees_the_slot(profile: str, request: pytest.FixtureRequest, serve: Start) -> None:
+    database = request.getfixturevalue(profile)
+    queries = f'[queries.wait]\nsql = "{WAIT[profile]} as w"\n[queries.one]\nsql = "select 1 as one"\n'
+    with serve(database, queries) as gateway:
+        leaving = http.client.HTTPConnection(gateway.address, timeout=60)
+        leaving.request("GET", "/wait.json")
+        while gateway.get("/one.json")[0] != 503:
+            pass
+        leaving.close()
+        while (answer := gateway.get("/one.json"))[0] == 503:
+            pass
+        assert answer == (200, b'[{"one":1}]')
+
+
+@pytest.mark.parametrize("profile", list(WAIT))
+def test_the_commands_time_limit_cancels_and_fails(
+    profile: str, request: pytest.FixtureRequest, command: str, tmp_path: Path
+) -> None:
+    database = request.getfixturevalue(profile)
+    run = subprocess.run(
+        [command, "query", "--quiet", database.odbc, WAIT[profile], "--timeout", "0.5", "--output", str(tmp_path / "a.csv")],
+        capture_output=True, text=True, timeout=50, check=False,
+    )  # fmt: skip
+    assert run.returncode == 1
+    assert run.stderr == "error: the query took longer than 0.5 s and was cancelled\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("profile", ["postgres", "mariadb"])
+def test_problems_have_the_sqlstate_and_neither_sql_nor_password(
+    profile: str, request: pytest.FixtureRequest, serve: Start, command: str
+) -> None:
+    database = request.getfixturevalue(profile)
+    with serve(database, '[queries.wrong]\nsql = "select hush_column from no_such_table"\n') as gateway:
+        problem = gateway.problem("/wrong.json", 500)
+        assert problem["sqlstate"] in ("42P01", "42S02")
+        assert "hush" not in json.dumps(problem)
+        gateway.wait_for(r"error query=wrong database=d: Programming sqlstate=42")
+    wrong = database.odbc.replace(database.password, "Wrong-hush-7")
+    run = subprocess.run([command, "query", wrong, "select 1"], capture_output=True, text=True, check=False)
+    assert run.returncode == 3
+    assert "hush" not in run.stdout + run.stderr
