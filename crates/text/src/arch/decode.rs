@@ -326,20 +326,24 @@ unsafe fn utf8_step_wide(v: __m128i, mask: u8, out: &mut Out<u32>) {
         let third = _mm256_and_si256(_mm256_cvtepu8_epi32(_mm_srli_si128::<2>(v)), low6);
         let fourth = _mm256_and_si256(_mm256_cvtepu8_epi32(_mm_srli_si128::<3>(v)), low6);
         // From 0xC0 on the bits below the length's marks, and what follows.
-        let c = |bits: i32| _mm256_and_si256(first, _mm256_set1_epi32(bits));
-        let two = _mm256_or_si256(_mm256_slli_epi32::<6>(c(0x1F)), second);
+        let bits_of_two = _mm256_and_si256(first, _mm256_set1_epi32(0x1F));
+        let bits_of_three = _mm256_and_si256(first, _mm256_set1_epi32(0xF));
+        let bits_of_four = _mm256_and_si256(first, _mm256_set1_epi32(0x7));
+        let two = _mm256_or_si256(_mm256_slli_epi32::<6>(bits_of_two), second);
         let three = _mm256_or_si256(_mm256_slli_epi32::<6>(second), third);
-        let three = _mm256_or_si256(_mm256_slli_epi32::<12>(c(0xF)), three);
+        let three = _mm256_or_si256(_mm256_slli_epi32::<12>(bits_of_three), three);
         let four = _mm256_or_si256(
             _mm256_slli_epi32::<12>(second),
             _mm256_slli_epi32::<6>(third),
         );
         let four = _mm256_or_si256(four, fourth);
-        let four = _mm256_or_si256(_mm256_slli_epi32::<18>(c(0x7)), four);
-        let above = |b: i32| _mm256_cmpgt_epi32(first, _mm256_set1_epi32(b));
-        let chars = _mm256_blendv_epi8(first, two, above(0xBF));
-        let chars = _mm256_blendv_epi8(chars, three, above(0xDF));
-        let chars = _mm256_blendv_epi8(chars, four, above(0xEF));
+        let four = _mm256_or_si256(_mm256_slli_epi32::<18>(bits_of_four), four);
+        let from_two = _mm256_cmpgt_epi32(first, _mm256_set1_epi32(0xBF));
+        let from_three = _mm256_cmpgt_epi32(first, _mm256_set1_epi32(0xDF));
+        let from_four = _mm256_cmpgt_epi32(first, _mm256_set1_epi32(0xEF));
+        let chars = _mm256_blendv_epi8(first, two, from_two);
+        let chars = _mm256_blendv_epi8(chars, three, from_three);
+        let chars = _mm256_blendv_epi8(chars, four, from_four);
         out.put_wide(chars, mask);
     }
 }
