@@ -68,7 +68,7 @@ def _tell(seconds: float) -> None:
         compared = "the first run here, with all it had to fetch and build"
         _FIRST.write_text(f"{seconds:.0f}", encoding="ascii")
     say(f"\nReady after {seconds:.1f} s: {compared}. Each query is there as .json, .ndjson and .csv.")
-    say(f"{cities.ATTRIBUTION} Ctrl-C stops it.")
+    say(cities.ATTRIBUTION)
 
 
 def _main() -> int:
