@@ -100,7 +100,9 @@ def test_every_snippet_runs_and_prints_what_the_page_says(page: Path, tmp_path: 
                     exec(compile("\n" * block.line + text, str(page), "exec"), namespace)
                 printed = out.getvalue()
             elif block.language == "sh":
-                done = subprocess.run(["bash", "-ec", text], env=environment, capture_output=True, text=True, check=False)
+                done = subprocess.run(
+                    ["bash", "-ec", text], env=environment, capture_output=True, text=True, check=False
+                )
                 assert done.returncode == 0, f"{where}: {done.stderr}"
                 printed = done.stdout
             else:

@@ -91,14 +91,16 @@ def over_http(gateway: Gateway, fmt: str, point: int, kill: threading.Event, kil
     with tempfile.TemporaryFile() as head:
         curl = subprocess.Popen(
             ["curl", "-sS", "-D", "/dev/fd/" + str(head.fileno()), f"http://127.0.0.1:{gateway.port}{path}"],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, pass_fds=(head.fileno(),),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            pass_fds=(head.fileno(),),
         )
         client = http.client.HTTPConnection("127.0.0.1", gateway.port)
         client.request("GET", path)
         response = client.getresponse()
         assert curl.stdout is not None
         first = read(curl.stdout, point)
-        read(response, point)  # type: ignore[arg-type]
+        read(response, point)
         kill.set()
         killed.wait()
         rest = read(curl.stdout, 1 << 40)
@@ -210,7 +212,11 @@ def main() -> int:
             servers.stop_servers(["postgres"], home)
     for what, count in sorted(tally.items()):
         print(f"{what:24} {count} kills")
-    print(f"{sum(tally.values())} passed, {len(wrong)} failed" if not wrong else f"{len(wrong)} answers looked complete or worse")
+    print(
+        f"{sum(tally.values())} passed, {len(wrong)} failed"
+        if not wrong
+        else f"{len(wrong)} answers looked complete or worse"
+    )
     return 1 if wrong else 0
 
 
