@@ -36,7 +36,7 @@ ROOMS = {
     ),
     "serve": Room("text wire files", "libc rustls ring httpdate", ("sys",)),
     "gateway": Room("text wire files rows serve", "serde toml percent-encoding"),
-    "cli": Room("text wire files rows serve gateway", "clap indicatif unicode-width libc"),
+    "cli": Room("text wire files rows serve gateway", "clap indicatif unicode-width signal-hook console"),
     "py": Room("text wire files rows serve gateway cli", "pyo3 pyo3-build-config libc", ("raw",)),
 }
 #: The modules of the Python package, each of which may use those before it. Who adds one gives it its place.
@@ -69,9 +69,13 @@ def dependencies(manifest: str) -> set[str]:
 
 def uses(rust: str) -> set[str]:
     """The rooms and outside crates that a source file names as paths."""
-    found = set(re.findall(r"\bonecopy_(\w+)\b", code(rust)))
+    source = code(rust)
+    found = set(re.findall(r"\bonecopy_(\w+)\b", source))
+    # A module of ours may have a crate's name: `use onecopy_wire::{base64, …}`.
+    ours = " ".join(re.findall(r"\buse\s+(?:onecopy_\w+|crate|self|super)::([^;]*);", source))
     for crate in _ALL_CRATES:
-        if re.search(rf"(?<![\w:]){crate.replace('-', '_')}::", code(rust)):
+        name = crate.replace("-", "_")
+        if re.search(rf"(?<![\w:]){name}::", source) and not re.search(rf"\b{name}\b", ours):
             found.add(crate)
     return found
 
@@ -257,6 +261,11 @@ def test_a_planted_dependency_is_seen() -> None:
 
 def test_a_planted_import_is_seen_and_a_comment_is_not() -> None:
     assert uses('use onecopy_rows::Cell; // onecopy_py\nlet s = "pyo3::x"; libc::read();') == {"rows", "libc"}
+
+
+def test_a_module_of_ours_with_the_name_of_a_crate_is_no_crate() -> None:
+    assert uses("use onecopy_wire::{WriteError, base64};\nlet c = base64::Carry::new();") == {"wire"}
+    assert uses("use crate::json;\nlet c = base64::encode(b);") == {"base64"}
 
 
 def test_a_planted_unsafe_is_seen_and_an_attribute_is_not() -> None:
