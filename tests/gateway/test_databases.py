@@ -221,6 +221,42 @@ def test_a_client_that_leaves_frees_the_slot(profile: str, request: pytest.Fixtu
         assert answer == (200, b'[{"one":1}]')
 
 
+#: Ends every other session of the same user, as a restart of the server would.
+END_SESSIONS = (
+    "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and usename = current_user"
+)
+
+
+def test_a_connection_that_broke_while_idle_is_made_anew(postgres: Database, serve: Start, command: str) -> None:
+    with serve(postgres, '[queries.one]\nsql = "select 1 as one"\n') as gateway:
+        assert gateway.get("/one.json")[0] == 200
+        subprocess.run([command, "query", postgres.odbc, END_SESSIONS], capture_output=True, check=True)
+        assert gateway.get("/one.json") == (200, b'[{"one":1}]')
+
+
+@pytest.mark.parametrize("end", ["json", "ndjson", "csv"])
+def test_a_database_that_stops_midway_breaks_the_answer(
+    end: str, postgres: Database, serve: Start, command: str
+) -> None:
+    queries = '[queries.many]\nsql = "select generate_series(1, 100000000) as i, repeat(chr(233), 50) as t"\n'
+    with serve(postgres, queries + '[queries.one]\nsql = "select 1 as one"\n') as gateway:
+        connection = http.client.HTTPConnection(gateway.address, timeout=60)
+        connection.request("GET", f"/many.{end}")
+        response = connection.getresponse()
+        assert response.status == 200
+        first = response.read(100_000)
+        assert len(first) == 100_000
+        subprocess.run([command, "query", postgres.odbc, END_SESSIONS], capture_output=True, check=True)
+        with pytest.raises((http.client.IncompleteRead, ConnectionResetError)):
+            response.read()
+        connection.close()
+        gateway.wait_for(rf"GET /many\.{end} 200 failed")
+        # The slot is free.
+        while (answer := gateway.get("/one.json"))[0] == 503:
+            pass
+        assert answer == (200, b'[{"one":1}]')
+
+
 @pytest.mark.parametrize("profile", list(WAIT))
 def test_the_commands_time_limit_cancels_and_fails(
     profile: str, request: pytest.FixtureRequest, command: str, tmp_path: Path

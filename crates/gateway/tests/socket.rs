@@ -1,0 +1,513 @@
+//! The gateway over SQLite behind a real socket: streams, failures before and after the first byte, slots, time limits.
+#![allow(clippy::unwrap_used)] // Functions beside tests are tests too.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, mpsc};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use onecopy_gateway::{Config, Log, Options, serve};
+use onecopy_rows::connect::{ConnectOptions, Connection};
+use onecopy_serve::Handle;
+
+const ENDLESS: &str = "with recursive c(x) as (select 1 union all select x + 1 from c) select";
+
+/// What the gateway logged, to be waited for.
+#[derive(Clone, Default)]
+struct Lines(Arc<(Mutex<Vec<String>>, Condvar)>);
+
+impl Lines {
+    fn push(&self, line: &str) {
+        self.0.0.lock().unwrap().push(line.to_owned());
+        self.0.1.notify_all();
+    }
+
+    /// Waits for a line that holds every part.
+    fn wait_for(&self, parts: &[&str]) -> String {
+        let fits = |line: &&String| parts.iter().all(|p| line.contains(p));
+        let lines = self.0.0.lock().unwrap();
+        let (lines, waited) = self
+            .0
+            .1
+            .wait_timeout_while(lines, Duration::from_secs(20), |lines| {
+                lines.iter().find(fits).is_none()
+            })
+            .unwrap();
+        assert!(!waited.timed_out(), "no line with {parts:?} in {lines:?}");
+        lines.iter().find(fits).unwrap().clone()
+    }
+
+    fn all(&self) -> String {
+        self.0.0.lock().unwrap().join("\n")
+    }
+}
+
+struct Served {
+    address: SocketAddr,
+    handle: Handle,
+    thread: Option<JoinHandle<()>>,
+    lines: Lines,
+    folder: tempfile::TempDir,
+}
+
+/// Serves `queries` (TOML below a database `d`) of a small database.
+fn served(queries: &str) -> Served {
+    served_with(queries, |_| ())
+}
+
+fn served_with(queries: &str, change: impl FnOnce(&mut Config)) -> Served {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}/d.db", folder.path().display());
+    let connection = Connection::open(&url, &ConnectOptions::default()).unwrap();
+    for sql in [
+        "create table item (id integer primary key, name text)",
+        "insert into item values (1, 'čaj'), (2, '茶'), (3, 'tea')",
+    ] {
+        drop(connection.execute(sql, &[]).unwrap());
+    }
+    connection.commit().unwrap();
+    let text = format!(
+        "[server]\nbind = \"127.0.0.1:0\"\n[databases.d]\nurl = \"sqlite:d.db\"\nmax_concurrent = 2\n{queries}"
+    );
+    let mut config = Config::parse(&text, &folder.path().join("c.toml"), &|_| None).unwrap();
+    change(&mut config);
+    let lines = Lines::default();
+    let sink = lines.clone();
+    let options = Options::new(Log::new(move |line| sink.push(line)));
+    let (tell, told) = mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        serve(config, options, |serving, _| {
+            tell.send(serving.clone()).unwrap()
+        })
+        .unwrap();
+    });
+    let serving = told.recv().unwrap();
+    Served {
+        address: serving.address,
+        handle: serving.handle,
+        thread: Some(thread),
+        lines,
+        folder,
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.handle.cut();
+        let ended = self.thread.take().unwrap().join();
+        assert!(std::thread::panicking() || ended.is_ok());
+    }
+}
+
+/// An answer as it came, to the end of the connection.
+#[derive(Debug)]
+struct Answer {
+    status: u16,
+    head: String,
+    /// Decoded chunks, or the body as it is.
+    body: Vec<u8>,
+    /// The last chunk came, or all bytes of Content-Length.
+    complete: bool,
+    trailer: String,
+}
+
+impl Served {
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .unwrap();
+        stream
+    }
+
+    fn send(&self, method: &str, target: &str) -> TcpStream {
+        let mut stream = self.connect();
+        let head = format!(
+            "{method} {target} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
+            self.address
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    }
+
+    fn ask(&self, method: &str, target: &str) -> Answer {
+        let mut bytes = Vec::new();
+        // A reset connection is one of the ways an answer ends.
+        let _ = self.send(method, target).read_to_end(&mut bytes);
+        answer(&bytes)
+    }
+
+    fn get(&self, target: &str) -> Answer {
+        self.ask("GET", target)
+    }
+}
+
+fn answer(bytes: &[u8]) -> Answer {
+    let end = bytes
+        .windows(4)
+        .position(|w| w == b"\r\n\r\n")
+        .expect("a head came")
+        + 4;
+    let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    let mut answer = Answer {
+        status,
+        head,
+        body: Vec::new(),
+        complete: false,
+        trailer: String::new(),
+    };
+    let mut rest = &bytes[end..];
+    if !answer.field("transfer-encoding").contains("chunked") {
+        let length: usize = answer.field("content-length").parse().unwrap_or(0);
+        answer.complete = rest.len() == length;
+        answer.body = rest.to_vec();
+        return answer;
+    }
+    while let Some(line) = rest.windows(2).position(|w| w == b"\r\n") {
+        let size = usize::from_str_radix(std::str::from_utf8(&rest[..line]).unwrap(), 16).unwrap();
+        rest = &rest[line + 2..];
+        if size == 0 {
+            answer.trailer = String::from_utf8(rest.to_vec()).unwrap();
+            answer.complete = rest.ends_with(b"\r\n");
+            break;
+        }
+        let part = &rest[..size.min(rest.len())];
+        answer.body.extend_from_slice(part);
+        rest = rest.get(size + 2..).unwrap_or_default();
+    }
+    answer
+}
+
+impl Answer {
+    fn field(&self, name: &str) -> String {
+        self.head
+            .lines()
+            .filter_map(|l| l.split_once(':'))
+            .find(|(n, _)| n.eq_ignore_ascii_case(name))
+            .map_or_else(String::new, |(_, v)| v.trim().to_owned())
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(self.body.clone()).unwrap()
+    }
+
+    fn problem(&self, status: u16) -> serde_json::Value {
+        assert_eq!(self.status, status, "{self:?}");
+        assert_eq!(self.field("content-type"), "application/problem+json");
+        assert!(self.complete, "{self:?}");
+        serde_json::from_slice(&self.body).unwrap()
+    }
+}
+
+const ITEMS: &str = "[queries.items]\nsql = \"select id, name from item where id >= :from order by id\"\n\
+                     parameters.from = { type = \"int\", default = 1 }\n";
+
+#[test]
+fn rows_come_in_each_format_with_the_trailer_of_success() {
+    let s = served(ITEMS);
+    for (end, body, media_type) in [
+        (
+            "json",
+            "[{\"id\":2,\"name\":\"茶\"},\n{\"id\":3,\"name\":\"tea\"}]",
+            "application/json",
+        ),
+        (
+            "ndjson",
+            "{\"id\":2,\"name\":\"茶\"}\n{\"id\":3,\"name\":\"tea\"}\n",
+            "application/x-ndjson",
+        ),
+        (
+            "csv",
+            "id,name\r\n2,茶\r\n3,tea\r\n",
+            "text/csv; charset=utf-8; header=present",
+        ),
+    ] {
+        let answer = s.get(&format!("/items.{end}?from=2"));
+        assert_eq!(answer.status, 200);
+        assert_eq!(answer.field("content-type"), media_type);
+        assert_eq!(
+            answer.text().replace("\r\n", "\n"),
+            body.replace("\r\n", "\n")
+        );
+        assert!(answer.complete);
+        assert!(
+            answer.trailer.contains("onecopy-status: ok; rows=2"),
+            "{answer:?}"
+        );
+        s.lines
+            .wait_for(&[&format!("GET /items.{end} 200 done rows=2 ")]);
+    }
+    // No query string, no parameter in the log.
+    assert!(!s.lines.all().contains("from"));
+}
+
+#[test]
+fn head_runs_nothing() {
+    let s = served("[queries.q]\nsql = \"select * from nix\"\n");
+    let answer = s.ask("HEAD", "/q.json");
+    assert_eq!((answer.status, answer.body.len()), (200, 0));
+    assert_eq!(answer.field("content-type"), "application/json");
+    assert_eq!(answer.field("transfer-encoding"), "chunked");
+    assert_eq!(answer.field("content-length"), "");
+    assert_eq!(s.get("/q.json").status, 500);
+}
+
+#[test]
+fn values_are_bound_and_never_pasted() {
+    let s = served(
+        "[queries.q]\nsql = \"select :t as t, typeof(:n) as n from item where id = 1 and name <> :t\"\n\
+         parameters.t = \"text\"\nparameters.n = \"decimal\"\n",
+    );
+    let answer = s.get("/q.json?t=%27%3B+drop+table+item%3B+--&n=1.50");
+    assert_eq!(
+        answer.text(),
+        "[{\"t\":\"'; drop table item; --\",\"n\":\"text\"}]"
+    );
+    assert_eq!(s.get("/q.json?t=x&n=1").status, 200);
+}
+
+#[test]
+fn wrong_sql_is_a_problem_without_the_sql() {
+    let s = served("[queries.q]\nsql = \"select hush_7f3a from nix\"\n");
+    let problem = s.get("/q.csv").problem(500);
+    assert_eq!(problem["query"], "q");
+    assert!(!problem.to_string().contains("nix"), "{problem}");
+    s.lines.wait_for(&[
+        "error query=q database=d: Programming",
+        "no such table: nix",
+    ]);
+    let s = served_with("[queries.q]\nsql = \"select * from nix\"\n", |c| {
+        c.server.debug = true
+    });
+    let problem = s.get("/q.csv").problem(500);
+    assert_eq!(problem["sql"], "select * from nix");
+}
+
+#[test]
+fn statements_that_write_are_refused() {
+    let s = served(
+        "[queries.insert]\nsql = \"insert into item values (9, 'x')\"\n\
+         [queries.returning]\nsql = \"delete from item returning id\"\n\
+         [queries.create]\nsql = \"create table t (a)\"\n",
+    );
+    for query in ["insert", "returning", "create"] {
+        s.get(&format!("/{query}.json")).problem(500);
+        s.lines
+            .wait_for(&[&format!("error query={query}"), "the statement writes"]);
+    }
+    let url = format!("sqlite:{}/d.db", s.folder.path().display());
+    let connection = Connection::open(&url, &ConnectOptions::default()).unwrap();
+    let statement = connection
+        .execute("select 1 from item where id <> 9", &[])
+        .unwrap();
+    let chunks = statement.into_chunks(
+        onecopy_rows::connect::Format::Csv,
+        &onecopy_text::Ledger::off(),
+    );
+    let mut chunk = onecopy_text::Chunk::with_capacity(100);
+    chunks.unwrap().fill(&mut chunk).unwrap();
+    assert_eq!(chunk.iter().filter(|b| **b == b'\n').count(), 4);
+}
+
+#[test]
+fn a_database_that_is_away_is_503_and_found_again() {
+    let s = served(ITEMS);
+    let (here, there) = (s.folder.path().join("d.db"), s.folder.path().join("e.db"));
+    std::fs::rename(&here, &there).unwrap();
+    let answer = s.get("/items.json");
+    assert_eq!(answer.field("retry-after"), "5");
+    let problem = answer.problem(503);
+    assert!(!problem.to_string().contains("d.db"), "{problem}");
+    std::fs::rename(&there, &here).unwrap();
+    assert_eq!(s.get("/items.json").status, 200);
+}
+
+#[test]
+fn a_value_that_cannot_be_given_breaks_the_answer() {
+    // More rows than a first chunk holds, so that bytes are out when the bad one comes.
+    let s = served(
+        "[queries.late]\nsql = \"with recursive c(x) as (select 1 union all select x + 1 from c where x < 200000) \
+         select case when x < 200000 then 'some text to fill chunks' else cast(x'ff' as text) end as t from c\"\n\
+         [queries.early]\nsql = \"select cast(x'ff' as text) as t\"\n",
+    );
+    for end in ["json", "ndjson", "csv"] {
+        let answer = s.get(&format!("/late.{end}"));
+        assert_eq!(answer.status, 200);
+        assert!(!answer.complete, "{end}");
+        assert!(answer.body.len() > 100_000);
+        assert!(answer.trailer.is_empty());
+        assert!(!answer.text().ends_with(']'));
+        s.lines.wait_for(&[&format!("GET /late.{end} 200 failed")]);
+        let problem = s.get(&format!("/early.{end}")).problem(500);
+        assert!(
+            problem["detail"].as_str().unwrap().contains("column 0 `t`"),
+            "{problem}"
+        );
+    }
+}
+
+#[test]
+fn the_time_limit_is_504_before_the_first_byte_and_a_broken_close_after() {
+    let s = served_with(
+        &format!(
+            "[queries.silent]\nsql = \"{ENDLESS} max(x) as m from c\"\n[queries.rows]\nsql = \"{ENDLESS} x from c\"\n"
+        ),
+        |config| {
+            for query in &mut config.queries {
+                query.time_limit = Duration::from_millis(100);
+            }
+        },
+    );
+    let problem = s.get("/silent.json").problem(504);
+    assert!(
+        problem["detail"]
+            .as_str()
+            .unwrap()
+            .contains("limit of 0.1 s"),
+        "{problem}"
+    );
+    let answer = s.get("/rows.ndjson");
+    assert_eq!((answer.status, answer.complete), (200, false));
+    s.lines
+        .wait_for(&["error query=rows", "took longer than its limit"]);
+    // Both slots are free again.
+    for _ in 0..3 {
+        s.get("/silent.json").problem(504);
+    }
+}
+
+#[test]
+fn a_client_that_takes_nothing_loses_its_slot_at_the_time_limit() {
+    let s = served_with(
+        &format!("[queries.rows]\nsql = \"{ENDLESS} x from c\"\n"),
+        |config| {
+            config.databases[0].max_concurrent = 1;
+            config.queries[0].time_limit = Duration::from_millis(300);
+        },
+    );
+    let mut slow = s.send("GET", "/rows.ndjson");
+    let mut first = [0; 20];
+    slow.read_exact(&mut first).unwrap();
+    // The slow one reads no more; asked again and again, the next finds the slot free when its time is up.
+    loop {
+        let answer = s.get("/rows.ndjson");
+        if answer.status == 200 {
+            break;
+        }
+        answer.problem(503);
+    }
+}
+
+#[test]
+fn more_queries_than_allowed_are_503_with_retry_after() {
+    let s = served(&format!(
+        "[queries.rows]\nsql = \"{ENDLESS} x from c\"\n{ITEMS}"
+    ));
+    let mut held: Vec<TcpStream> = (0..2).map(|_| s.send("GET", "/rows.ndjson")).collect();
+    let mut first = [0; 20];
+    for stream in &mut held {
+        stream.read_exact(&mut first).unwrap();
+    }
+    let answer = s.get("/items.json");
+    assert_eq!(answer.field("retry-after"), "1");
+    assert_eq!(answer.problem(503)["query"], "items");
+    // HEAD, the page and wrong parameters need no slot.
+    assert_eq!(s.ask("HEAD", "/items.json").status, 200);
+    s.get("/items.json?from=x").problem(400);
+    assert_eq!(s.get("/-/live").status, 200);
+    // A client that leaves frees its slot.
+    drop(held.pop());
+    s.lines.wait_for(&["GET /rows.ndjson 200 client_gone"]);
+    loop {
+        let answer = s.get("/items.json");
+        if answer.status == 200 {
+            break;
+        }
+        answer.problem(503);
+    }
+}
+
+#[test]
+fn a_client_that_leaves_before_the_first_row_frees_its_slot() {
+    let s = served_with(
+        &format!("[queries.silent]\nsql = \"{ENDLESS} max(x) as m from c\"\n{ITEMS}"),
+        |config| config.databases[0].max_concurrent = 1,
+    );
+    let silent = s.send("GET", "/silent.json");
+    // Its slot is taken as soon as it is handled.
+    while s.get("/items.json").status != 503 {}
+    drop(silent);
+    while s.get("/items.json").status != 200 {}
+}
+
+#[test]
+fn connections_serve_again_after_a_stream_in_order() {
+    let s = served(ITEMS);
+    for _ in 0..5 {
+        assert_eq!(s.get("/items.json").status, 200);
+    }
+    let connected = s.lines.all().matches("connected database=d").count();
+    assert_eq!(connected, 1, "{}", s.lines.all());
+}
+
+#[test]
+fn a_foreign_host_is_421() {
+    let s = served(ITEMS);
+    let mut stream = s.connect();
+    stream
+        .write_all(b"GET /items.json HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n")
+        .unwrap();
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    answer(&bytes).problem(421);
+}
+
+#[test]
+fn passwords_and_parameters_are_told_nowhere() {
+    let secret = "hush-7f3a";
+    let s = served_with(
+        "[queries.q]\nsql = \"select :t as t\"\nparameters.t = { type = \"text\", max_length = 20 }\n\
+         [queries.f]\nsql = \"select nosuch(:t) as t\"\nparameters.t = \"text\"\n",
+        |config| {
+            let target = format!("Driver=no-such-driver;Server=h;Uid=u;Pwd={secret}");
+            config.databases[0].target = onecopy_gateway::config::Target::new(target);
+        },
+    );
+    for target in [
+        format!("/q.json?t={secret}"),
+        format!("/q.json?t={secret}{secret}{secret}"),
+        format!("/f.json?t={secret}"),
+        format!("/q.json?{secret}=1&t=1"),
+        format!("/none.json?t={secret}"),
+    ] {
+        let answer = s.get(&target);
+        assert!(answer.status >= 400);
+        let told = format!("{}{}", answer.head, String::from_utf8_lossy(&answer.body));
+        // An unknown parameter's name is the request's own and is named back.
+        if !target.contains(&format!("{secret}=1")) {
+            assert!(!told.contains(secret), "{target}: {told}");
+        }
+    }
+    s.lines.wait_for(&["GET /none.json 404"]);
+    assert!(!s.lines.all().contains(secret), "{}", s.lines.all());
+}
+
+#[test]
+fn a_busy_port_is_named() {
+    let s = served(ITEMS);
+    let text = format!(
+        "[server]\nbind = \"{}\"\n[databases.d]\nurl = \"sqlite:d.db\"\n",
+        s.address
+    );
+    let config = Config::parse(&text, Path::new("c.toml"), &|_| None).unwrap();
+    let error = serve(config, Options::new(Log::new(|_| ())), |_, _| ()).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains(&format!("port `{}`", s.address.port())),
+        "{error}"
+    );
+}
