@@ -48,6 +48,7 @@ pub(crate) struct Shared {
     timers: Mutex<PollTimers>,
     listener: Mutex<Option<TcpListener>>,
     stopping: AtomicBool,
+    cutting: AtomicBool,
     ending: Mutex<Ending>,
     ending_changed: Condvar,
 }
@@ -137,6 +138,7 @@ impl Shared {
             timers: Mutex::default(),
             listener: Mutex::new(Some(listener)),
             stopping: AtomicBool::new(false),
+            cutting: AtomicBool::new(false),
             ending: Mutex::default(),
             ending_changed: Condvar::new(),
         })
@@ -486,10 +488,10 @@ impl Shared {
 
     fn cut(&self, now_ms: u64, found: &mut Vec<Arc<Connection>>) {
         let connections = lock(&self.connections);
-        if connections.len() == 0 {
-            return;
+        if connections.len() == 0 || self.cutting.swap(true, SeqCst) {
+            return; // The time of the stop may pass after it was asked to end at once.
         }
-        lock(&self.ending).n_cut += connections.len();
+        lock(&self.ending).n_cut = connections.len();
         found.extend(
             connections
                 .iter()

@@ -231,16 +231,17 @@ impl Drive<'_> {
         self.close(in_answer);
     }
 
-    /// Closes the socket, by a reset if `reset`, and takes the connection out of the server.
+    /// Takes the connection out of the server and closes the socket, by a reset if `reset`.
     pub(super) fn close(&mut self, reset: bool) {
+        self.state.phase = Phase::Closed;
+        self.state.out.clear(&self.shared.buffers);
+        self.state.input = Vec::new();
+        // Before the peer sees the end: a connection that is closed is never counted as open.
+        self.shared.forget(self.connection);
         if let Some(socket) = self.state.socket.take() {
             if reset {
                 let _ = sys::reset_on_close(&socket);
             }
         }
-        self.state.phase = Phase::Closed;
-        self.state.out.clear(&self.shared.buffers);
-        self.state.input = Vec::new();
-        self.shared.forget(self.connection);
     }
 }
