@@ -248,6 +248,30 @@ fn every_limit_has_its_own_refusal() {
     assert_eq!(HeadError::HeadTooLarge.status(), 431);
 }
 
+/// Found by fuzzing: a first line past its limit was told as malformed when it came at once.
+#[test]
+fn a_line_past_its_limit_is_told_the_same_however_it_comes() {
+    let limits = HeadLimits {
+        max_target_bytes: 50,
+        ..HeadLimits::default()
+    };
+    let lines = [
+        "x".repeat(200),
+        format!("GET /{} \u{1} HTTP/1.1", "y".repeat(200)),
+        format!("{} / HTTP/1.1", "M".repeat(200)),
+    ];
+    for line in lines {
+        let head = format!("{line}\r\nHost: a\r\n\r\n").into_bytes();
+        assert_eq!(
+            HeadParser::new(limits).advance(&head),
+            Err(HeadError::TargetTooLong)
+        );
+        let mut dribble = HeadParser::new(limits);
+        let first = (1..=head.len()).find_map(|n| dribble.advance(&head[..n]).err());
+        assert_eq!(first, Some(HeadError::TargetTooLong));
+    }
+}
+
 #[test]
 fn bytes_behind_the_head_do_not_count_against_it() {
     let limits = HeadLimits {

@@ -130,8 +130,17 @@ impl HeadParser {
         if self.next == Next::Nothing {
             return Ok(Some(self.index.len_bytes));
         }
-        let within = &buffer[..buffer.len().min(self.limits.max_head_bytes)];
-        while let Some(end) = self.find_line_end(within)? {
+        loop {
+            // Nothing behind the limit is looked at, so the answer does not depend on how the bytes came.
+            let (limit, too_long) = self.line_limit();
+            let within = &buffer[..buffer.len().min(limit)];
+            let Some(end) = self.find_line_end(within)? else {
+                return if buffer.len() >= limit {
+                    Err(too_long)
+                } else {
+                    Ok(None)
+                };
+            };
             let line = self.line_start..end;
             self.line_start = end + 2;
             self.scanned = self.line_start;
@@ -148,11 +157,20 @@ impl HeadParser {
                     return Ok(Some(self.index.len_bytes));
                 }
                 Next::Field => self.field_line(within, line)?,
-                Next::Nothing => break,
+                Next::Nothing => unreachable!("a complete head has returned"),
             }
         }
-        self.check_growth(buffer)?;
-        Ok(None)
+    }
+
+    /// Where the line that comes next must have ended, its CR LF included, and the refusal where it has not.
+    fn line_limit(&self) -> (usize, HeadError) {
+        let whole = self.limits.max_head_bytes;
+        if self.next == Next::Field {
+            return (whole, HeadError::HeadTooLarge);
+        }
+        let line = MAX_METHOD_BYTES + self.limits.max_target_bytes + "  HTTP/1.1\r\n".len();
+        let limit = whole.min(self.line_start.saturating_add(line));
+        (limit, HeadError::TargetTooLong)
     }
 
     /// The place of the next CR LF; `None` where it has not come yet.
@@ -172,23 +190,6 @@ impl HeadParser {
         }
     }
 
-    /// Refuses a head that is past its limits while it still grows.
-    fn check_growth(&self, buffer: &[u8]) -> Result<(), HeadError> {
-        let in_request_line = self.next != Next::Field;
-        let longest_line = self.limits.max_target_bytes + MAX_METHOD_BYTES + " HTTP/1.1 ".len();
-        if in_request_line && buffer.len() - self.line_start > longest_line {
-            return Err(HeadError::TargetTooLong);
-        }
-        if buffer.len() >= self.limits.max_head_bytes {
-            return Err(if in_request_line {
-                HeadError::TargetTooLong
-            } else {
-                HeadError::HeadTooLarge
-            });
-        }
-        Ok(())
-    }
-
     /// `method SP request-target SP HTTP-version` (RFC 9112, section 3), each SP one space.
     fn request_line(&mut self, buffer: &[u8], line: Range<usize>) -> Result<(), HeadError> {
         let text = &buffer[line.clone()];
@@ -200,9 +201,6 @@ impl HeadParser {
         };
         let method_end = space(0).ok_or(HeadError::RequestLine)?;
         let method = &text[..method_end];
-        if method.is_empty() {
-            return Err(HeadError::RequestLine);
-        }
         if !field::is_token(method) {
             return Err(HeadError::RequestLine);
         }
