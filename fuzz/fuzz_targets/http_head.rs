@@ -1,0 +1,98 @@
+//! The request head: no panic; any split reads the same; what is accepted, written again, reads the same, and httparse
+//! takes it for the same request. (httparse is an oracle for what we accept, not for what we refuse: it takes bare LF.)
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use onecopy_wire::http::{HeadError, HeadLimits, HeadParser, RequestHead, Version};
+
+const LIMITS: HeadLimits = HeadLimits {
+    max_head_bytes: 4096,
+    max_target_bytes: 512,
+    max_headers: 32,
+};
+
+fuzz_target!(|bytes: &[u8]| {
+    let whole = read(bytes, &[]);
+    assert_eq!(read(bytes, &[bytes.len() / 3, bytes.len() / 3 * 2]), whole);
+    let every: Vec<usize> = (0..bytes.len()).collect();
+    assert_eq!(read(bytes, &every), whole);
+
+    let mut parser = HeadParser::new(LIMITS);
+    let Ok(Some(len)) = parser.advance(bytes) else {
+        return;
+    };
+    let head = parser.head(bytes).expect("complete");
+    assert!(len <= LIMITS.max_head_bytes && head.target().len() <= LIMITS.max_target_bytes);
+    // Every accessor, for its invariants.
+    let _ = (
+        head.path(),
+        head.query(),
+        head.authority(),
+        head.framing(),
+        head.connection(),
+    );
+    let again = write_again(&head);
+    assert_eq!(without_length(read(&again, &[])), without_length(whole));
+    compare_with_httparse(bytes, len, &head);
+});
+
+/// What a parser says when the bytes come in these cuts.
+fn read(bytes: &[u8], cuts: &[usize]) -> Result<Option<(usize, String)>, HeadError> {
+    let mut parser = HeadParser::new(LIMITS);
+    for &cut in cuts.iter().chain([&bytes.len()]) {
+        if let Some(len) = parser.advance(&bytes[..cut.min(bytes.len())])? {
+            let head = parser.head(bytes).expect("complete");
+            let fields: Vec<_> = head.headers().collect();
+            let text = format!(
+                "{} {} {:?} {:?} {:?} {:?} {:?} {} {fields:?}",
+                head.method_name(),
+                head.target(),
+                head.target_form(),
+                head.authority(),
+                head.version(),
+                head.framing(),
+                head.connection(),
+                head.expects_continue()
+            );
+            return Ok(Some((len, text)));
+        }
+    }
+    Ok(None)
+}
+
+fn without_length(read: Result<Option<(usize, String)>, HeadError>) -> String {
+    read.expect("accepted").expect("complete").1
+}
+
+fn version(head: &RequestHead<'_>) -> u8 {
+    match head.version() {
+        Version::Http10 => 0,
+        Version::Http11 => 1,
+    }
+}
+
+fn write_again(head: &RequestHead<'_>) -> Vec<u8> {
+    let (method, target) = (head.method_name(), head.target());
+    let mut out = format!("{method} {target} HTTP/1.{}\r\n", version(head)).into_bytes();
+    for (name, value) in head.headers() {
+        out.extend_from_slice(name.as_bytes());
+        out.push(b':');
+        out.extend_from_slice(value);
+        out.extend_from_slice(b"\r\n");
+    }
+    out.extend_from_slice(b"\r\n");
+    out
+}
+
+fn compare_with_httparse(bytes: &[u8], len: usize, head: &RequestHead<'_>) {
+    let mut fields = [httparse::EMPTY_HEADER; 64];
+    let mut oracle = httparse::Request::new(&mut fields);
+    let parsed = oracle.parse(bytes).expect("httparse takes what we take");
+    assert_eq!(parsed, httparse::Status::Complete(len));
+    assert_eq!(oracle.method, Some(head.method_name()));
+    assert_eq!(oracle.path, Some(head.target()));
+    assert_eq!(oracle.version, Some(version(head)));
+    let theirs: Vec<_> = oracle.headers.iter().map(|h| (h.name, h.value)).collect();
+    let ours: Vec<_> = head.headers().collect();
+    assert_eq!(ours, theirs);
+}
