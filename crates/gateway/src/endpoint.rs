@@ -7,7 +7,9 @@ use std::sync::atomic::AtomicBool;
 use onecopy_rows::Value;
 use onecopy_rows::connect::Format;
 use onecopy_rows::named::Dialect;
-use onecopy_serve::{Access, Chunks, Handler, Request, Response, StreamEnd, host_is_loopback};
+use onecopy_serve::{
+    Access, BodyPolicy, Chunks, Handler, Request, Response, StreamEnd, host_is_loopback,
+};
 use onecopy_text::Chunk;
 use onecopy_wire::{CancelHandle, ChunkError, ChunkSource, Filled};
 
@@ -163,6 +165,14 @@ impl Gateway {
 impl Handler for Gateway {
     fn handle(&self, request: Request<'_>) -> Response {
         self.answer(request)
+    }
+
+    fn body_policy(&self, head: Request<'_>) -> BodyPolicy {
+        match head.method() {
+            "GET" | "HEAD" => BodyPolicy::Refuse,
+            // Read, so that the answer is the method's fault and not the body's.
+            _ => BodyPolicy::Read,
+        }
     }
 }
 

@@ -454,6 +454,29 @@ fn connections_serve_again_after_a_stream_in_order() {
 }
 
 #[test]
+fn other_methods_are_405_with_or_without_a_body() {
+    let s = served(ITEMS);
+    for body in [
+        "",
+        "Content-Length: 3\r\n\r\na=1",
+        "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    ] {
+        let mut stream = s.connect();
+        let end = if body.is_empty() { "\r\n" } else { "" };
+        let request = format!(
+            "POST /items.json HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{body}{end}",
+            s.address
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        let answer = answer(&bytes);
+        assert_eq!(answer.field("allow"), "GET, HEAD");
+        answer.problem(405);
+    }
+}
+
+#[test]
 fn a_foreign_host_is_421() {
     let s = served(ITEMS);
     let mut stream = s.connect();
