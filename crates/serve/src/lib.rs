@@ -19,7 +19,7 @@
 //! | [`config`], [`clock`] | limits and their time |
 //! | [`access`] | the access log, as data |
 //! | [`host`] | the `Host` guard of loopback servers |
-//! | `event_loop`, `workers` | who polls, who runs handlers, who fills chunks |
+//! | `event_loop`, `turn`, `poll`, `workers` | who polls, who runs handlers, who fills chunks; how it ends |
 //! | `connection`, `out` | one connection: requests in, answers out |
 //! | `slab`, `timers`, `buffers`, `date` | connections by token, deadlines, chunks to use again, the `Date` field |
 //! | `sys` | system calls: the only `unsafe` |
@@ -37,6 +37,7 @@ pub mod handler;
 pub mod headers;
 pub mod host;
 mod out;
+mod poll;
 pub mod request;
 pub mod response;
 pub mod server;
@@ -44,6 +45,7 @@ mod slab;
 #[allow(unsafe_code)] // Fence: system calls.
 mod sys;
 mod timers;
+mod turn;
 mod workers;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -4,12 +4,13 @@ use std::io::{self, Read};
 use std::mem;
 
 use onecopy_wire::http::{
-    BodyFraming, ChunkedLimits, ChunkedReader, Connection as Persistence, HeadIndex, Method, Piece,
-    RequestHead, Version,
+    BodyFraming, ChunkedLimits, ChunkedReader, Connection as Persistence, Method, RequestHead,
+    Version,
 };
 
 use super::Phase;
 use super::answer::Exchange;
+use super::body::Coding;
 use super::drive::{Drive, Step};
 use crate::access::Outcome;
 use crate::event_loop::millis;
@@ -21,23 +22,6 @@ const MAX_PENDING: usize = 64 * 1024;
 /// An input buffer that is larger is not kept once it is empty.
 const KEPT_INPUT_BYTES: usize = 4 * 1024;
 
-/// A request whose head is whole and whose body is being read.
-pub(super) struct BodyReader {
-    /// The bytes of the head, and where everything in them stands. Copies: one, of the head only.
-    head: Vec<u8>,
-    index: HeadIndex,
-    exchange: Option<Exchange>,
-    coding: Coding,
-    body: Vec<u8>,
-    complete: bool,
-}
-
-enum Coding {
-    /// Bytes still to come.
-    Length(usize),
-    Chunked(ChunkedReader),
-}
-
 /// What became of a whole head.
 enum Begun {
     Answered,
@@ -46,9 +30,9 @@ enum Begun {
 }
 
 /// How much of some input was used, and whether the request after that waits for a thread.
-struct Used {
-    n: usize,
-    deferred: bool,
+pub(super) struct Used {
+    pub(super) n: usize,
+    pub(super) deferred: bool,
 }
 
 impl Drive<'_> {
@@ -108,7 +92,7 @@ impl Drive<'_> {
     }
 
     /// Reads once. `None` if nothing came: no input now, or the end of the connection, which is then closed.
-    fn note_read(
+    pub(super) fn note_read(
         &mut self,
         read: impl FnOnce(&std::net::TcpStream) -> io::Result<usize>,
         room: usize,
@@ -137,7 +121,7 @@ impl Drive<'_> {
     }
 
     /// Keeps what was not used.
-    fn keep(&mut self, mut data: Vec<u8>, used: &Used) -> Step {
+    pub(super) fn keep(&mut self, mut data: Vec<u8>, used: &Used) -> Step {
         data.drain(..used.n);
         if data.is_empty() && data.capacity() > KEPT_INPUT_BYTES {
             data = Vec::new();
@@ -295,12 +279,16 @@ impl Drive<'_> {
     }
 
     /// Runs the handler and queues its answer. Gives the exchange back if no thread can be spared for it.
-    fn run_handler(&mut self, exchange: Exchange, request: Request<'_>) -> Result<(), Exchange> {
-        if !self.shared.enter_handler(self.connection) {
+    pub(super) fn run_handler(
+        &mut self,
+        exchange: Exchange,
+        request: Request<'_>,
+    ) -> Result<(), Exchange> {
+        if !self.shared.turns.enter_handler(self.connection) {
             return Err(exchange);
         }
         let response = guard(|| self.shared.handler.handle(request));
-        self.shared.leave_handler();
+        self.shared.turns.leave_handler();
         self.kit.now_ms = self.shared.now_ms();
         match response {
             Some(response) => self.respond(exchange, response),
@@ -313,126 +301,5 @@ impl Drive<'_> {
             }
         }
         Ok(())
-    }
-
-    fn begin_body(&mut self, head: Vec<u8>, index: HeadIndex, coding: Coding, exchange: Exchange) {
-        let body = match coding {
-            Coding::Length(n) => Vec::with_capacity(n), // Within the limit.
-            Coding::Chunked(_) => Vec::new(),
-        };
-        self.state.phase_ms = self.kit.now_ms + millis(self.shared.config.limits.body_stall);
-        self.state.phase = Phase::Body(Box::new(BodyReader {
-            head,
-            index,
-            exchange: Some(exchange),
-            coding,
-            body,
-            complete: false,
-        }));
-    }
-
-    /// Adds `data` to the body, and calls the handler at its end. Returns how many bytes were used.
-    fn use_body(&mut self, data: &[u8], deferred: &mut bool) -> usize {
-        let Phase::Body(mut reader) = mem::replace(&mut self.state.phase, Phase::Head) else {
-            return 0;
-        };
-        let used = match reader.add(data) {
-            Ok(used) => used,
-            Err(error) => {
-                let exchange = reader.exchange.take().map(|exchange| Exchange {
-                    outcome: Outcome::Refused,
-                    ..exchange
-                });
-                self.refuse(error.status(), &error.to_string(), exchange);
-                return data.len();
-            }
-        };
-        if !reader.complete {
-            self.state.phase_ms = self.kit.now_ms + millis(self.shared.config.limits.body_stall);
-            self.state.phase = Phase::Body(reader);
-            return used;
-        }
-        let Some(exchange) = reader.exchange.take() else {
-            return used;
-        };
-        let head = reader.index.view(&reader.head);
-        let (peer, local) = (self.connection.peer, self.connection.local);
-        let request = Request::parsed(head, &reader.body, peer, local);
-        if let Err(exchange) = self.run_handler(exchange, request) {
-            reader.exchange = Some(exchange);
-            self.state.phase = Phase::Body(reader);
-            *deferred = true;
-        }
-        used
-    }
-
-    /// Whether what comes next on the socket belongs into a body as it is.
-    fn reads_into_body(&self) -> bool {
-        match &self.state.phase {
-            Phase::Body(reader) => {
-                matches!(reader.coding, Coding::Length(_)) && self.state.input.is_empty()
-            }
-            _ => false,
-        }
-    }
-
-    /// Reads from the socket straight into the body.
-    fn read_body(&mut self) -> Step {
-        let Phase::Body(mut reader) = mem::replace(&mut self.state.phase, Phase::Head) else {
-            return Step::Again;
-        };
-        let Coding::Length(left) = reader.coding else {
-            return Step::Again;
-        };
-        let before = reader.body.len();
-        let body = &mut reader.body;
-        let come = |socket: &std::net::TcpStream| match socket.take(left as u64).read_to_end(body) {
-            // What came before the error stays in the body.
-            Err(_) if body.len() > before => Ok(body.len() - before),
-            other => other,
-        };
-        // The socket is empty after a short read; `left` bytes are all that is wanted of it here.
-        let come = self.note_read(come, left);
-        if matches!(self.state.phase, Phase::Closed) {
-            return Step::Again;
-        }
-        reader.coding = Coding::Length(left - come.unwrap_or(0));
-        self.state.phase = Phase::Body(reader);
-        let mut deferred = false;
-        if come.is_some() {
-            self.use_body(&[], &mut deferred);
-        }
-        self.keep(Vec::new(), &Used { n: 0, deferred })
-    }
-}
-
-impl BodyReader {
-    /// Adds the next bytes of the request; returns how many of them were the body's.
-    fn add(&mut self, data: &[u8]) -> Result<usize, onecopy_wire::http::ChunkedError> {
-        match &mut self.coding {
-            Coding::Length(left) => {
-                let n = data.len().min(*left);
-                self.body.extend_from_slice(&data[..n]);
-                *left -= n;
-                self.complete = *left == 0;
-                Ok(n)
-            }
-            Coding::Chunked(_) if self.complete => Ok(0),
-            Coding::Chunked(reader) => {
-                let mut used = 0;
-                loop {
-                    let (n, piece) = reader.next(&data[used..])?;
-                    used += n;
-                    match piece {
-                        Piece::Data(bytes) => self.body.extend_from_slice(bytes),
-                        Piece::NeedMore => return Ok(used),
-                        Piece::End => {
-                            self.complete = true;
-                            return Ok(used);
-                        }
-                    }
-                }
-            }
-        }
     }
 }

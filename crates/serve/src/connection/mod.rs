@@ -5,10 +5,12 @@
 //! | `mod.rs` | who owns it, and the flags others leave |
 //! | `drive.rs` | the order of steps, deadlines, its end |
 //! | `input.rs` | bytes to requests, requests to the handler |
+//! | `body.rs` | request bodies |
 //! | `answer.rs` | response heads, bodies of known length, the access log |
 //! | `stream.rs` | streams: filling, sending, the end that cannot be mistaken |
 
 mod answer;
+mod body;
 mod drive;
 mod input;
 mod stream;
@@ -28,7 +30,7 @@ use crate::sys::{Epoll, Event, Interest};
 use crate::timers::NEVER;
 use crate::workers::Fill;
 use answer::Answer;
-use input::BodyReader;
+use body::BodyReader;
 use stream::Stream;
 
 pub(crate) use drive::drive;
