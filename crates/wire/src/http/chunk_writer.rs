@@ -1,12 +1,9 @@
 //! The chunked coding, out (RFC 9112, section 7.1).
 
-use onecopy_text::{ByteSink, SinkFull};
+use onecopy_text::ByteSink;
 
 use super::error::ResponseError;
 use super::field;
-
-/// Bytes kept free in front of a chunk's data for its size and CR LF: up to 2^32 - 1 bytes of data.
-pub const CHUNK_ROOM: usize = 10;
 
 /// Size line of a chunk, for a write of several parts: this, the data, then CR LF.
 #[derive(Clone, Copy, Debug)]
@@ -40,41 +37,6 @@ impl ChunkHead {
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[self.start..]
     }
-}
-
-/// Empties `chunk` and makes it ready to be filled: [`CHUNK_ROOM`] bytes stay free in front of the data, for
-/// [`finish_chunk`].
-///
-/// # Errors
-/// [`SinkFull`].
-pub fn begin_chunk<S: ByteSink>(chunk: &mut S) -> Result<(), SinkFull> {
-    chunk.cut(0);
-    chunk.put(&[0; CHUNK_ROOM])
-}
-
-/// Frames what was filled into `chunk` since [`begin_chunk`], in place: size and CR LF in front, CR LF behind. Returns
-/// where the framed chunk starts; it reaches to the end. `None` where nothing was filled: there is nothing to send.
-///
-/// Copies: none.
-///
-/// # Errors
-/// [`SinkFull`] where there is no room for the CR LF behind.
-///
-/// # Panics
-/// Where `chunk` was not begun, or holds 4 GiB: a bug of the caller.
-pub fn finish_chunk<S: ByteSink>(chunk: &mut S) -> Result<Option<usize>, SinkFull> {
-    let len = chunk.committed().len() - CHUNK_ROOM;
-    if len == 0 {
-        return Ok(None);
-    }
-    let head = ChunkHead::new(len);
-    let head = head.as_bytes();
-    let start = CHUNK_ROOM
-        .checked_sub(head.len())
-        .expect("a chunk is below 4 GiB");
-    chunk.committed_mut()[start..CHUNK_ROOM].copy_from_slice(head);
-    chunk.put(b"\r\n")?;
-    Ok(Some(start))
 }
 
 /// Appends the last chunk with its trailer fields: the body is complete, and only then is this to be sent.
@@ -122,18 +84,6 @@ pub(super) fn write_field<S: ByteSink>(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_chunk_is_framed_where_it_lies() {
-        let mut chunk = Vec::with_capacity(64);
-        begin_chunk(&mut chunk).expect("memory");
-        let place = chunk.as_ptr();
-        assert_eq!(finish_chunk(&mut chunk.clone()), Ok(None));
-        chunk.extend_from_slice(b"hello, chunked world");
-        let start = finish_chunk(&mut chunk).expect("memory").expect("filled");
-        assert_eq!(&chunk[start..], b"14\r\nhello, chunked world\r\n");
-        assert_eq!(chunk.as_ptr(), place);
-    }
 
     #[test]
     fn size_lines_are_lower_case_hexadecimal() {

@@ -9,7 +9,7 @@
 //! | [`error`] | [`HeadError`], [`ChunkedError`] and the status each asks for |
 //! | [`field`] | which bytes a name, a value and an authority may hold |
 //! | [`response`] | [`ResponseHead`]: status line and fields, checked as they are written |
-//! | [`chunk_writer`] | the chunked coding, out: heads in front of finished chunks, the last chunk with its trailer |
+//! | [`chunk_writer`] | the chunked coding, out: the size line that a finished chunk is sent behind, the last chunk with its trailer |
 //! | [`chunk_reader`] | the chunked coding, in: [`ChunkedReader`], strict and incremental |
 
 pub mod chunk_reader;
@@ -23,7 +23,7 @@ pub mod request;
 pub mod response;
 
 pub use chunk_reader::{ChunkedLimits, ChunkedReader, Piece};
-pub use chunk_writer::{CHUNK_ROOM, ChunkHead, begin_chunk, finish_chunk, write_last_chunk};
+pub use chunk_writer::{ChunkHead, write_last_chunk};
 pub use error::{ChunkedError, HeadError, ResponseError};
 pub use head::{HeadLimits, HeadParser};
 pub use index::HeadIndex;
