@@ -7,15 +7,11 @@ use std::mem::MaybeUninit;
 use std::slice;
 
 use onecopy_text::convert::{self, StrData};
-use onecopy_text::{Kind, Malformed, Policy, Tally, Units};
+use onecopy_text::{Kind, Malformed, Measured, Policy, Tally, Units, planted};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use pyo3::{Borrowed, ffi};
-
-/// Up to this many bytes the ASCII test and the copy are done in line: the dispatch of the bulk kernels costs more
-/// (anchors: text, section 6).
-const SHORT_BYTES: usize = 64;
 
 /// Why no `str` could be made.
 #[derive(Debug)]
@@ -26,7 +22,8 @@ pub(crate) enum MakeError {
     Python(PyErr),
 }
 
-/// A new `str` of `text`. Copies: one, the conversion (for ASCII a plain copy), straight into the `str`.
+/// A new `str` of `text`. Copies: one, the conversion (a plain copy where the units match already), straight into the
+/// `str`.
 ///
 /// # Errors
 /// [`MakeError`].
@@ -37,24 +34,14 @@ pub(crate) fn make<'py>(
     policy: Policy,
     tally: &mut Tally,
 ) -> Result<Bound<'py, PyAny>, MakeError> {
-    if let Units::Utf8(bytes) | Units::Latin1(bytes) = text {
-        if bytes.len() <= SHORT_BYTES && bytes.is_ascii() {
-            tally.copied(bytes.len());
-            return ascii(py, bytes).map_err(MakeError::Python);
-        }
+    let measured = onecopy_text::measure(text, policy).map_err(MakeError::Malformed)?;
+    tally.decoded(&measured);
+    planted::extra_copy_units(text);
+    let shape = measured.shape();
+    if shape.n_chars <= 1 && shape.kind <= Kind::Latin1 {
+        return shared(py, &measured).map_err(MakeError::Python);
     }
-    let shape = convert::shape(text, policy).map_err(MakeError::Malformed)?;
-    if shape.kind == Kind::Ascii {
-        if let Units::Utf8(bytes) | Units::Latin1(bytes) = text {
-            tally.copied(bytes.len());
-            return ascii(py, bytes).map_err(MakeError::Python);
-        }
-    }
-    tally.converted(text.len_bytes());
     let made = blank(py, shape.n_chars, shape.kind).map_err(MakeError::Python)?;
-    if shape.n_chars == 0 {
-        return Ok(made); // the shared empty `str`: nothing to write, and not ours to write to
-    }
     // SAFETY: `blank` made a compact `str` of this kind and length that nobody else has seen (n_chars is not 0, so it
     // is not shared); its data area directly follows the header, holds n_chars units, and PyUnicode_New has written
     // the terminator. MaybeUninit asks nothing of its contents.
@@ -70,33 +57,27 @@ pub(crate) fn make<'py>(
             }
         }
     };
-    convert::write_str(text, policy, shape, data);
+    measured.write(data);
     Ok(made)
 }
 
-/// A new `str` of bytes that are known to be ASCII (checked by the callers in this module; for others: see `make`).
-#[inline]
-fn ascii<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-    debug_assert!(bytes.is_ascii());
-    if bytes.len() == 1 {
-        // SAFETY: one valid byte. This call returns the shared `str` of one ASCII character.
-        return unsafe {
-            let made = ffi::PyUnicode_FromStringAndSize(bytes.as_ptr().cast(), 1);
-            Bound::from_owned_ptr_or_err(py, made)
-        };
+/// The shared `str` of no or one character of Latin-1.
+fn shared<'py>(py: Python<'py>, measured: &Measured<'_>) -> PyResult<Bound<'py, PyAny>> {
+    let n_chars = measured.shape().n_chars;
+    let mut character = [MaybeUninit::new(0u8); 1];
+    measured.write(StrData::One(&mut character[..n_chars]));
+    // SAFETY: n_chars (0 or 1) units of one byte, initialised.
+    unsafe {
+        let made = ffi::PyUnicode_FromKindAndData(
+            ffi::PyUnicode_1BYTE_KIND as std::ffi::c_int,
+            character.as_ptr().cast(),
+            n_chars as ffi::Py_ssize_t,
+        );
+        Bound::from_owned_ptr_or_err(py, made)
     }
-    let made = blank(py, bytes.len(), Kind::Ascii)?;
-    if !bytes.is_empty() {
-        // SAFETY: a fresh compact ASCII `str` of this length, seen by nobody else; source and target do not overlap.
-        unsafe {
-            let at = ffi::PyUnicode_DATA(made.as_ptr()).cast::<u8>();
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), at, bytes.len());
-        }
-    }
-    Ok(made)
 }
 
-/// A fresh `str` whose data is yet to be written (length 0: the shared empty `str`).
+/// A fresh `str` whose data is yet to be written; of at least one character.
 #[inline]
 fn blank(py: Python<'_>, n_chars: usize, kind: Kind) -> PyResult<Bound<'_, PyAny>> {
     let n = isize::try_from(n_chars).map_err(|_| PyMemoryError::new_err(()))?;
@@ -180,12 +161,12 @@ pub(crate) fn to_string(
 ) -> Result<String, MakeError> {
     let text = units(string).map_err(MakeError::Python)?;
     if let Units::Utf8(utf8) = text {
-        tally.copied(utf8.len());
+        tally.encoded(text);
         // SAFETY: `units` gives Utf8 only for ASCII data and for CPython's own cache, which is valid UTF-8 (CPython
         // refuses to make one for a `str` with surrogates).
         return Ok(unsafe { String::from_utf8_unchecked(utf8.to_vec()) });
     }
-    tally.converted(text.len_bytes());
+    tally.encoded(text);
     let mut out = Vec::with_capacity(text.len_bytes() + text.len_bytes() / 2);
     match convert::to_utf8(text, Policy::Strict, &mut out) {
         // SAFETY: `to_utf8` writes valid UTF-8 and nothing else.

@@ -1,0 +1,26 @@
+"""Connections to SQLite for the tests of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import onecopy
+
+
+@pytest.fixture
+def con() -> Iterator[onecopy.Connection]:
+    """A database in memory."""
+    connection = onecopy.connect("sqlite::memory:")
+    yield connection
+    connection.close()
+
+
+@pytest.fixture
+def numbers(con: onecopy.Connection) -> onecopy.Connection:
+    """The same with a table ``n`` of 1,000 rows: ``i`` from 0, and ``t``, a text of it."""
+    con.execute("create table n (i integer, t text)")
+    con.executemany("insert into n values (?, ?)", ((i, f"näme {i}") for i in range(1000)))
+    con.commit()
+    return con

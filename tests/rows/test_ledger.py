@@ -1,0 +1,91 @@
+"""The ledger counts text by stage, in the scope that started the work."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+
+import onecopy
+
+
+def test_outside_of_a_scope_nothing_is_counted(con: onecopy.Connection) -> None:
+    with onecopy.ledger() as ledger:
+        pass
+    con.execute("select 'abc'").fetchall()
+    assert (ledger.taken, ledger.converted, ledger.copied, ledger.conversions) == (0, 0, 0, 0)
+    assert ledger.stages == {}
+
+
+def test_a_cell_is_converted_once_or_copied_once(con: onecopy.Connection) -> None:
+    with onecopy.ledger() as ledger:
+        con.execute("select 'ascii', 'Zürich', '東京', 1, 2.5, null, x'ff'").fetchall()
+    # UTF-8 as SQLite holds it: 5 bytes that match a `str` of ASCII, 7 and 6 that do not.
+    assert ledger.stages == {"decode": {"taken": 18, "converted": 13, "copied": 5, "conversions": 2}}
+    assert (ledger.taken, ledger.converted, ledger.copied, ledger.conversions) == (18, 13, 5, 2)
+
+
+def test_parameters_are_a_stage_of_their_own(con: onecopy.Connection) -> None:
+    with onecopy.ledger() as ledger:
+        con.execute("select 1 where ? = 'x'", ("äö",))
+    # Latin-1 as Python holds it: two bytes.
+    assert ledger.stages == {"parameters": {"taken": 2, "converted": 2, "copied": 0, "conversions": 1}}
+
+
+def test_inner_scopes_count_in_the_outer_ones_too(con: onecopy.Connection) -> None:
+    with onecopy.ledger() as outer:
+        con.execute("select 'ab'").fetchall()
+        with onecopy.ledger() as inner:
+            con.execute("select 'abc'").fetchall()
+        con.execute("select 'abcd'").fetchall()
+    assert (inner.taken, outer.taken) == (3, 9)
+
+
+def test_a_scope_belongs_to_its_context(con: onecopy.Connection) -> None:
+    def fetch() -> None:
+        con.execute("select 'abc'").fetchall()
+
+    with onecopy.ledger() as ledger:
+        threading_context = contextvars.copy_context()
+        inside = threading.Thread(target=threading_context.run, args=(fetch,))
+        inside.start()
+        inside.join()
+        assert ledger.taken == 3
+        empty = contextvars.Context()
+        empty.run(fetch)
+        assert ledger.taken == 3
+
+
+def test_tasks_of_asyncio_count_apart() -> None:
+    async def one(text: str) -> int:
+        connection = onecopy.connect("sqlite::memory:")
+        with onecopy.ledger() as ledger:
+            for _ in range(10):
+                await asyncio.to_thread(lambda: connection.execute("select ?", (text,)).fetchall())
+        connection.close()
+        return ledger.stages["decode"]["taken"]
+
+    async def both() -> list[int]:
+        return await asyncio.gather(one("a"), one("bb"))
+
+    assert asyncio.run(both()) == [10, 20]
+
+
+def test_a_scope_ends_when_its_block_raises(con: onecopy.Connection) -> None:
+    ledger = onecopy.ledger()
+    try:
+        with ledger:
+            raise LookupError
+    except LookupError:
+        pass
+    con.execute("select 'abc'").fetchall()
+    assert ledger.taken == 0
+
+
+def test_repr_tells_the_counts(con: onecopy.Connection) -> None:
+    with onecopy.ledger() as ledger:
+        con.execute("select 'Zürich'").fetchall()
+    assert repr(ledger) == (
+        "<onecopy.Ledger: 7 bytes of text taken, 7 converted in 1 conversions, 0 copied; "
+        "decode: 7 taken, 7 converted, 0 copied>"
+    )
