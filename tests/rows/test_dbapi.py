@@ -166,9 +166,14 @@ def test_context_manager_commits_or_rolls_back_and_stays_open(con: onecopy.Conne
         assert entered is con
         con.execute("create table t (a)")
         con.execute("insert into t values (1)")
-    with pytest.raises(ZeroDivisionError), con:
-        con.execute("insert into t values (2)")
-        raise ZeroDivisionError
+
+    def fail() -> None:
+        with con:
+            con.execute("insert into t values (2)")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
     assert con.execute("select a from t").fetchall() == [(1,)]
 
 

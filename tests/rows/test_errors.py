@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import pickle
 
 import pytest
@@ -76,14 +77,8 @@ def test_a_connection_that_fails_is_an_operational_error_without_the_password(ta
         assert PASSWORD not in f"{caught.value!r}{caught.value}{caught.value.__dict__}"
 
 
-def test_a_file_that_is_no_database_is_told_so(tmp_path: object) -> None:
-    import pathlib
-
-    file = pathlib.Path(str(tmp_path)) / "x.db"
+def test_a_file_that_is_no_database_is_told_so(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "x.db"
     file.write_bytes(b"this is no database" * 100)
-    con = None
     with pytest.raises(onecopy.DatabaseError, match="not a database"):
-        con = onecopy.connect(f"sqlite:{file}")
-        con.execute("select * from t")
-    if con is not None:
-        con.close()
+        onecopy.connect(f"sqlite:{file}").execute("select * from t")

@@ -53,7 +53,7 @@ def check(error: onecopy.Error) -> None:
 
 
 def test_iteration_gives_the_rows_before_a_malformed_text_then_the_error(numbers: onecopy.Connection) -> None:
-    got = []
+    got: list[int] = []
     with pytest.raises(onecopy.DataError) as caught:
         got.extend(row[0] for row in numbers.execute(BROKEN))
     check(caught.value)

@@ -31,6 +31,7 @@ mod rows;
 mod stream;
 mod types;
 
+use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 
 /// Rows of any ODBC database and of SQLite, converted once.
@@ -55,6 +56,11 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        if !raw::process::is_main_interpreter(module.py()) {
+            return Err(PyImportError::new_err(
+                "onecopy does not work in subinterpreters\nimport it in the main interpreter",
+            ));
+        }
         raw::temporal::import(module.py())?;
         raw::process::watch_forks();
         Ok(())

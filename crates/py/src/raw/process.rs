@@ -3,6 +3,9 @@
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
+use pyo3::ffi;
+use pyo3::prelude::*;
+
 /// How many forks lie between the process that loaded the module and this one.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
@@ -19,6 +22,13 @@ pub(crate) fn watch_forks() {
         // failure; then a fork goes unnoticed, as without the handler.
         unsafe { libc::pthread_atfork(None, None, Some(count_fork)) };
     });
+}
+
+/// Whether this is the interpreter that the process started with. Classes, caches and signal handling of ours are the
+/// process's, not the interpreter's.
+pub(crate) fn is_main_interpreter(_py: Python<'_>) -> bool {
+    // SAFETY: attached, so there is a current interpreter. The first one has the number 0.
+    unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) == 0 }
 }
 
 /// A number of this process: another one after each fork. An atomic load, no system call.

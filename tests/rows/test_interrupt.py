@@ -1,0 +1,92 @@
+"""Ctrl-C in the middle of a long query: KeyboardInterrupt soon, and a connection that still works."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+# The child says on stdout when its query runs: a trigger of SQLite's own would be no use, since nothing of Python runs
+# inside; so it starts a thread that waits until the main thread is inside the call (its frame stands on the call's line
+# and the thread gets the GIL, which the call has to release for it) and then says so.
+CHILD = """
+import signal, sys, threading
+import onecopy
+
+con = onecopy.connect("sqlite::memory:")
+con.execute("create table t (a)")
+con.commit()
+
+def run():
+    {run}
+
+def ready():
+    while (frame := sys._current_frames().get(main)) is None or frame.f_code is not run.__code__:
+        pass
+    print("ready", flush=True)
+
+main = threading.get_ident()
+{before}
+threading.Thread(target=ready, daemon=True).start()
+try:
+    run()
+except BaseException as error:
+    con.rollback()
+    print(type(error).__name__, flush=True)
+else:
+    print("it ended", flush=True)
+print(con.execute("select count(*) from t").fetchall(), signal.getsignal(signal.SIGINT) is {handler}, flush=True)
+"""
+
+ENDLESS = "with recursive c(i) as (select 1 union all select i + 1 from c) select {} from c"
+
+
+def run_child(run: str, signum: int, before: str = "", handler: str = "signal.default_int_handler") -> list[str]:
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD.format(run=run, before=before, handler=handler)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        child.send_signal(signum)
+        out, _ = child.communicate(timeout=60)
+    finally:
+        child.kill()
+        child.wait()
+    assert child.returncode == 0
+    return out.splitlines()
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        pytest.param(f"con.execute({ENDLESS.format('count(*)')!r})", id="execute"),
+        pytest.param(
+            f"cur = con.execute({ENDLESS.format('i, i || i')!r})\n    while cur.fetchmany(9999): pass", id="fetch"
+        ),
+        pytest.param(f"for row in con.execute({ENDLESS.format('i')!r}): pass", id="iteration"),
+        pytest.param(f"con.execute({'insert into t ' + ENDLESS.format('i')!r})", id="insert"),
+        pytest.param("con.executemany('insert into t values (?)', iter(lambda: (1,), None))", id="executemany"),
+    ],
+)
+def test_ctrl_c_raises_keyboard_interrupt_and_the_connection_lives(run: str) -> None:
+    raised, after = run_child(f"{run}\n", signal.SIGINT)
+    assert raised == "KeyboardInterrupt"
+    # What executemany had done stands until the rollback; a single statement is undone by the database.
+    assert after == "[(0,)] True"
+
+
+def test_a_handler_that_raises_ends_a_fetch() -> None:
+    before = "signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))"
+    run = f"cur = con.execute({ENDLESS.format('i')!r})\n    while cur.fetchmany(100000): pass"
+    assert run_child(run, signal.SIGTERM, before) == ["SystemExit", "[(0,)] True"]
+
+
+def test_a_handler_that_does_not_raise_lets_the_query_end() -> None:
+    before = "handler = lambda *_: print('handled', flush=True)\nsignal.signal(signal.SIGINT, handler)"
+    run = "con.execute('with recursive c(i) as (select 1 union all select i + 1 from c where i < 30000000) select count(*) from c')"
+    assert run_child(run, signal.SIGINT, before, "handler") == ["handled", "it ended", "[(0,)] True"]
