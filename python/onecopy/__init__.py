@@ -5,7 +5,7 @@
 | ``onecopy`` | `connect`, `Connection`, `Cursor`, `RowStream`, `ledger`, and all of ``dbapi`` and ``errors`` |
 | ``onecopy.dbapi`` | what PEP 249 asks of a module: globals, type objects, constructors |
 | ``onecopy.errors`` | the exception classes |
-| ``onecopy.rows`` | what row streams need of Python: iteration in asyncio, files that appear whole |
+| ``onecopy.rows`` | what row streams need of Python: iteration in asyncio |
 
 >>> import onecopy
 >>> con = onecopy.connect("sqlite::memory:")

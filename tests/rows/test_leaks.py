@@ -56,13 +56,19 @@ def description(con: onecopy.Connection) -> None:
     _ = con.execute("select * from n").description
 
 
+def stream(con: onecopy.Connection) -> None:
+    b"".join(con.execute("select i, t from n limit 50").json())
+    con.execute("select i, t from n limit 50").csv().read()
+    next(con.execute("select i, t from n").ndjson())
+
+
 def connect(con: onecopy.Connection) -> None:
     onecopy.connect("sqlite::memory:").execute("select 1").fetchall()
 
 
 @pytest.mark.parametrize(
     "use",
-    [fetchall, iterate, abandon, parameters, many, failure, ledger, description, connect],
+    [fetchall, iterate, abandon, parameters, many, failure, ledger, description, stream, connect],
     ids=lambda f: f.__name__,
 )
 def test_a_thousand_runs_leave_no_memory_behind(
@@ -87,7 +93,7 @@ def test_a_thousand_runs_leave_no_memory_behind(
 
 
 def test_constants_and_classes_keep_their_reference_counts(numbers: onecopy.Connection) -> None:
-    shared = [onecopy.Connection, onecopy.Cursor, tuple, str, onecopy.DataError]
+    shared: list[object] = [onecopy.Connection, onecopy.Cursor, tuple, str, onecopy.DataError]
     if sys.version_info < (3, 12):  # immortal from there on
         shared += [None, True]
     fetchall(numbers)

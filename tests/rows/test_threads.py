@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -134,7 +134,7 @@ def test_a_forked_child_gets_an_interface_error_and_the_parent_goes_on(numbers: 
     cur = numbers.execute("select i from n")
     cur.fetchone()
     stream = numbers.execute("select i from n")
-    uses = [
+    uses: list[Callable[[], object]] = [
         cur.fetchone,
         cur.fetchall,
         cur.close,

@@ -40,6 +40,8 @@ mod _core {
     use super::*;
 
     #[pymodule_export]
+    use super::command::run_command;
+    #[pymodule_export]
     use super::connection::{Connection, connect};
     #[pymodule_export]
     use super::cursor::Cursor;

@@ -1,12 +1,15 @@
 //! `RowStream`: rows as bytes, pulled chunk by chunk.
 
+use std::io::Write;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use onecopy_files::{AtomicFile, OnFailure};
 use onecopy_text::{ByteSink, Chunk};
 use onecopy_wire::{CancelHandle, ChunkError, ChunkSource, Filled};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyString};
 
 use crate::connection::Connection;
 use crate::errors;
@@ -15,10 +18,13 @@ use crate::guard::{Guarded, Locked};
 use crate::output::{self, Output};
 use crate::raw::binary::BytesMemory;
 use crate::raw::interrupt;
-use crate::raw::output::Descriptor;
 
-/// Bytes of a chunk: large enough that a system call or a yield per chunk is nothing, small enough to stay in L2.
-const CHUNK_BYTES: usize = 128 << 10;
+/// Bytes of a chunk: large enough that a system call or a yield per chunk is nothing, small enough to stay in L2 and below
+/// the size that malloc asks the system for each time.
+const CHUNK_BYTES: usize = 64 << 10;
+
+/// Bytes that `read` begins with: past the size where growing moves pages instead of bytes.
+const WHOLE_BYTES: usize = 1 << 20;
 
 /// A long write looks at signals this often.
 const SIGNALS_EVERY: Duration = Duration::from_millis(100);
@@ -119,7 +125,23 @@ impl RowStream {
         Ok(None)
     }
 
-    fn write_to_descriptor(&self, py: Python<'_>, to: Descriptor) -> PyResult<u64> {
+    /// A file that appears whole or not at all.
+    fn write_to_file(&self, py: Python<'_>, path: PathBuf) -> PyResult<u64> {
+        let failed = |e: onecopy_files::Error| PyErr::from(std::io::Error::from(e));
+        let mut file = py
+            .detach(|| AtomicFile::create(&path, OnFailure::Remove))
+            .map_err(failed)?;
+        let n_bytes = self.write_detached(py, |bytes| file.write(bytes))?;
+        py.detach(|| file.commit()).map_err(failed)?;
+        Ok(n_bytes)
+    }
+
+    /// Writes all chunks by `write`, which takes at least one byte of what it is given, or waits.
+    fn write_detached(
+        &self,
+        py: Python<'_>,
+        mut write: impl FnMut(&[u8]) -> std::io::Result<usize> + Send,
+    ) -> PyResult<u64> {
         let mut state = self.lock(py)?;
         let mut chunk = Chunk::with_capacity(CHUNK_BYTES + CHUNK_BYTES / 4);
         let mut n_bytes = 0;
@@ -131,7 +153,7 @@ impl RowStream {
                 let until = Instant::now() + SIGNALS_EVERY;
                 loop {
                     while written < chunk.len() {
-                        match to.write_some(&chunk[written..]) {
+                        match write(&chunk[written..]) {
                             Ok(n) => written += n,
                             // Its handler runs when we are attached again.
                             Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {
@@ -194,11 +216,11 @@ impl RowStream {
     /// All bytes still to come, in one `bytes`.
     fn read<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let mut state = self.lock(py)?;
-        let mut chunk = BytesMemory::chunk(CHUNK_BYTES)?;
+        let mut chunk = BytesMemory::chunk(WHOLE_BYTES)?;
         self.pump(py, &mut state, |source| {
             loop {
-                // A chunk that is full grows to twice its size: the system moves pages, not bytes, where it is large.
-                if chunk.capacity() - chunk.len() < CHUNK_BYTES / 4 {
+                // A chunk that is full grows to twice its size.
+                if chunk.capacity() - chunk.len() < CHUNK_BYTES {
                     let full = |_| Failure::Output(std::io::ErrorKind::OutOfMemory.into());
                     chunk.spare(CHUNK_BYTES).map_err(full)?;
                 }
@@ -214,13 +236,11 @@ impl RowStream {
     #[pyo3(signature = (target, /))]
     fn write_to(slf: &Bound<'_, Self>, target: &Bound<'_, PyAny>) -> PyResult<u64> {
         let py = target.py();
-        if target.is_instance_of::<pyo3::types::PyString>() || target.hasattr("__fspath__")? {
-            let write = py.import("onecopy.rows")?.getattr("write_file")?;
-            // A temporary file, synced and renamed: it comes back here with the file opened.
-            return write.call1((target, slf))?.extract();
+        if target.is_instance_of::<PyString>() || target.hasattr("__fspath__")? {
+            return slf.get().write_to_file(py, target.extract()?);
         }
         match Output::of(target)? {
-            Output::Descriptor(to) => slf.get().write_to_descriptor(py, to),
+            Output::Descriptor(to) => slf.get().write_detached(py, |bytes| to.write_some(bytes)),
             Output::Object(write) => slf.get().write_to_object(py, &write),
         }
     }

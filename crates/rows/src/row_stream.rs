@@ -157,10 +157,15 @@ impl<S: Source, F: RowFormat> RowStream<S, F> {
 
     fn fill_running(&mut self, chunk: &mut Chunk) -> Result<Filled, Error> {
         let start = chunk.len();
-        let chunk_bytes = *self.chunk_bytes.get_or_insert(match chunk.capacity() {
+        let first_bytes = *self.chunk_bytes.get_or_insert(match chunk.capacity() {
             0 => CHUNK_BYTES,
             capacity => capacity,
         });
+        // One that comes with a chunk's worth in it is where the whole answer is gathered: its owner made the room.
+        let chunk_bytes = match start >= first_bytes {
+            true => chunk.capacity(),
+            false => first_bytes,
+        };
         let missing = chunk_bytes.saturating_sub(chunk.capacity());
         if chunk.is_empty() && missing > 0 {
             chunk
