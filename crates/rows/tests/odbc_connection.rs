@@ -1,5 +1,7 @@
 //! Opening, transactions, read-only sessions, cancelling, closing, other processes.
 
+#![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+
 mod databases;
 
 use databases::{Kept, Profile, open_with, row, rows, run, text};

@@ -1,5 +1,7 @@
 //! A connection must not be used past a fork: the child is told so, leaves the handles alone, and can open its own.
 
+#![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+
 mod databases;
 
 use databases::{Kept, Profile, open_with, row};

@@ -2,6 +2,8 @@
 //!
 //! The locale is a property of the process, so each case is a child: this test binary, asked for one test.
 
+#![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+
 mod databases;
 
 use std::process::Command;

@@ -1,5 +1,7 @@
 //! Values longer than their buffers: whole and in parts, at the edges, through every driver that can make them.
 
+#![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+
 mod databases;
 
 use databases::{Keeper, Kept, Profile, drain, rows, run, text};

@@ -1,8 +1,12 @@
 //! MariaDB through its own driver.
 
+#![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+#![allow(clippy::print_stdout)] // Which database it was, or why it was skipped.
+
 mod databases;
 
 use databases::{Kept, Profile, decimal, row, rows, run, text};
+use onecopy_rows::{Date, Time, Timestamp, Value};
 
 #[test]
 fn every_type_arrives_exact() {
@@ -81,4 +85,102 @@ fn rows_of_many_blocks_arrive_in_order() {
             assert_eq!(row[1], Kept::Text("é".repeat(n % 50 + long)), "row {n}");
         }
     }
+}
+
+#[test]
+fn parameters_of_every_kind_arrive_exact() {
+    let Some(c) = Profile::MariaDb.open() else {
+        return;
+    };
+    let (date, time) = (
+        Date {
+            year: 2020,
+            month: 2,
+            day: 29,
+        },
+        Time {
+            hour: 1,
+            minute: 2,
+            second: 3,
+            nanosecond: 456_789_000,
+        },
+    );
+    let naive = Timestamp {
+        date,
+        time,
+        offset_minutes: None,
+    };
+    for (kind, value, expected) in [
+        ("tinyint", Value::Bool(true), Kept::I64(1)),
+        ("bit(1)", Value::Bool(true), Kept::Bool(true)),
+        ("bigint", Value::I64(i64::MIN), Kept::I64(i64::MIN)),
+        (
+            "bigint unsigned",
+            Value::Decimal("18446744073709551615".to_owned()),
+            Kept::U64(u64::MAX),
+        ),
+        (
+            "double",
+            Value::F64(-1829.3043138126723),
+            Kept::F64(-1829.3043138126723),
+        ),
+        (
+            "decimal(65,30)",
+            Value::Decimal("-12.340".to_owned()),
+            decimal(&format!("-12.34{}", "0".repeat(28))),
+        ),
+        (
+            "varchar(50)",
+            Value::Text("é日😀'\\%".to_owned()),
+            text("é日😀'\\%"),
+        ),
+        ("varchar(50)", Value::Text(String::new()), text("")),
+        (
+            "blob",
+            Value::Bytes((0..=255).collect()),
+            Kept::Bytes((0..=255).collect()),
+        ),
+        ("date", Value::Date(date), Kept::Date(2020, 2, 29)),
+        (
+            "time(6)",
+            Value::Time(time),
+            Kept::Time("01:02:03.456789000/6".to_owned()),
+        ),
+        (
+            "datetime(6)",
+            Value::Timestamp(naive),
+            Kept::Timestamp("2020-02-29 01:02:03.456789000/6".to_owned()),
+        ),
+        (
+            "uuid",
+            Value::Uuid([0x12; 16]),
+            text("12121212-1212-1212-1212-121212121212"),
+        ),
+    ] {
+        run(
+            &c,
+            &format!("create or replace table odbc_parameters (v {kind}) character set utf8mb4"),
+        );
+        c.execute(
+            "insert into odbc_parameters values (?), (?)",
+            &[value.clone(), Value::Null],
+        )
+        .unwrap_or_else(|e| panic!("{kind}: {e}"));
+        let got = rows(&c, "select v from odbc_parameters", &[]);
+        assert_eq!(got, [vec![expected], vec![Kept::Null]], "{kind}");
+    }
+    run(&c, "drop table odbc_parameters");
+}
+
+#[test]
+fn dates_of_zeros_are_null_as_the_native_client_gives_them() {
+    let Some(c) = Profile::MariaDb.open() else {
+        return;
+    };
+    let got = row(
+        &c,
+        "select cast('0000-00-00' as date), cast('2020-01-00' as date), cast('0000-00-00 00:00:00' as datetime)",
+        &[],
+    );
+    assert_eq!(got, [Kept::Null, Kept::Null, Kept::Null]);
 }

@@ -1,5 +1,8 @@
 //! The table `t` is the same through every driver, cell for cell.
 
+#![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+#![allow(clippy::print_stdout)] // Which database it was, or why it was skipped.
+
 mod databases;
 
 use databases::{Kept, Profile, rows};

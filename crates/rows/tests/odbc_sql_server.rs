@@ -1,5 +1,8 @@
 //! SQL Server's three drivers, against the responder of `tests/support/tds`: types, long values, parameters.
 
+#![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+#![allow(clippy::print_stdout)] // Which database it was, or why it was skipped.
+
 mod databases;
 
 use databases::{Keeper, Kept, Profile, decimal, drain, row, rows, text};

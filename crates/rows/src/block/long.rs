@@ -18,8 +18,9 @@ use std::ops::Range;
 
 use super::arena::Arena;
 use super::rowset::{Access, Rowset};
-use crate::error::Error;
-use crate::odbc::ffi;
+use crate::column::{Today, is_unreadable};
+use crate::error::{Error, ErrorKind};
+use crate::odbc::ffi::{self, c};
 use crate::source::{Budget, LongValues};
 
 /// First window for a value whose length the driver does not tell.
@@ -70,7 +71,7 @@ pub(crate) struct View {
 }
 
 /// Where the walk over the rows stands.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Walk {
     /// Rows in slots that are not in a view yet: `next..end`.
     next: usize,
@@ -81,9 +82,22 @@ pub(crate) struct Walk {
     check: bool,
     /// The slot that `get_data` reads, where it was positioned.
     positioned: Option<usize>,
+    /// When the statement was executed: the driver's today is of then.
+    today: Today,
 }
 
 impl Walk {
+    pub(crate) fn new() -> Walk {
+        Walk {
+            next: 0,
+            end: 0,
+            under_way: None,
+            check: false,
+            positioned: None,
+            today: Today::now(),
+        }
+    }
+
     /// The next view; one of no rows at the end.
     pub(crate) fn advance<C: Calls>(
         &mut self,
@@ -114,6 +128,7 @@ impl Walk {
             (self.next, self.end, self.positioned) = (0, n_rows, None);
             for column in 0..rowset.columns.len() {
                 rowset.tidy(column, 0..n_rows);
+                self.check_dates(column, 0..n_rows, rowset, arena, calls)?;
             }
             self.check = rowset
                 .columns
@@ -182,6 +197,7 @@ impl Walk {
             }
             for column in 0..rowset.columns.len() {
                 rowset.tidy(column, self.next..self.next + 1);
+                self.check_dates(column, self.next..self.next + 1, rowset, arena, calls)?;
             }
             self.next += 1;
             if arena.len() >= budget.block_bytes {
@@ -190,6 +206,52 @@ impl Walk {
         }
         self.next = 0;
         Ok(view)
+    }
+
+    /// Looks again, as text, at dates that the driver may have made up: see `Quirks::fills_dates`.
+    fn check_dates<C: Calls>(
+        &mut self,
+        column: usize,
+        rows: Range<usize>,
+        rowset: &Rowset,
+        arena: &Arena,
+        calls: &mut C,
+    ) -> Result<(), Error> {
+        let slots = &rowset.columns[column];
+        if !slots.kind.fills_dates() {
+            return Ok(());
+        }
+        for row in rows {
+            if !rowset.is_doubtful(slots, row, arena, &self.today) {
+                continue;
+            }
+            self.position(row, rowset, calls)?;
+            let mut text = [0u8; 48];
+            calls.get_data(column, c::CHAR, &mut text)?;
+            if is_unreadable(&text) {
+                return Err(Error::new(
+                    ErrorKind::Data,
+                    "a date that the driver cannot represent (`infinity`, or a year above 9999)\n\
+                     Cast the column to text, or to a date within its range, in the query.",
+                )
+                .at_column(column, ""));
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes `row` the one that `get_data` reads, where the block has several.
+    fn position<C: Calls>(
+        &mut self,
+        row: usize,
+        rowset: &Rowset,
+        calls: &mut C,
+    ) -> Result<(), Error> {
+        if rowset.row_bytes == 0 && rowset.capacity > 1 && self.positioned != Some(row) {
+            calls.position(row)?;
+            self.positioned = Some(row);
+        }
+        Ok(())
     }
 
     /// Goes on with the value under way, if there is one. Returns whether its row can go on, from `column`.
@@ -250,10 +312,7 @@ impl Walk {
             if access == Access::Bound && !rowset.is_cut(slots, row) {
                 continue;
             }
-            if rowset.row_bytes == 0 && rowset.capacity > 1 && self.positioned != Some(row) {
-                calls.position(row)?;
-                self.positioned = Some(row);
-            }
+            self.position(row, rowset, calls)?;
             let known = match access {
                 Access::Bound => {
                     usize::try_from(rowset.indicator(&rowset.columns[column], row)).ok()
@@ -430,3 +489,7 @@ fn written(window: &[u8], terminator: usize) -> usize {
     // `end` is now behind the terminator. (Wide: both its bytes are zero.)
     end.saturating_sub(terminator)
 }
+
+#[cfg(test)]
+#[path = "long_tests.rs"]
+mod tests;

@@ -8,7 +8,7 @@
 use super::arena::Arena;
 use super::buffer::Buffer;
 use crate::cell::Cell;
-use crate::column::{Kind, Planned, Raw, Spec};
+use crate::column::{Kind, Planned, Raw, Spec, Today};
 use crate::odbc::ffi;
 
 /// Indicators at or below this are ours: cell `BASE - indicator` of the arena.
@@ -175,6 +175,18 @@ impl Rowset {
             let len = tidy(slot, len);
             self.set_indicator(column, row, isize::try_from(len).unwrap_or(0));
         }
+    }
+
+    /// Whether the driver may have filled the value of `row` with today's date.
+    pub(crate) fn is_doubtful(
+        &self,
+        column: &Slots,
+        row: usize,
+        arena: &Arena,
+        today: &Today,
+    ) -> bool {
+        self.raw(column, row, arena)
+            .is_some_and(|raw| column.kind.doubtful(raw, today))
     }
 
     /// The value of `row`.

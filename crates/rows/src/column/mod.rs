@@ -15,6 +15,7 @@ mod time;
 mod timestamp;
 mod uuid;
 
+pub(crate) use self::date::{Today, is_unreadable};
 pub(crate) use self::uuid::guid;
 use crate::cell::Cell;
 use crate::odbc::ffi::{c, sql};
@@ -193,6 +194,22 @@ impl Kind {
         matches!(self, Kind::Narrow(_) | Kind::Wide(_) | Kind::Binary(_))
     }
 
+    /// Whether the driver may have filled a date that it could not read with today's: see [`Kind::doubtful`].
+    pub(crate) fn fills_dates(&self) -> bool {
+        match self {
+            Kind::Date(kind) => kind.filled,
+            Kind::Timestamp(kind) => kind.filled,
+            _ => false,
+        }
+    }
+
+    /// Whether this value may be such a fill: month and day of about today, and midnight.
+    #[inline]
+    pub(crate) fn doubtful(&self, raw: Raw<'_>, today: &Today) -> bool {
+        today.is_about(raw.u16(2), raw.u16(4))
+            && (matches!(self, Kind::Date(_)) || raw.array::<10>(6) == [0; 10])
+    }
+
     /// What puts a driver's own form of a value right, in its slot: takes the slot and the value's length, gives the new
     /// length.
     pub(crate) fn tidy(&self) -> Option<fn(&mut [u8], usize) -> usize> {
@@ -225,12 +242,12 @@ pub(crate) fn plan(d: &Described, width: Width, quirks: &Quirks) -> Planned {
         sql::BINARY | sql::VARBINARY | sql::LONGVARBINARY | sql::SS_UDT => {
             binary::Binary::plan(d.size.max(d.octets))
         }
-        sql::TYPE_DATE | sql::DATE_2 => date::Date::plan(),
+        sql::TYPE_DATE | sql::DATE_2 => date::Date::plan(quirks.fills_dates),
         sql::TYPE_TIME | sql::TIME_2 => time::TimeText::plan(fraction),
         sql::SS_TIME2 => time::SsTime::plan(fraction, quirks),
         sql::TYPE_TIMESTAMP | sql::TIMESTAMP_2 => {
             let utc = quirks.hides_offset && type_name.starts_with("timestamptz");
-            timestamp::Timestamp::plan(fraction, utc)
+            timestamp::Timestamp::plan(fraction, utc, quirks.fills_dates)
         }
         sql::SS_TIMESTAMPOFFSET => timestamp::WithOffset::plan(fraction, quirks),
         sql::GUID => uuid::Uuid::plan(),

@@ -14,6 +14,8 @@ pub(crate) struct Timestamp {
     digits: u8,
     /// The values are in UTC, by the session's time zone.
     utc: bool,
+    /// The driver fills what it cannot read with today's date.
+    pub(super) filled: bool,
 }
 
 /// `SQL_SS_TIMESTAMPOFFSET_STRUCT`: as above, then hours and minutes of the offset, both of one sign (16 bit each).
@@ -23,13 +25,18 @@ pub(crate) struct WithOffset {
 }
 
 impl Timestamp {
-    pub(crate) fn plan(digits: u8, utc: bool) -> (Kind, Spec, ColumnType) {
+    pub(crate) fn plan(digits: u8, utc: bool, filled: bool) -> (Kind, Spec, ColumnType) {
         let column_type = ColumnType::Timestamp {
             digits,
             with_offset: utc,
         };
         (
-            Timestamp { digits, utc }.into(),
+            Timestamp {
+                digits,
+                utc,
+                filled,
+            }
+            .into(),
             Spec::fixed(c::TYPE_TIMESTAMP, 16),
             column_type,
         )

@@ -85,6 +85,10 @@ pub(crate) struct Quirks {
     pub(crate) long_parameter_bytes: usize,
     /// `timestamptz` arrives in the session's time zone without its offset: the session is set to UTC.
     pub(crate) hides_offset: bool,
+    /// In the struct of a date that it cannot parse (`infinity`, a year above 9999) psqlodbc leaves today's date. A value
+    /// that could be such a one is looked at again as text, where it leaves zeros. (Its `timestamp 'infinity'` is
+    /// 9999-12-31 23:59:59 in either form, and a `date` before Christ loses its sign: nothing can be done about those.)
+    pub(crate) fills_dates: bool,
     /// A rollback or commit ends cursors although SQLGetInfo says that they are kept.
     pub(crate) ends_cursors: bool,
     /// What a user should know at connect.
@@ -112,6 +116,7 @@ pub(crate) static UNKNOWN: Quirks = Quirks {
     guid_parameters: false,
     long_parameter_bytes: 8000,
     hides_offset: false,
+    fills_dates: false,
     ends_cursors: false,
     notices: &[],
 };
@@ -150,6 +155,7 @@ const PSQLODBC: Quirks = Quirks {
     guid_parameters: true,
     long_parameter_bytes: 8000,
     hides_offset: true,
+    fills_dates: true,
     ends_cursors: true,
     notices: &[],
 };

@@ -80,7 +80,7 @@ impl Reader {
             columns,
             block: CurrentBlock::default(),
             long_values: LongValues::Whole,
-            walk: Walk::default(),
+            walk: Walk::new(),
             registers: Registers::new(0),
             tails: false,
         }
@@ -111,7 +111,13 @@ impl Reader {
             budget,
         );
         self.block.rowset = Some(rowset);
-        self.block.view = view?;
+        self.block.view = view.map_err(|mut error| {
+            // The walk knows columns by number; their names are here.
+            if let Some((index, name)) = &mut error.column {
+                name.clone_from(&self.columns[*index].column.name);
+            }
+            error
+        })?;
         Ok(self.block.view.n_rows)
     }
 

@@ -1,5 +1,7 @@
 //! Shared by the integration tests: profiles of real databases, a sink that keeps values, tables of their own.
 #![allow(dead_code)] // Each test file uses its part.
+#![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+#![allow(clippy::print_stdout)] // The reason of a skip.
 
 use onecopy_rows::connect::{ConnectOptions, Connection, Statement};
 use onecopy_rows::{
