@@ -68,7 +68,9 @@ fn child_of_a_locale() {
         unsafe { libc::setlocale(libc::LC_ALL, c"".as_ptr()) };
     }
     for profile in PROFILES {
-        let Some(c) = profile.open() else { continue };
+        let Some((c, _own)) = profile.open_own() else {
+            continue;
+        };
         let tds = matches!(
             profile,
             Profile::TdsMicrosoft | Profile::TdsRust | Profile::TdsFreeTds

@@ -107,7 +107,9 @@ fn difference(g: &Kept, e: &Kept) -> String {
 #[test]
 fn long_values_arrive_whole_at_every_length() {
     for profile in PROFILES {
-        let Some(c) = profile.open() else { continue };
+        let Some((c, _own)) = profile.open_own() else {
+            continue;
+        };
         table(profile, &c, "odbc_long_whole");
         let expected = fill(&c, "odbc_long_whole");
         let got = rows(&c, "select * from odbc_long_whole order by id", &[]);
@@ -120,7 +122,9 @@ fn long_values_arrive_whole_at_every_length() {
 #[test]
 fn long_values_arrive_in_parts_of_bounded_size() {
     for profile in PROFILES {
-        let Some(c) = profile.open() else { continue };
+        let Some((c, _own)) = profile.open_own() else {
+            continue;
+        };
         table(profile, &c, "odbc_long_parts");
         let expected = fill(&c, "odbc_long_parts");
         for part_bytes in [1000, 4096, 65_536] {
@@ -157,7 +161,9 @@ fn long_values_arrive_in_parts_of_bounded_size() {
 #[test]
 fn small_budgets_give_the_same_rows() {
     for profile in PROFILES {
-        let Some(c) = profile.open() else { continue };
+        let Some((c, _own)) = profile.open_own() else {
+            continue;
+        };
         table(profile, &c, "odbc_long_small");
         let expected = fill(&c, "odbc_long_small");
         for (block_bytes, block_rows) in [(1, 1), (3000, 3), (100_000, 7)] {
@@ -180,7 +186,9 @@ fn small_budgets_give_the_same_rows() {
 #[test]
 fn a_cell_of_three_megabytes_passes_whole() {
     for profile in PROFILES {
-        let Some(c) = profile.open() else { continue };
+        let Some((c, _own)) = profile.open_own() else {
+            continue;
+        };
         table(profile, &c, "odbc_long_big");
         let (t, b) = (sample(1_000_000, 0), bytes(3 << 20));
         let parameters = [

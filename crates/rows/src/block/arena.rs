@@ -63,6 +63,11 @@ impl Arena {
         &self.bytes()[self.cells[number].clone()]
     }
 
+    /// Length of cell `number`; 0 where there is none.
+    pub(crate) fn cell_len(&self, number: usize) -> usize {
+        self.cells.get(number).map_or(0, Range::len)
+    }
+
     /// Puts the value that began at `start` right in place; it may grow by one byte.
     pub(crate) fn tidy(&mut self, start: usize, tidy: fn(&mut [u8], usize) -> usize) {
         self.window(1);

@@ -177,6 +177,32 @@ impl Rowset {
         }
     }
 
+    /// Bytes of the largest among some rows of `n_rows` from `first` on: every so many, the last one included. `None` where
+    /// there are none.
+    pub(crate) fn largest_row(&self, first: usize, n_rows: usize, arena: &Arena) -> Option<usize> {
+        let step = (n_rows / 16).max(1);
+        (0..n_rows)
+            .rev()
+            .step_by(step)
+            .map(|row| {
+                self.columns
+                    .iter()
+                    .map(|c| {
+                        let indicator = self.indicator(c, first + row);
+                        // A value under way in parts still has its whole length for an indicator; columns behind it are
+                        // not read yet, and what stands there may be of another row.
+                        let bytes = if indicator <= ARENA_BASE {
+                            arena.cell_len((ARENA_BASE - indicator) as usize)
+                        } else {
+                            usize::try_from(indicator).unwrap_or(0)
+                        };
+                        bytes.saturating_add(8)
+                    })
+                    .fold(0, usize::saturating_add)
+            })
+            .max()
+    }
+
     /// Whether the driver may have filled the value of `row` with today's date.
     pub(crate) fn is_doubtful(
         &self,

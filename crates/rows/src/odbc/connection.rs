@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use onecopy_text::Policy;
@@ -39,6 +39,8 @@ pub(crate) struct Shared {
     /// The process that opened it: no other may use it.
     pid: u32,
     state: Mutex<State>,
+    /// Rows that the driver asks the server for at once, where it is ours to say.
+    fetch_size: Option<AtomicUsize>,
     /// How often a transaction of this connection has ended in a way that ends cursors.
     pub(crate) ended: AtomicU64,
     /// The statement inside a driver call now.
@@ -192,6 +194,27 @@ impl Drop for Busy<'_> {
 }
 
 impl Call<'_> {
+    /// Tells the driver how many rows to ask the server for at once, where it is ours to say and not said already.
+    pub(crate) fn set_fetch_size(&self, n_rows: usize) {
+        let (Some(last), Some(how)) = (&self.shared.fetch_size, self.shared.quirks.fetch_size)
+        else {
+            return;
+        };
+        if last.swap(n_rows, Ordering::Relaxed) == n_rows {
+            return;
+        }
+        // SAFETY: the connection handle is alive while its lock is held; the attribute's value is an integer in the
+        // pointer's place. A driver that refuses goes on with what it has.
+        unsafe {
+            (self.shared.manager.call.set_connect_attr)(
+                self.state.raw.0,
+                how.attribute,
+                n_rows as *mut c_void,
+                ffi::IS_UINTEGER,
+            )
+        };
+    }
+
     /// A new statement handle.
     pub(crate) fn statement(&mut self) -> Result<Arc<StatementHandle>, Error> {
         let mut raw: Handle = std::ptr::null_mut();
@@ -285,6 +308,14 @@ impl Connection {
                 width,
                 secrets: string.secrets(),
                 facts,
+                fetch_size: quirks
+                    .fetch_size
+                    .filter(|f| {
+                        string
+                            .get(f.keyword)
+                            .is_none_or(|n| n == f.first.to_string())
+                    })
+                    .map(|f| AtomicUsize::new(f.first)),
                 read_only: options.read_only,
                 text_policy: options.text_policy,
                 pid: std::process::id(),

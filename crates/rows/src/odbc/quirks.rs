@@ -40,6 +40,20 @@ pub(crate) enum Dialect {
     Other,
 }
 
+/// Rows of the first block, and rows that a driver with a server-side cursor asks for, before any was seen.
+pub(crate) const FIRST_FETCH: usize = 32;
+
+/// How a driver is told how many rows to ask the server for at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FetchSize {
+    /// Connection attribute.
+    pub(crate) attribute: i32,
+    /// Keyword of the connection string: a user who gives it is left alone.
+    pub(crate) keyword: &'static str,
+    /// Rows at first, before any was seen: the keyword's value.
+    pub(crate) first: usize,
+}
+
 /// One driver's ways.
 #[derive(Debug)]
 pub(crate) struct Quirks {
@@ -89,6 +103,9 @@ pub(crate) struct Quirks {
     /// that could be such a one is looked at again as text, where it leaves zeros. (Its `timestamp 'infinity'` is
     /// 9999-12-31 23:59:59 in either form, and a `date` before Christ loses its sign: nothing can be done about those.)
     pub(crate) fills_dates: bool,
+    /// The connection attribute by which the driver takes how many rows it asks the server for at once, at any time: it is
+    /// set by the size of the rows seen, so that rows of a megabyte do not come a thousand at a time.
+    pub(crate) fetch_size: Option<FetchSize>,
     /// A rollback or commit ends cursors although SQLGetInfo says that they are kept.
     pub(crate) ends_cursors: bool,
     /// What a user should know at connect.
@@ -117,14 +134,15 @@ pub(crate) static UNKNOWN: Quirks = Quirks {
     long_parameter_bytes: 8000,
     hides_offset: false,
     fills_dates: false,
+    fetch_size: None,
     ends_cursors: false,
     notices: &[],
 };
 
 /// Shared by both psqlodbc drivers.
 ///
-/// * `UseDeclareFetch=1`: rows come by a server-side cursor, 1,000 at a time, at no cost; without it the driver holds the
-///   whole result (224 MB for 400,000 rows).
+/// * `UseDeclareFetch=1`: rows come by a server-side cursor, some at a time, at no cost; without it the driver holds the
+///   whole result (224 MB for 400,000 rows). `Fetch` is how many come first; see `fetch_size`.
 /// * `ConnSettings`: connected narrow, the driver takes the encoding from the locale (it calls `setlocale` itself), and
 ///   under `LC_ALL=C` asks the server for `SQL_ASCII`; connected wide, narrow cells are then lost (NULL in place of
 ///   the text). Connected narrow with this setting, cells are UTF-8 in every locale, and no conversion is left.
@@ -140,7 +158,7 @@ const PSQLODBC: Quirks = Quirks {
     other_width: false,
     connect: &[
         ("UseDeclareFetch", "1"),
-        ("Fetch", "1000"),
+        ("Fetch", "32"),
         ("BoolsAsChar", "0"),
         ("LFConversion", "0"),
         ("ConnSettings", "SET CLIENT_ENCODING TO 'UTF8'"),
@@ -156,6 +174,11 @@ const PSQLODBC: Quirks = Quirks {
     long_parameter_bytes: 8000,
     hides_offset: true,
     fills_dates: true,
+    fetch_size: Some(FetchSize {
+        attribute: 65541, // SQL_ATTR_PGOPT_FETCH
+        keyword: "Fetch",
+        first: FIRST_FETCH,
+    }),
     ends_cursors: true,
     notices: &[],
 };

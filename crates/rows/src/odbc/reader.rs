@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 
 use super::ffi;
+use super::quirks::FIRST_FETCH;
 use super::statement::Driver;
 use crate::block::CurrentBlock;
 use crate::block::buffer::Buffer;
@@ -12,16 +13,28 @@ use crate::column::Planned;
 use crate::error::{Error, ErrorKind};
 use crate::source::{Budget, LongValues};
 
+/// Rows that a driver with a server-side cursor is to ask for at most: more gains nothing.
+const LARGEST_FETCH: usize = 1000;
+/// And so many that they take about this much memory of the driver's.
+const FETCH_BYTES: usize = 1 << 20;
+
 /// The buffers of a statement and where its reading stands.
 pub(crate) struct Reader {
     columns: Vec<Planned>,
     pub(crate) block: CurrentBlock,
     pub(crate) long_values: LongValues,
+    /// Rows to be asked for at once, by the size of those seen.
+    pub(crate) fetch_size: usize,
     walk: Walk,
     /// What the driver writes to and reads from besides the rowset; boxed, since it keeps the addresses.
     registers: Registers,
     /// The tail of a long value can be fetched in any row of a block.
     tails: bool,
+    /// `SQL_ATTR_ROW_ARRAY_SIZE` as it is set.
+    array_size: usize,
+    /// A column may hold values longer than its slot: the driver keeps all of them for as long as their block is current,
+    /// so blocks have no more rows than it is to ask for at once.
+    open: bool,
 }
 
 /// `SQL_ATTR_ROWS_FETCHED_PTR`, `SQL_ATTR_ROW_BIND_OFFSET_PTR` and the array of `SQL_ATTR_ROW_STATUS_PTR`, one behind the
@@ -80,9 +93,12 @@ impl Reader {
             columns,
             block: CurrentBlock::default(),
             long_values: LongValues::Whole,
+            fetch_size: FIRST_FETCH,
             walk: Walk::new(),
             registers: Registers::new(0),
             tails: false,
+            array_size: 0,
+            open: false,
         }
     }
 
@@ -98,9 +114,16 @@ impl Reader {
             Some(rowset) => rowset,
             None => self.bind(driver, budget)?,
         };
+        let n_rows = if self.open && rowset.row_bytes == 0 {
+            rowset.capacity.min(self.fetch_size)
+        } else {
+            self.array_size
+        };
         let mut calls = FetchCalls {
             driver,
             registers: &mut self.registers,
+            array_size: &mut self.array_size,
+            n_rows,
             tails: self.tails,
         };
         let view = self.walk.advance(
@@ -110,6 +133,12 @@ impl Reader {
             self.long_values,
             budget,
         );
+        if let (Ok(view), true) = (&view, self.open) {
+            let largest = rowset.largest_row(view.first_slot, view.n_rows, &self.block.arena);
+            if let Some(largest) = largest {
+                self.fetch_size = (FETCH_BYTES / largest).clamp(1, LARGEST_FETCH);
+            }
+        }
         self.block.rowset = Some(rowset);
         self.block.view = view.map_err(|mut error| {
             // The walk knows columns by number; their names are here.
@@ -172,6 +201,7 @@ impl Reader {
         }
         let rowset = Rowset::new(&columns, capacity, by_row);
         let array_size = if by_row { 1 } else { capacity };
+        (self.array_size, self.open) = (array_size, first_open.is_some());
         // SAFETY: integers in the pointer's place, and pointers into the registers, which outlive the handle.
         let set = unsafe {
             driver.set_attribute(ffi::ATTR_ROW_ARRAY_SIZE, array_size as *mut c_void)
@@ -214,12 +244,25 @@ impl Reader {
 struct FetchCalls<'a> {
     driver: &'a Driver<'a>,
     registers: &'a mut Registers,
+    array_size: &'a mut usize,
+    /// Rows that the next block is to have.
+    n_rows: usize,
     tails: bool,
 }
 
 impl Calls for FetchCalls<'_> {
     fn fetch_rows(&mut self, rowset: &Rowset, into: usize) -> Result<usize, Error> {
         self.driver.check_cancelled()?;
+        if *self.array_size != self.n_rows {
+            // SAFETY: an integer in the pointer's place, not above the rows that are bound.
+            let set = unsafe {
+                self.driver
+                    .set_attribute(ffi::ATTR_ROW_ARRAY_SIZE, self.n_rows as *mut c_void)
+            };
+            if set {
+                *self.array_size = self.n_rows;
+            }
+        }
         self.registers.arm(into * rowset.row_bytes);
         // SAFETY: a live statement inside its connection's lock; all that it writes to is bound for as many rows as
         // SQL_ATTR_ROW_ARRAY_SIZE says, `into` being below the rowset's capacity.

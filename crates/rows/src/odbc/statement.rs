@@ -11,7 +11,7 @@ use super::connection::Shared;
 use super::ffi::{self, Handle};
 use super::handle::StatementHandle;
 use super::parameters::Parameters;
-use super::quirks::Width;
+use super::quirks::{FIRST_FETCH, Width};
 use super::reader::Reader;
 use super::{describe, diag};
 use crate::block::CurrentBlock;
@@ -274,6 +274,7 @@ pub(crate) fn execute(
 ) -> Result<Statement, Error> {
     let mut call = shared.enter()?;
     let ended = shared.ended.load(Ordering::SeqCst);
+    call.set_fetch_size(FIRST_FETCH);
     let handle = call.statement()?;
     let result = {
         let _busy = shared.busy(&handle);
@@ -396,7 +397,7 @@ impl Statement {
                 "the statement was cancelled",
             ));
         }
-        let _call = self.shared.enter()?;
+        let call = self.shared.enter()?;
         let raw = self.handle.get();
         if raw.is_null() {
             return Err(Error::new(
@@ -417,6 +418,7 @@ impl Statement {
             handle: &self.handle,
             raw,
         };
+        call.set_fetch_size(self.reader.fetch_size);
         let n_rows = self.reader.advance(&driver, budget)?;
         if n_rows == 0 {
             driver.close_cursor();

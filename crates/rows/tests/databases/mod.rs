@@ -57,6 +57,24 @@ impl Profile {
     }
 }
 
+impl Profile {
+    /// A connection to a database that no other test writes to at the same time: for SQLite, which locks the whole file,
+    /// a file of its own that lives as long as the second value.
+    pub(crate) fn open_own(self) -> Option<(Connection, Option<tempfile::TempDir>)> {
+        if self != Profile::SqliteOdbc {
+            return Some((self.open()?, None));
+        }
+        let string = self.string()?;
+        let (start, _) = string
+            .split_once("Database=")
+            .expect("the test's string names a file");
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("own.db");
+        let string = format!("{start}Database={}", file.display());
+        Some((open_with(&string, &ConnectOptions::default()), Some(dir)))
+    }
+}
+
 pub(crate) fn open_with(string: &str, options: &ConnectOptions) -> Connection {
     Connection::open(string, options).unwrap_or_else(|e| panic!("{e}"))
 }
