@@ -1,7 +1,7 @@
 """Kills the database at random points of a stream: no reader may take the broken answer for a whole one.
 
     make soak                      # 100 rounds a format, over HTTP and from the command line
-    python3 -m tests.soak.kill_database --rounds 5 --formats ndjson
+    python3 -m tests.soak --rounds 5 --formats ndjson
 
 Each round starts PostgreSQL (its own, not the tests'), lets readers take a random number of bytes of an export of
 400,000 rows, kills the server (SIGKILL), and looks at how every reader ended:

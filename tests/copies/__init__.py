@@ -1,0 +1,1 @@
+"""The ledger held against a witness that knows nothing of it."""

@@ -1,0 +1,107 @@
+"""Runs one path inside a process that has the witness preloaded, and prints what both counted.
+
+    LD_PRELOAD=witness.so WITNESS_MODULE=_core python -m tests.copies.paths PATH TARGET TABLE
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import socket
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import onecopy
+
+_COUNTS = (
+    "copies", "copied_bytes", "large_copies", "large_copied_bytes",
+    "allocations", "allocated_bytes", "large_allocations", "large_allocated_bytes",
+)  # fmt: skip
+
+
+class _Counts(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint64) for name in _COUNTS]
+
+
+def _to_str(cursor: Any) -> object:
+    return cursor.fetchall()
+
+
+def _iterate(cursor: Any) -> object:
+    return [row for row in cursor]
+
+
+def _in_memory(form: str) -> Callable[[Any], object]:
+    return lambda cursor: list(getattr(cursor, form)())
+
+
+def _to_file(form: str) -> Callable[[Any], object]:
+    def run(cursor: Any) -> object:
+        with tempfile.TemporaryFile() as file:
+            getattr(cursor, form)().write_to(file)
+            return file.tell() or None
+
+    return run
+
+
+def _to_socket(form: str) -> Callable[[Any], object]:
+    def run(cursor: Any) -> object:
+        ours, theirs = socket.socketpair()
+        got = bytearray(1 << 16)
+
+        def drain() -> None:
+            while theirs.recv_into(got):
+                pass
+
+        reader = threading.Thread(target=drain)
+        reader.start()
+        with ours:
+            getattr(cursor, form)().write_to(ours)
+        reader.join()
+        theirs.close()
+        return None
+
+    return run
+
+
+PATHS: dict[str, Callable[[Any], object]] = {
+    "str by fetchall": _to_str,
+    "str by iteration": _iterate,
+    **{f"{form} in memory": _in_memory(form) for form in ("json", "ndjson", "csv")},
+    **{f"{form} to a file": _to_file(form) for form in ("json", "ndjson", "csv")},
+    **{f"{form} to a socket": _to_socket(form) for form in ("json", "ndjson", "csv")},
+}
+
+
+def main() -> None:
+    """The command line: PATH, TARGET (a connection string), SQL."""
+    path, target, sql = sys.argv[1:]
+    witness = ctypes.CDLL(os.environ["LD_PRELOAD"])
+    if not witness.witness_find():
+        raise SystemExit("the witness did not find the module")
+    run = PATHS[path]
+    cursor = onecopy.connect(target).cursor()
+    run(cursor.execute(sql))  # Once before: what is made on first use is not part of the path.
+    counts = _Counts()
+    with onecopy.ledger() as ledger:
+        cursor.execute(sql)
+        witness.witness_reset()
+        made = run(cursor)
+        witness.witness_read(ctypes.byref(counts))
+    del made
+    print(
+        json.dumps(
+            {
+                "ledger": {name: getattr(ledger, name) for name in ("taken", "converted", "copied", "conversions")},
+                "witness": {name: getattr(counts, name) for name in _COUNTS},
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()
