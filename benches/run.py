@@ -194,11 +194,12 @@ def main() -> int:
     parser.add_argument("--once", action="store_true", help="only compare the answers, on the smallest size: a test")
     parser.add_argument("--only", default="", help="rows whose name holds this")
     parser.add_argument("--sizes", default="", help="sizes to measure, with commas")
-    parser.add_argument("--no-memory", action="store_true")
+    parser.add_argument("--no-memory", action="store_true", help="leave the memory rows out")
+    parser.add_argument("--memory-only", action="store_true", help="the memory rows alone")
     arguments = parser.parse_args()
     definition = tomllib.loads((HERE / "definitions" / f"{arguments.name}.toml").read_text(encoding="utf-8"))
     sizes = [int(size) for size in arguments.sizes.split(",") if size] or definition["sizes"]
-    rows = [row for row in definition["row"] if arguments.only in row["name"]]
+    rows = [row for row in definition["row"] if arguments.only in row["name"] and not arguments.memory_only]
     home = servers.Home()
     failed = servers.start(list(servers.NAMES), home)
     for name, reason in failed.items():
@@ -243,14 +244,14 @@ def main() -> int:
         short += sum(bool(r["at_least"]) and r["row"].startswith("memory") and r["ratio"] > r["at_least"] for r in results)
     if results:
         folder = HERE / ".data"
-        folder.mkdir(exist_ok=True)
-        picture = folder / f"{arguments.name}.png"
-        plot(arguments.name, results, picture)
-        print(f"\nplot: {picture.relative_to(ROOT)}")
+        if any(result["ours_us"] != "" for result in results):
+            folder.mkdir(exist_ok=True)
+            plot(arguments.name, results, folder / f"{arguments.name}.png")
+            print(f"\nplot: benches/.data/{arguments.name}.png")
         if arguments.save:
             path = save(arguments.name, results)
             saved = path.with_name(f"{path.stem}-{arguments.name}.png")
-            saved.write_bytes(picture.read_bytes())
+            saved.write_bytes((folder / f"{arguments.name}.png").read_bytes())
             print(f"record: {path.relative_to(ROOT)}")
     print(f"{short} rows short of what was asked" if short else "every row reaches what was asked")
     return 0
