@@ -69,8 +69,8 @@ impl RowFormat for CsvRows {
                 drop(w);
                 planted::extra_copy_units(units);
                 csv::write_text(units, self.options.policy, &self.dialect, out)?;
-                // Looked through for quotes on its way, so it counts as converted even where it was UTF-8.
-                self.tally.converted(units.len_bytes());
+                // UTF-8 is looked through for quotes and then goes out as it is: a copy.
+                self.tally.encoded(units);
             }
             Cell::Null => {}
             Cell::Bool(value) => csv::put_bool(value, &mut w),
@@ -124,7 +124,7 @@ impl RowFormat for CsvRows {
             (Long::Text(carry), Cell::Text(units)) => {
                 planted::extra_copy_units(units);
                 csv::write_quoted_part(units, self.options.policy, carry, out)?;
-                self.tally.converted(units.len_bytes());
+                self.tally.encoded(units);
                 Ok(())
             }
             (Long::Bytes(carry), Cell::Bytes(bytes)) => Ok(carry.part(bytes, out)?),
