@@ -89,7 +89,12 @@ impl Interrupt {
                         // The driver does not give in. Files under a temporary name stay behind.
                         signal_hook::low_level::exit(exit::STOPPED);
                     }
-                    theirs.lock().stop = Some(Stop::Signal);
+                    let mut state = theirs.lock();
+                    if state.cancel.is_none() && !state.ended {
+                        // Nothing runs that could be cancelled: it connects, or waits for stdin.
+                        signal_hook::low_level::exit(exit::STOPPED);
+                    }
+                    state.stop = Some(Stop::Signal);
                     theirs.changed.notify_one();
                 }
             })?;

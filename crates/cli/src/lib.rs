@@ -47,7 +47,7 @@ pub struct ExtraCommand {
 }
 
 /// Runs the command with `args`, the program's name first. Returns the exit code; never ends the process, but for a
-/// second Ctrl-C.
+/// second Ctrl-C, and one while it connects.
 pub fn run(args: impl Iterator<Item = OsString>, extra: Extra) -> i32 {
     let Extra { commands, features } = extra;
     let mut command = args::Cli::command();

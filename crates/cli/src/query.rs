@@ -136,6 +136,7 @@ fn query(args: &Query, interrupt: &Interrupt) -> Result<(), Failure> {
     let started = Instant::now();
     let options = ConnectOptions {
         read_only: args.read_only,
+        login_timeout_s: login_timeout_s(args.timeout),
         ..ConnectOptions::default()
     };
     let connection = Connection::open(&target, &options)?;
@@ -190,10 +191,20 @@ fn query(args: &Query, interrupt: &Interrupt) -> Result<(), Failure> {
         );
         tell(&console::styled(&text, "2", colour));
     }
-    if args.ledger {
-        tell(&console::ledger_table(&ledger));
+    match (args.ledger, form) {
+        (true, Form::Table) => {
+            notice("a table is for people, its text is not counted\nuse --format")
+        }
+        (true, _) => tell(&console::ledger_table(&ledger)),
+        (false, _) => {}
     }
     Ok(())
+}
+
+/// The time limit holds for connecting too, in the whole seconds that drivers know.
+fn login_timeout_s(timeout: Option<Duration>) -> u32 {
+    let usual = ConnectOptions::default().login_timeout_s;
+    timeout.map_or(usual, |t| usual.min(t.as_secs_f64().ceil() as u32).max(1))
 }
 
 fn execute(

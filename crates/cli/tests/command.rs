@@ -65,6 +65,25 @@ fn wait_for_handler(child: &Child) {
     }
 }
 
+/// Waits until the process has computed for so long that it must be inside the query (ten ticks of proc_stat(5)).
+fn wait_for_work(child: &Child) {
+    loop {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+        let fields = stat.rsplit_once(") ").unwrap().1;
+        if fields.split(' ').nth(11).unwrap().parse::<u64>().unwrap() >= 10 {
+            return;
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// Waits for the temporary file, which is made when the statement was executed and its rows can be fetched.
+fn wait_for_file(folder: &Path) {
+    while std::fs::read_dir(folder).unwrap().count() == 0 {
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn a_closed_pipe_is_silent_and_ends_with_141() {
     let folder = tempfile::tempdir().unwrap();
@@ -99,7 +118,7 @@ fn ctrl_c_cancels_the_query_and_ends_with_130() {
             "a.csv",
         ];
         let mut child = start(folder.path(), &args);
-        wait_for_handler(&child);
+        wait_for_work(&child);
         signal(&child, name);
         assert_eq!(stderr_of(&mut child), "note: stopped\n");
         assert_eq!(child.wait().unwrap().code(), Some(130));
@@ -114,13 +133,25 @@ fn ctrl_c_in_the_middle_of_the_rows_leaves_no_file() {
         folder.path(),
         &["query", "sqlite::memory:", ENDLESS, "--output", "a.csv"],
     );
-    // The temporary file is made when the first rows can be written.
-    while std::fs::read_dir(folder.path()).unwrap().count() == 0 {
-        std::thread::yield_now();
-    }
+    wait_for_file(folder.path());
     signal(&child, "INT");
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn ctrl_c_ends_at_once_where_nothing_can_be_cancelled() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = onecopy(folder.path(), &["query", "sqlite::memory:", "-"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Held open: a wait would close it.
+    let stdin = child.stdin.take();
+    wait_for_handler(&child);
+    signal(&child, "INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    drop(stdin);
 }
 
 #[test]

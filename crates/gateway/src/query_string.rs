@@ -184,4 +184,24 @@ mod tests {
     fn a_flood_of_unknown_fields_is_told_in_part() {
         assert_eq!(problems(&"x=1&".repeat(5000)).len(), MAX_PROBLEMS);
     }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_comes_back_as_it_was_encoded(value in "\\PC{1,40}", plus in proptest::bool::ANY) {
+            let encoded = percent_encoding::utf8_percent_encode(&value, percent_encoding::NON_ALPHANUMERIC);
+            let mut encoded = encoded.to_string();
+            if plus {
+                encoded = encoded.replace("%20", "+");
+            }
+            let values = bind(&query(), Some(&format!("a=1&b={encoded}"))).unwrap();
+            proptest::prop_assert_eq!(&values[0], &Value::Text(value));
+        }
+
+        #[test]
+        fn any_query_string_is_bound_or_refused(raw in "[abcd=&%+0-9xf\\x00é]{0,60}") {
+            if let Err(problems) = bind(&query(), Some(&raw)) {
+                proptest::prop_assert!(!problems.is_empty());
+            }
+        }
+    }
 }

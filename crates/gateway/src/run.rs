@@ -162,9 +162,10 @@ impl QuerySource {
         format: Format,
         limit: Duration,
     ) -> QuerySource {
+        let deadline = Instant::now() + limit;
         let run = Arc::new(Run {
             limit,
-            deadline: Instant::now() + limit,
+            deadline,
             control: Mutex::default(),
             live: Mutex::new(Some(Live {
                 chunks: None,
@@ -172,7 +173,7 @@ impl QuerySource {
                 slot,
             })),
         });
-        watch.add(&run);
+        watch.add(&run, deadline);
         QuerySource {
             run,
             watch: watch.clone(),
@@ -247,6 +248,7 @@ impl QuerySource {
 
 impl Drop for QuerySource {
     fn drop(&mut self) {
+        self.watch.remove(&self.run);
         // Here, not where the last handle to the run is dropped, which may be the watch's thread.
         let live = lock(&self.run.live).take();
         if let Some(live) = live {

@@ -1,5 +1,6 @@
 //! The thread that looks at the time limits of runs.
 
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -22,10 +23,36 @@ struct Shared {
     changed: Condvar,
 }
 
+/// Runs by the time they are to be looked at. A run stands in it once, and no longer than it lives: at thousands of
+/// requests a second those that ended long before their limit must not pile up.
 #[derive(Default)]
 struct State {
-    runs: Vec<(Instant, Weak<Run>)>,
+    runs: BTreeMap<(Instant, Key), Weak<Run>>,
+    times: HashMap<Key, Instant>,
     ended: bool,
+}
+
+/// A run's address: unique while anything points to it.
+type Key = usize;
+
+fn key(run: &Arc<Run>) -> Key {
+    Arc::as_ptr(run).addr()
+}
+
+impl State {
+    /// Plans a look; returns whether it is now the first.
+    fn plan(&mut self, when: Instant, key: Key, run: Weak<Run>) -> bool {
+        self.remove(key);
+        self.times.insert(key, when);
+        self.runs.insert((when, key), run);
+        self.runs.keys().next() == Some(&(when, key))
+    }
+
+    fn remove(&mut self, key: Key) {
+        if let Some(when) = self.times.remove(&key) {
+            self.runs.remove(&(when, key));
+        }
+    }
 }
 
 impl Watch {
@@ -42,57 +69,53 @@ impl Watch {
         Ok(Watch(Arc::new(Owner(shared))))
     }
 
-    /// Looks at `run` when its time is up.
-    pub(crate) fn add(&self, run: &Arc<Run>) {
-        // Long before the first deadline the thread asks the run when that is.
-        self.put(Instant::now(), Arc::downgrade(run));
+    /// Looks at `run` at its deadline.
+    pub(crate) fn add(&self, run: &Arc<Run>, deadline: Instant) {
+        self.0.0.plan(deadline, run);
     }
 
-    /// Looks at `run`, which was stopped, until it ended.
+    /// Looks at `run`, which was stopped, soon and until it ended.
     pub(crate) fn look_soon(&self, run: &Arc<Run>) {
-        self.put(Instant::now() + AGAIN, Arc::downgrade(run));
+        self.0.0.plan(Instant::now() + AGAIN, run);
     }
 
-    fn put(&self, when: Instant, run: Weak<Run>) {
-        lock(&self.0.0.state).runs.push((when, run));
-        self.0.0.changed.notify_one();
+    /// Looks at it no more.
+    pub(crate) fn remove(&self, run: &Arc<Run>) {
+        lock(&self.0.0.state).remove(key(run));
     }
 }
 
 impl Shared {
+    fn plan(&self, when: Instant, run: &Arc<Run>) {
+        if lock(&self.state).plan(when, key(run), Arc::downgrade(run)) {
+            self.changed.notify_one();
+        }
+    }
+
     fn work(&self) {
         let mut state = lock(&self.state);
         while !state.ended {
             let now = Instant::now();
-            let (due, later): (Vec<_>, Vec<_>) =
-                state.runs.drain(..).partition(|(when, _)| *when <= now);
-            state.runs = later;
-            if !due.is_empty() {
-                // A look may wait for a driver's cancel; new runs must not wait for it.
-                drop(state);
-                let next: Vec<_> = due
-                    .into_iter()
-                    .filter_map(|(_, weak)| {
-                        let when = weak.upgrade()?.look(now, AGAIN)?;
-                        Some((when, weak))
-                    })
-                    .collect();
-                state = lock(&self.state);
-                state.runs.extend(next);
+            let Some((&(when, key), _)) = state.runs.first_key_value() else {
+                let waited = self.changed.wait(state);
+                state = waited.unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            if when > now {
+                let waited = self.changed.wait_timeout(state, when - now);
+                state = waited.unwrap_or_else(PoisonError::into_inner).0;
                 continue;
             }
-            let next = state.runs.iter().map(|(when, _)| *when).min();
-            state = match next {
-                None => self
-                    .changed
-                    .wait(state)
-                    .unwrap_or_else(PoisonError::into_inner),
-                Some(when) => {
-                    let wait = when.saturating_duration_since(now);
-                    let waited = self.changed.wait_timeout(state, wait);
-                    waited.unwrap_or_else(PoisonError::into_inner).0
+            let run = state.runs.remove(&(when, key));
+            state.times.remove(&key);
+            // A look may wait for a driver's cancel; new runs must not wait for it.
+            drop(state);
+            if let Some(run) = run.and_then(|weak| weak.upgrade()) {
+                if let Some(next) = run.look(now, AGAIN) {
+                    self.plan(next, &run);
                 }
-            };
+            }
+            state = lock(&self.state);
         }
     }
 }

@@ -214,3 +214,19 @@ fn sqlite_paths_are_relative_to_the_folder_of_the_file() {
         assert_eq!(target(url, file), expected);
     }
 }
+
+#[test]
+fn the_demo_is_a_configuration_that_parses() {
+    let text = include_str!("../../../../examples/cities/onecopy.toml");
+    let config = parse(text).unwrap();
+    assert!(config.queries.len() >= 5);
+    for query in &config.queries {
+        // What the page and the log of `serve` tell to try is a request that the query takes.
+        let line = crate::curl(query, "127.0.0.1:8000");
+        let query_string = line.trim_end_matches('\'').split_once('?').map(|(_, q)| q);
+        assert!(
+            crate::query_string::bind(query, query_string).is_ok(),
+            "{line}"
+        );
+    }
+}
