@@ -12,9 +12,10 @@ import re
 import statistics
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 from typing import Any
+
+import tomllib
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -40,8 +41,12 @@ def machine() -> str:
 def commit() -> str:
     """The commit that is measured, with `+` where the tree has changes."""
     git = ["git", "-C", str(ROOT)]
-    head = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-    dirty = subprocess.run([*git, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=True).stdout.strip()
+    head = subprocess.run(
+        [*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    dirty = subprocess.run(
+        [*git, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=True
+    ).stdout.strip()
     return head + ("+" if dirty else "")
 
 
@@ -51,7 +56,11 @@ class Worker:
     def __init__(self, module: str, function: str, target: dict[str, Any], size: int) -> None:
         command = ["taskset", "-c", CORE, sys.executable, str(HERE / "worker.py"), module, function]
         self._process = subprocess.Popen(
-            [*command, json.dumps(target), str(size)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+            [*command, json.dumps(target), str(size)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
         )
 
     def ask(self, do: str) -> dict[str, Any]:
@@ -129,10 +138,21 @@ def memory(definition: dict[str, Any], home: servers.Home) -> list[dict[str, Any
             worker.close()
             bar = row["at_most_mb"]
             verdict = "no bar" if not bar else ("ok" if growth <= bar else "SHORT")
-            print(f"  {row['profile']:14} {size:>9,} rows  {growth:7.1f} MB  (at most {bar or '-'})  {verdict}", flush=True)
+            print(
+                f"  {row['profile']:14} {size:>9,} rows  {growth:7.1f} MB  (at most {bar or '-'})  {verdict}",
+                flush=True,
+            )
             results.append(
-                {"row": f"memory, {row['profile']}", "size": size, "ours_us": "", "peer_us": "", "ratio": round(growth, 2),
-                 "ratio_min": "", "ratio_max": "", "at_least": bar}
+                {
+                    "row": f"memory, {row['profile']}",
+                    "size": size,
+                    "ours_us": "",
+                    "peer_us": "",
+                    "ratio": round(growth, 2),
+                    "ratio_min": "",
+                    "ratio_max": "",
+                    "at_least": bar,
+                }
             )
     return results
 
@@ -206,9 +226,7 @@ def main() -> int:
         print(f"bench: `{name}` cannot be had: {reason}", file=sys.stderr)
     if not arguments.once:
         wanted = sorted({*sizes, *definition.get("memory", {}).get("sizes", [])})
-        subprocess.run(
-            [sys.executable, "-m", "tests.support.servers", "load", *map(str, wanted)], cwd=ROOT, check=True
-        )
+        subprocess.run([sys.executable, "-m", "tests.support.servers", "load", *map(str, wanted)], cwd=ROOT, check=True)
     results: list[dict[str, Any]] = []
     short = 0
     print(f"{'':58} {'rows':>9} {'ours':>8} {'peer':>8}   ratio  (min - max)   asked", flush=True)
@@ -241,7 +259,9 @@ def main() -> int:
     if "memory" in definition and not (arguments.no_memory or arguments.once or arguments.only):
         print("\ngrowth of the process while it streams NDJSON:")
         results += memory(definition["memory"], home)
-        short += sum(bool(r["at_least"]) and r["row"].startswith("memory") and r["ratio"] > r["at_least"] for r in results)
+        short += sum(
+            bool(r["at_least"]) and r["row"].startswith("memory") and r["ratio"] > r["at_least"] for r in results
+        )
     if results:
         folder = HERE / ".data"
         if any(result["ours_us"] != "" for result in results):

@@ -1,8 +1,8 @@
 """One engine in a process of its own: reads commands from stdin, answers with a line of JSON each.
 
-    {"do": "time"}     run the job once: wall and CPU seconds
-    {"do": "answer"}   run the job once: a digest of what it made, comparable between engines
-    {"do": "memory"}   run the job once: growth of the peak resident set, in bytes
+{"do": "time"}     run the job once: wall and CPU seconds
+{"do": "answer"}   run the job once: a digest of what it made, comparable between engines
+{"do": "memory"}   run the job once: growth of the peak resident set, in bytes
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Runs one path inside a process that has the witness preloaded, and prints what both counted.
 
-    LD_PRELOAD=witness.so WITNESS_MODULE=_core python -m tests.copies.paths PATH TARGET TABLE
+LD_PRELOAD=witness.so WITNESS_MODULE=_core python -m tests.copies.paths PATH TARGET TABLE
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _to_str(cursor: Any) -> object:
 
 
 def _iterate(cursor: Any) -> object:
-    return [row for row in cursor]
+    return list(iter(cursor))
 
 
 def _in_memory(form: str) -> Callable[[Any], object]:

@@ -14,7 +14,6 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import onecopy
 import pytest
 
 from tests.copies.paths import PATHS
@@ -90,7 +89,9 @@ def payload(kind: str, encoding: str = "utf-8") -> int:
 def sqlite_code(module: str) -> str:
     """The part of the module that is SQLite, as START-END: its inner copies are a database's, not ours."""
     lines = subprocess.run(["nm", "--defined-only", "-n", module], capture_output=True, text=True, check=True).stdout
-    symbols = [(int(line.split()[0], 16), line.split()[2]) for line in lines.splitlines() if line[17:19] in ("T ", "t ")]
+    symbols = [
+        (int(line.split()[0], 16), line.split()[2]) for line in lines.splitlines() if line[17:19] in ("T ", "t ")
+    ]
     inside = [k for k, (_, name) in enumerate(symbols) if name.startswith("sqlite3")]
     assert inside, "no SQLite in the module: is it stripped?"
     first, last = inside[0], inside[-1]
