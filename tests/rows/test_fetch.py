@@ -67,7 +67,17 @@ def test_fetchone_gives_the_rows_before_a_failure(numbers: onecopy.Connection) -
     with pytest.raises(onecopy.DataError) as caught:
         cur.fetchone()
     check(caught.value)
-    assert cur.fetchone() is None
+
+
+@pytest.mark.parametrize("fetch", ["fetchone", "fetchmany", "fetchall", "__next__"])
+def test_a_result_that_failed_never_looks_complete(numbers: onecopy.Connection, fetch: str) -> None:
+    cur = numbers.execute(BROKEN)
+    with pytest.raises(onecopy.DataError):
+        cur.fetchall()
+    for _ in range(2):
+        with pytest.raises(onecopy.DataError) as caught:
+            getattr(cur, fetch)()
+        check(caught.value)
 
 
 def test_fetchmany_gives_the_rows_before_a_failure(numbers: onecopy.Connection) -> None:

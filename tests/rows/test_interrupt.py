@@ -80,6 +80,12 @@ def test_ctrl_c_raises_keyboard_interrupt_and_the_connection_lives(run: str) -> 
     assert after == "[(0,)] True"
 
 
+def test_an_interrupted_fetch_never_looks_complete() -> None:
+    before = f"cur = con.execute({ENDLESS.format('i')!r})"
+    run = "try: cur.fetchall()\n    except KeyboardInterrupt: cur.fetchone()"
+    assert run_child(run, signal.SIGINT, before)[0] == "InterfaceError"
+
+
 def test_a_handler_that_raises_ends_a_fetch() -> None:
     before = "signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))"
     run = f"cur = con.execute({ENDLESS.format('i')!r})\n    while cur.fetchmany(100000): pass"

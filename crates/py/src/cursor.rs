@@ -1,6 +1,7 @@
 //! `Cursor`: PEP 249, over pulled rows.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Instant;
 
 use onecopy_rows::LongValues;
 use onecopy_rows::connect::Format;
@@ -152,6 +153,7 @@ impl Cursor {
         let mut sink = PyRows::new(py, state.n_columns, self.connection.get().policy())?;
         let ledger = ledger::current(py)?;
         let mut left = limit;
+        let mut last_turn = Instant::now();
         while left > 0 {
             let Some(active) = state.active.as_mut().filter(|a| !a.is_at_end()) else {
                 break;
@@ -161,6 +163,9 @@ impl Cursor {
             left -= sink.rows().len();
             take(&mut sink)?;
             pulled?;
+            if left > 0 {
+                active.between(py, &mut last_turn)?;
+            }
         }
         Ok(())
     }
@@ -188,12 +193,16 @@ impl Cursor {
             rows.extend(sink.rows().take().map(Bound::unbind));
             Ok(())
         });
-        if rows.is_empty() {
-            return pulled;
-        }
-        state.failure = pulled.err();
+        let is_empty = rows.is_empty();
         state.ready = rows.into_iter();
-        Ok(())
+        match pulled {
+            // The rows before it come first. What a signal handler raised does not wait.
+            Err(failure) if !is_empty && errors::is_ours(py, &failure) => {
+                state.failure = Some(failure);
+                Ok(())
+            }
+            pulled => pulled,
+        }
     }
 
     fn fetch(&self, py: Python<'_>, limit: usize) -> PyResult<Py<PyList>> {
@@ -226,7 +235,7 @@ fn partial(
     limit: usize,
     failure: PyErr,
 ) -> PyResult<Py<PyList>> {
-    if limit == usize::MAX || rows.is_empty() {
+    if limit == usize::MAX || rows.is_empty() || !errors::is_ours(rows.py(), &failure) {
         return Err(failure);
     }
     state.failure = Some(failure);

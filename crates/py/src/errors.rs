@@ -76,3 +76,8 @@ pub(crate) fn interface(py: Python<'_>, message: &str) -> PyErr {
 pub(crate) fn programming(py: Python<'_>, message: &str) -> PyErr {
     to_py(py, &Error::new(ErrorKind::Programming, message))
 }
+
+/// Whether it is one of `onecopy.errors`, and not what a signal handler raised or want of memory.
+pub(crate) fn is_ours(py: Python<'_>, error: &PyErr) -> bool {
+    class(py, "Error").is_ok_and(|class| error.matches(py, class).unwrap_or(false))
+}

@@ -1,6 +1,7 @@
 //! Rows pulled out of a statement: blocks of a driver with one release of the GIL each, SQLite stepped attached.
 
 use std::cell::RefCell;
+use std::time::{Duration, Instant};
 
 use onecopy_rows::connect::Statement;
 use onecopy_rows::sqlite::{self, AttachedHost};
@@ -14,10 +15,12 @@ use crate::rows::PyRows;
 /// Rows of a block that become tuples at a time: the tuples of a batch stay in cache while its columns are gone through.
 pub(crate) const BATCH_ROWS: usize = 512;
 
+/// How long SQLite is stepped attached between two turns of the host's other threads and signal handlers.
+const TURN: Duration = Duration::from_millis(4);
+
 /// A statement whose rows are being read.
 pub(crate) struct Active {
-    /// `None` after the last row, when the statement is closed at once.
-    statement: Option<Detached<Statement>>,
+    rest: Rest,
     position: BlockPosition,
     /// Whether rows were asked for.
     is_touched: bool,
@@ -25,10 +28,19 @@ pub(crate) struct Active {
     n_given: u64,
 }
 
+/// What is left of a statement.
+enum Rest {
+    Open(Detached<Statement>),
+    /// The last row was fetched, and the statement closed at once.
+    End,
+    /// It failed, and says so again: what was cut short must not look complete.
+    Failed(PyErr),
+}
+
 impl Active {
     pub(crate) fn new(statement: Statement) -> Active {
         Active {
-            statement: Some(Detached::new(statement)),
+            rest: Rest::Open(Detached::new(statement)),
             position: BlockPosition::default(),
             is_touched: false,
             n_given: 0,
@@ -36,14 +48,31 @@ impl Active {
     }
 
     /// The statement, where none of its rows was fetched yet.
-    pub(crate) fn into_untouched(mut self) -> Option<Statement> {
-        let statement = self.statement.take().filter(|_| !self.is_touched)?;
-        Some(statement.into_inner())
+    pub(crate) fn into_untouched(self) -> Option<Statement> {
+        match self.rest {
+            Rest::Open(statement) if !self.is_touched => Some(statement.into_inner()),
+            _ => None,
+        }
     }
 
     /// Whether the last row was fetched.
     pub(crate) fn is_at_end(&self) -> bool {
-        self.statement.is_none()
+        matches!(self.rest, Rest::End)
+    }
+
+    /// Between two pulls of one call: lets other threads run where a turn is due, and runs signal handlers.
+    ///
+    /// # Errors
+    /// What a handler raised.
+    pub(crate) fn between(&mut self, py: Python<'_>, last_turn: &mut Instant) -> PyResult<()> {
+        // Every fetch of a driver is a turn.
+        let is_attached = matches!(&self.rest, Rest::Open(s) if s.is_sqlite());
+        if is_attached && last_turn.elapsed() >= TURN {
+            py.detach(|| ());
+            *last_turn = Instant::now();
+            py.check_signals().inspect_err(|e| self.fail(py, e))?;
+        }
+        Ok(())
     }
 
     /// Makes tuples of the next rows in `sink`: at least one and up to `limit`, none at the end.
@@ -57,8 +86,10 @@ impl Active {
         limit: usize,
         sink: &mut PyRows<'py>,
     ) -> PyResult<()> {
-        let Some(statement) = &mut self.statement else {
-            return Ok(());
+        let statement = match &mut self.rest {
+            Rest::Open(statement) => statement,
+            Rest::End => return Ok(()),
+            Rest::Failed(error) => return Err(error.clone_ref(py)),
         };
         self.is_touched = true;
         sink.set_limit(limit);
@@ -72,10 +103,28 @@ impl Active {
         };
         sink.rows().cut_incomplete();
         self.n_given += sink.rows().len() as u64;
-        if !matches!(pulled, Ok(true)) {
-            self.statement = None;
+        match pulled {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                self.rest = Rest::End;
+                Ok(())
+            }
+            Err(error) => {
+                self.fail(py, &error);
+                Err(error)
+            }
         }
-        pulled.map(|_| ())
+    }
+
+    /// Ends it: rows of this fetch may be lost with `error`, so that none may come after it.
+    fn fail(&mut self, py: Python<'_>, error: &PyErr) {
+        self.rest = Rest::Failed(match errors::is_ours(py, error) {
+            true => error.clone_ref(py),
+            false => errors::interface(
+                py,
+                "the statement ended when it was interrupted\nexecute it again",
+            ),
+        });
     }
 }
 
@@ -197,6 +246,12 @@ impl<T: Send> Detached<T> {
 
     pub(crate) fn into_inner(mut self) -> T {
         self.0.take().expect("it is taken here and by `drop` alone")
+    }
+}
+
+impl Detached<Statement> {
+    fn is_sqlite(&self) -> bool {
+        matches!(self.0, Some(Statement::Sqlite(_)))
     }
 }
 
