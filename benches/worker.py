@@ -56,7 +56,10 @@ def reset_peak() -> int:
 def main() -> None:
     """Serve one engine: arguments are module, function, target (JSON), rows."""
     module, function, target, size = sys.argv[1:]
-    job = getattr(importlib.import_module(f"benches.engines.{module}"), function)(json.loads(target), int(size))
+    engine = getattr(importlib.import_module(f"benches.engines.{module}"), function)
+    importlib.import_module("onecopy")
+    before = reset_peak()
+    job = engine(json.loads(target), int(size))
     for line in sys.stdin:
         match json.loads(line)["do"]:
             case "time":
@@ -67,7 +70,6 @@ def main() -> None:
             case "answer":
                 answer = {"answer": digest(job())}
             case "memory":
-                before = reset_peak()
                 job()
                 answer = {"growth": peak() - before}
             case other:
