@@ -41,7 +41,7 @@ fuzz: ## Run a fuzz target: make fuzz NAME=http_head
 	@$(PYTHON) tools/later.py fuzz fuzz/run.py $(NAME)
 
 soak: ## Kill the database at random points and see that each client notices
-	@$(PYTHON) tools/later.py soak tests/soak/kill_database.py $(ARGS)
+	@$(PYTHON) tools/later.py soak tests/soak/__main__.py $(ARGS)
 
 docs: ## The crates' documentation, warnings as errors, in target/doc
 	@$(PYTHON) tools/rust.py env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps

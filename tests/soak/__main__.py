@@ -101,6 +101,8 @@ def over_http(gateway: Gateway, fmt: str, point: int, kill: threading.Event, kil
         assert curl.stdout is not None
         first = read(curl.stdout, point)
         read(response, point)
+        if first < point or response.status != 200:
+            wrong.append(f"there was no {fmt} to break: {first} bytes, status {response.status}")
         kill.set()
         killed.wait()
         rest = read(curl.stdout, 1 << 40)
@@ -131,7 +133,8 @@ def from_the_command_line(
     pipe = subprocess.Popen(query, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     file = subprocess.Popen([*query, "--output", str(target)], stderr=subprocess.PIPE)
     assert pipe.stdout is not None
-    read(pipe.stdout, point)
+    if read(pipe.stdout, point) < point:
+        wrong.append(f"there was no {fmt} to break on the command line")
     kill.set()
     killed.wait()
     read(pipe.stdout, 1 << 40)

@@ -101,10 +101,15 @@ def stop_forgotten(pid_file: Path, directory: Path, first: signal.Signals) -> No
     pid_file.unlink(missing_ok=True)
 
 
-def free_port() -> int:
-    """A TCP port of 127.0.0.1 that nobody listens on now."""
+def free_port(preferred: int = 0) -> int:
+    """A TCP port of 127.0.0.1 that nobody listens on now: the preferred one if it can be had."""
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        # As servers bind: a port whose last connections are still closing is free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", preferred))
+        except OSError:
+            probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 

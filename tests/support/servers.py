@@ -134,6 +134,15 @@ class Started(NamedTuple):
     fresh: bool
 
 
+def _port(home: Home, name: str) -> int:
+    """The port this server had before where it is free still (a client may know it), else a free one."""
+    remembered = home.state_dir / f"{name}.port"
+    before = int(remembered.read_text(encoding="ascii")) if remembered.exists() else 0
+    port = free_port(before)
+    remembered.write_text(str(port), encoding="ascii")
+    return port
+
+
 def _start_postgres(home: Home) -> Started:
     initdb = _program("/usr/lib/postgresql/*/bin/initdb", "initdb")
     postgres = _program("/usr/lib/postgresql/*/bin/postgres", "postgres")
@@ -151,7 +160,7 @@ def _start_postgres(home: Home) -> Started:
         _as_user([*command, "-E", "UTF8", "--locale=C.UTF-8"], user, log)
         ready.touch()
     stop_forgotten(data / "postmaster.pid", data, signal.SIGINT)
-    port = free_port()
+    port = _port(home, "postgres")
     settings = {
         "port": port,
         "listen_addresses": "127.0.0.1",
@@ -202,7 +211,7 @@ def _start_mariadb(home: Home) -> Started:
     )
     setup.chmod(0o644)
     stop_forgotten(base / "pid", base, signal.SIGTERM)
-    port = free_port()
+    port = _port(home, "mariadb")
     command = [server, "--no-defaults", f"--datadir={data}", f"--init-file={setup}", f"--port={port}"]
     # A socket's path may have 107 bytes: it stands in the temporary directory, under a short name.
     mark = hashlib.sha256(str(base).encode()).hexdigest()[:8]
@@ -217,7 +226,7 @@ def _start_mariadb(home: Home) -> Started:
 def _start_tds(home: Home) -> Started:
     pid_file = home.state_dir / "tds.pid"
     stop_forgotten(pid_file, home.state_dir, signal.SIGTERM)
-    port, log = free_port(), home.log("tds")
+    port, log = _port(home, "tds"), home.log("tds")
     command = [sys.executable, "-m", "tests.support.tds", "--port", str(port), "--user", USER, "--password", PASSWORD]
     process = spawn([*command, "--label", str(home.state_dir)], log, cwd=ROOT)
     pid_file.write_text(str(process.pid), encoding="ascii")
