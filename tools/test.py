@@ -37,6 +37,8 @@ def _start_servers(python: str) -> dict[str, str]:
     """Start the databases with .venv's interpreter; the variables that name them to the tests."""
     command = [python, "-m", "tests.support.servers", "json"]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    # The larger table, for the tests that compare drivers over many blocks.
+    subprocess.run([*command[:-1], "load", "31000"], cwd=ROOT, check=True)
     return dict(json.loads(done.stdout))
 
 
