@@ -164,10 +164,12 @@ def into_socket(rows: onecopy.RowStream, folder: pathlib.Path, timeout: float | 
     got = bytearray()
     thread = threading.Thread(target=receive, args=(theirs, got))
     thread.start()
-    rows.write_to(ours)
-    ours.close()
-    thread.join()
-    theirs.close()
+    with theirs:
+        try:
+            with ours:
+                rows.write_to(ours)
+        finally:
+            thread.join()  # It ends with our side, after a failure too.
     return bytes(got)
 
 
@@ -180,10 +182,12 @@ def into_socket_file(rows: onecopy.RowStream, folder: pathlib.Path) -> bytes:
     got = bytearray()
     thread = threading.Thread(target=receive, args=(theirs, got))
     thread.start()
-    with ours, ours.makefile("wb") as file:
-        rows.write_to(file)
-    thread.join()
-    theirs.close()
+    with theirs:
+        try:
+            with ours, ours.makefile("wb") as file:
+                rows.write_to(file)
+        finally:
+            thread.join()
     return bytes(got)
 
 
