@@ -6,6 +6,18 @@ from typing import Any, Final, Literal, Protocol, TypedDict, final, type_check_o
 
 from onecopy import errors
 
+__all__ = [
+    "Connection",
+    "Cursor",
+    "Ledger",
+    "RowStream",
+    "__version__",
+    "connect",
+    "error_classes",
+    "ledger",
+    "run_command",
+]
+
 __version__: Final[str]
 
 @type_check_only
