@@ -15,7 +15,15 @@ use crate::{errors, parameters};
 
 /// A connection to a database (PEP 249).
 ///
-/// As a context manager it commits when the block ends and rolls back when the block raises; it stays open.
+/// As a context manager it commits when the block ends and rolls back when the block raises; it stays open. Threads may
+/// share it: their calls wait for each other. In a forked child every use raises `InterfaceError`.
+///
+/// >>> con = onecopy.connect("sqlite::memory:")
+/// >>> with con:
+/// ...     _ = con.execute("create table city (name text)")
+/// ...     _ = con.executemany("insert into city values (?)", [["Ærø"], ["東京"]])
+/// >>> con.execute("select count(*) from city").fetchone()
+/// (2,)
 #[pyclass(frozen, weakref, module = "onecopy")]
 pub(crate) struct Connection {
     /// Always there until the drop.
@@ -26,9 +34,27 @@ pub(crate) struct Connection {
     generation: u32,
 }
 
-/// Opens a connection.
+/// Opens a connection to a database.
 ///
-/// `target` is a `sqlite:` URL, an ODBC connection string, `DSN=name`, or a `postgresql://`, `mysql://` or `mssql://` URL.
+/// Args:
+///     target: a ``sqlite:`` URL, an ODBC connection string, ``DSN=name``, or a ``postgresql://``, ``mysql://`` or
+///         ``mssql://`` URL, which goes to the ODBC driver found on this machine.
+///     read_only: open it for reading alone; ODBC: in a transaction that is always rolled back.
+///     autocommit: each statement is its own transaction.
+///     timeout: seconds to connect, above 0.
+///     errors: malformed text in a cell is a `DataError` (``"strict"``) or read with U+FFFD (``"replace"``).
+///
+/// Returns:
+///     A `Connection`. What one should know about the driver found comes as a `DriverWarning`.
+///
+/// Raises:
+///     OperationalError: no connection; the message says what was tried and what to install, never a password.
+///
+/// >>> con = onecopy.connect("sqlite::memory:")
+/// >>> con.execute("select 'Zoë', ?", [7]).fetchall()
+/// [('Zoë', 7)]
+///
+/// Source: PEP 249, "Constructors".
 #[pyfunction]
 #[pyo3(signature = (target, *, read_only=false, autocommit=false, timeout=15.0, errors="strict"))]
 pub(crate) fn connect(
@@ -145,7 +171,7 @@ impl Connection {
         Ok(Cursor::new(slf.unbind()))
     }
 
-    /// Runs one statement on a new cursor, and returns the cursor.
+    /// Runs one statement on a new cursor, and returns the cursor: see `Cursor.execute`.
     #[pyo3(signature = (sql, parameters=None, /))]
     fn execute<'py>(
         slf: Bound<'py, Self>,
@@ -158,7 +184,7 @@ impl Connection {
         Ok(cursor)
     }
 
-    /// Runs one statement for each row of parameters on a new cursor, and returns the cursor.
+    /// Runs one statement for each row of parameters on a new cursor, and returns the cursor: see `Cursor.executemany`.
     #[pyo3(signature = (sql, rows, /))]
     fn executemany<'py>(
         slf: Bound<'py, Self>,
@@ -172,11 +198,17 @@ impl Connection {
     }
 
     /// Commits the transaction.
+    ///
+    /// Raises:
+    ///     InterfaceError: the connection is closed, or was opened in another process.
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
         self.call(py, db::Connection::commit)
     }
 
-    /// Rolls the transaction back.
+    /// Rolls the transaction back; a cursor whose rows it ends raises an error that says so.
+    ///
+    /// Raises:
+    ///     InterfaceError: the connection is closed, or was opened in another process.
     fn rollback(&self, py: Python<'_>) -> PyResult<()> {
         self.call(py, db::Connection::rollback)
     }

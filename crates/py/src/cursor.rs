@@ -248,6 +248,21 @@ const AHEAD_ROWS: usize = 256;
 #[pymethods]
 impl Cursor {
     /// Runs one statement with its parameters bound, and returns the cursor.
+    ///
+    /// Args:
+    ///     sql: one statement; parameters are written ``?``.
+    ///     parameters: a sequence of None, bool, int, float, str, bytes (any buffer), Decimal, date, time, datetime, UUID.
+    ///
+    /// Raises:
+    ///     ProgrammingError: the statement is wrong, or there are more or fewer parameters than ``?``.
+    ///     DataError: a parameter holds a lone surrogate, or a value that no SQL type holds.
+    ///     TypeError: a parameter is of another type.
+    ///
+    /// Copies: one of each text, to UTF-8; no cache is left behind the ``str``.
+    ///
+    /// >>> cur = onecopy.connect("sqlite::memory:").cursor()
+    /// >>> cur.execute("select ? || ?", ["Ær", "ø"]).fetchone()
+    /// ('Ærø',)
     #[pyo3(signature = (sql, parameters=None, /))]
     fn execute<'py>(
         slf: Bound<'py, Self>,
@@ -258,7 +273,20 @@ impl Cursor {
         Ok(slf)
     }
 
-    /// Runs one statement for each row of parameters, and returns the cursor.
+    /// Runs one statement for each row of parameters, and returns the cursor; ``rowcount`` is the sum.
+    ///
+    /// Args:
+    ///     sql: one statement that gives no rows.
+    ///     rows: any iterable of rows of parameters; 1,024 are read ahead.
+    ///
+    /// Raises:
+    ///     Error: as `execute`; ``error.row`` is the row of parameters that failed, from 0. Those before it are in the
+    ///         transaction.
+    ///
+    /// >>> con = onecopy.connect("sqlite::memory:")
+    /// >>> _ = con.execute("create table t (a)")
+    /// >>> con.cursor().executemany("insert into t values (?)", ([i] for i in range(3))).rowcount
+    /// 3
     #[pyo3(signature = (sql, rows, /))]
     fn executemany<'py>(
         slf: Bound<'py, Self>,
@@ -269,18 +297,26 @@ impl Cursor {
         Ok(slf)
     }
 
-    /// The next row, or `None`.
+    /// The next row, or ``None`` after the last one. Copies: one of each text, into its ``str``.
+    ///
+    /// Raises:
+    ///     ProgrammingError: there are no rows to fetch.
+    ///     DataError: text is malformed, or Python has no such value; ``error.row`` and ``error.column`` say where.
     fn fetchone(&self, py: Python<'_>) -> PyResult<Option<Py<PyTuple>>> {
         self.next_row(py)
     }
 
-    /// Up to `size` rows (`arraysize` where it is left out), fewer at the end only.
+    /// Up to ``size`` rows (``arraysize`` where it is left out): fewer at the end, or before a row that fails, whose error
+    /// the next call raises.
     #[pyo3(signature = (size=None))]
     fn fetchmany(&self, py: Python<'_>, size: Option<usize>) -> PyResult<Py<PyList>> {
         self.fetch(py, size.unwrap_or_else(|| self.arraysize.load(Relaxed)))
     }
 
-    /// All rows still to come.
+    /// All rows still to come. Where one fails, none are given.
+    ///
+    /// >>> onecopy.connect("sqlite::memory:").execute("select 1, 2.5, 'é', x'00', null").fetchall()
+    /// [(1, 2.5, 'é', b'\x00', None)]
     fn fetchall(&self, py: Python<'_>) -> PyResult<Py<PyList>> {
         self.fetch(py, usize::MAX)
     }
@@ -293,35 +329,52 @@ impl Cursor {
         self.next_row(py)
     }
 
-    /// The rows as one JSON array of objects.
+    /// The rows as one JSON array of objects (RFC 8259), as a `RowStream`; no Python object is made for a cell.
+    ///
+    /// Raises:
+    ///     ProgrammingError: two columns have the same name or one has none, or rows were fetched already.
+    ///
+    /// Copies: none; each cell is converted once, into the chunk that goes out.
+    ///
+    /// >>> onecopy.connect("sqlite::memory:").execute("select 1 as id, 'Zoë' as name").json().read().decode()
+    /// '[{"id":1,"name":"Zoë"}]'
     fn json(&self, py: Python<'_>) -> PyResult<RowStream> {
         self.stream(py, Format::Json)
     }
 
-    /// The rows as one JSON object a line.
+    /// The rows as one JSON object a line, as a `RowStream`: as `json`.
+    ///
+    /// >>> for chunk in onecopy.connect("sqlite::memory:").execute("select 1 as id").ndjson():
+    /// ...     print(chunk)
+    /// b'{"id":1}\n'
     fn ndjson(&self, py: Python<'_>) -> PyResult<RowStream> {
         self.stream(py, Format::Ndjson)
     }
 
-    /// The rows as CSV with a header line (RFC 4180).
+    /// The rows as CSV with a header line (RFC 4180), as a `RowStream`.
+    ///
+    /// >>> onecopy.connect("sqlite::memory:").execute("select 1 as id, 'a,b' as name").csv().read()
+    /// b'id,name\n1,"a,b"\n'
     fn csv(&self, py: Python<'_>) -> PyResult<RowStream> {
         self.stream(py, Format::Csv)
     }
 
-    /// Seven items for each column, or `None`.
+    /// For each column a tuple of name, type code, None, size, precision, scale, and whether NULL may occur; ``None`` for a
+    /// statement without rows. A type code is a ``str`` that equals one of the type objects (``onecopy.NUMBER``, …), and
+    /// ``"any"`` for SQLite, where each value has its own type.
     #[getter]
     fn description(&self, py: Python<'_>) -> PyResult<Option<Py<PyTuple>>> {
         let state = self.state.lock(py)?;
         Ok(state.description.as_ref().map(|d| d.clone_ref(py)))
     }
 
-    /// Rows changed, or -1.
+    /// Rows inserted, changed or deleted by the last statement; -1 where the database does not tell, and for queries.
     #[getter]
     fn rowcount(&self, py: Python<'_>) -> PyResult<i64> {
         Ok(self.state.lock(py)?.row_count)
     }
 
-    /// Row id of the last row inserted, or `None`.
+    /// Row id of the last row that the last statement inserted (SQLite), or ``None``.
     #[getter]
     fn lastrowid(&self, py: Python<'_>) -> PyResult<Option<i64>> {
         Ok(self.state.lock(py)?.last_row_id)

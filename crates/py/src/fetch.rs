@@ -30,7 +30,7 @@ pub(crate) struct Active {
 
 /// What is left of a statement.
 enum Rest {
-    Open(Detached<Statement>),
+    Open(Box<Detached<Statement>>),
     /// The last row was fetched, and the statement closed at once.
     End,
     /// It failed, and says so again: what was cut short must not look complete.
@@ -40,7 +40,7 @@ enum Rest {
 impl Active {
     pub(crate) fn new(statement: Statement) -> Active {
         Active {
-            rest: Rest::Open(Detached::new(statement)),
+            rest: Rest::Open(Box::new(Detached::new(statement))),
             position: BlockPosition::default(),
             is_touched: false,
             n_given: 0,

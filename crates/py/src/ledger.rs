@@ -121,7 +121,16 @@ impl LedgerScope {
     }
 }
 
-/// A new scope inside the current one.
+/// Counts the text that is handled inside a ``with`` block: bytes taken in, converted, and copied.
+///
+/// Work counts in the scope in which it was started, whichever thread does it, and in every scope around that one. A scope
+/// belongs to its context (PEP 567): tasks of asyncio count apart.
+///
+/// >>> con = onecopy.connect("sqlite::memory:")
+/// >>> with onecopy.ledger() as ledger:
+/// ...     _ = con.execute("select 'Zürich'").fetchall()
+/// >>> ledger.taken, ledger.converted, ledger.copied
+/// (7, 7, 0)
 #[pyfunction]
 pub(crate) fn ledger(py: Python<'_>) -> PyResult<LedgerScope> {
     Ok(LedgerScope {

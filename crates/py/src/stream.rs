@@ -39,7 +39,11 @@ enum State {
     Closed,
 }
 
-/// The rows of a statement as bytes: to iterate over, to write to a file or socket, or to hand to a WSGI server.
+/// The rows of a statement as bytes: to iterate over (also ``async for``), to write to a file or socket, or to hand to a
+/// WSGI server.
+///
+/// It keeps a chunk in memory, never the result. A stream that fails raises where it is read and at every later call; it
+/// never just ends.
 #[pyclass(frozen, weakref, module = "onecopy")]
 pub(crate) struct RowStream {
     connection: Py<Connection>,
@@ -213,7 +217,7 @@ impl RowStream {
             .call1((slf,))
     }
 
-    /// All bytes still to come, in one `bytes`.
+    /// All bytes still to come, in one ``bytes`` that grows. Copies: none but what growing moves.
     fn read<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let mut state = self.lock(py)?;
         let mut chunk = BytesMemory::chunk(WHOLE_BYTES)?;
@@ -232,7 +236,22 @@ impl RowStream {
         BytesMemory::finish(py, chunk)
     }
 
-    /// Writes all bytes still to come to `target`, and returns their number.
+    /// Writes all bytes still to come to ``target``, and returns their number.
+    ///
+    /// Args:
+    ///     target: a path (the file appears whole or not at all), a binary file, a socket, or any object with ``write``.
+    ///
+    /// Raises:
+    ///     Error: the statement failed. What a file or socket has by then is cut short; a path keeps what stood there.
+    ///     OSError: the target failed; `TimeoutError` where a socket's timeout passed.
+    ///     TypeError: the target takes no bytes.
+    ///
+    /// Copies: none after the conversion; plain files and sockets are written with the GIL released.
+    ///
+    /// >>> import io
+    /// >>> file = io.BytesIO()
+    /// >>> onecopy.connect("sqlite::memory:").execute("select 1 as id").json().write_to(file), file.getvalue()
+    /// (10, b'[{"id":1}]')
     #[pyo3(signature = (target, /))]
     fn write_to(slf: &Bound<'_, Self>, target: &Bound<'_, PyAny>) -> PyResult<u64> {
         let py = target.py();

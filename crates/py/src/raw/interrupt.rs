@@ -6,7 +6,7 @@
 //! Python's handler runs, and `KeyboardInterrupt` is raised. It costs some system calls per driver call, not per cell.
 //!
 //! Only where Python's default handler is set: another one may not want the call to end. It runs when the call is over,
-//! as it always did. See `docs/decisions/py-interrupt.md`.
+//! as it always did. See `docs/decisions/0050-interrupt.md`.
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;

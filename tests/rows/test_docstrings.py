@@ -1,0 +1,42 @@
+"""Docstrings are there, and their examples run."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import types
+
+import pytest
+
+import onecopy
+import onecopy.dbapi
+import onecopy.errors
+import onecopy.rows
+
+CLASSES = [onecopy.Connection, onecopy.Cursor, onecopy.RowStream, onecopy.Ledger]
+
+
+@pytest.mark.parametrize("module", [onecopy, onecopy.dbapi, onecopy.errors, onecopy.rows], ids=lambda m: m.__name__)
+def test_examples_of_a_module_run(module: types.ModuleType) -> None:
+    failed, _ = doctest.testmod(module, extraglobs={"onecopy": onecopy})
+    assert failed == 0
+
+
+def documented() -> list[tuple[str, object]]:
+    members = [
+        (f"{c.__name__}.{n}", m)
+        for c in CLASSES
+        for n, m in vars(c).items()
+        if not n.startswith("_") and n[0].islower()
+    ]
+    return [*((c.__name__, c) for c in CLASSES), *members, ("connect", onecopy.connect), ("ledger", onecopy.ledger)]
+
+
+@pytest.mark.parametrize(("name", "member"), documented(), ids=[n for n, _ in documented()])
+def test_examples_of_the_extension_run(name: str, member: object) -> None:
+    text = inspect.getdoc(member)
+    assert text, f"`{name}` has no docstring"
+    test = doctest.DocTestParser().get_doctest(text, {"onecopy": onecopy}, name, None, None)
+    runner = doctest.DocTestRunner()
+    runner.run(test)
+    assert runner.failures == 0

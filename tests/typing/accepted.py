@@ -1,0 +1,61 @@
+"""What a type checker takes: `mypy --strict` reads this file, nothing runs it."""
+
+from __future__ import annotations
+
+import io
+import pathlib
+import socket
+from typing import Any
+
+from typing_extensions import assert_type
+
+import onecopy
+
+
+def connections() -> None:
+    con = onecopy.connect("sqlite::memory:", read_only=True, autocommit=False, timeout=3, errors="replace")
+    assert_type(con, onecopy.Connection)
+    con.autocommit = True
+    assert_type(con.autocommit, bool)
+    with con as entered:
+        assert_type(entered, onecopy.Connection)
+    assert_type(con.execute("select ?", (1,)), onecopy.Cursor)
+    assert_type(con.executemany("insert", ([i] for i in range(3))), onecopy.Cursor)
+    try:
+        con.commit()
+    except con.IntegrityError as error:
+        assert_type(error, onecopy.IntegrityError)
+        assert_type(error.sqlstate, str)
+        assert_type(error.column, tuple[int, str] | None)
+
+
+def cursors(cur: onecopy.Cursor) -> None:
+    assert_type(cur.fetchone(), tuple[Any, ...] | None)
+    assert_type(cur.fetchmany(3), list[tuple[Any, ...]])
+    assert_type(cur.fetchall(), list[tuple[Any, ...]])
+    for row in cur:
+        assert_type(row, tuple[Any, ...])
+    if cur.description is not None:
+        assert_type(cur.description[0][0], str)
+        assert_type(cur.description[0][1] == onecopy.NUMBER, bool)
+    assert_type(cur.lastrowid, int | None)
+
+
+async def streams(cur: onecopy.Cursor) -> None:
+    for chunk in cur.json():
+        assert_type(chunk, bytes)
+    async for chunk in cur.ndjson():
+        assert_type(chunk, bytes)
+    assert_type(cur.csv().read(), bytes)
+    assert_type(cur.csv().write_to(pathlib.Path("x")), int)
+    assert_type(cur.csv().write_to("x"), int)
+    cur.csv().write_to(io.BytesIO())
+    cur.csv().write_to(open("x", "wb"))  # noqa: SIM115
+    cur.csv().write_to(socket.socket())
+
+
+def ledgers() -> None:
+    with onecopy.ledger() as ledger:
+        assert_type(ledger, onecopy.Ledger)
+    assert_type(ledger.taken, int)
+    assert_type(ledger.stages["decode"]["copied"], int)

@@ -1,0 +1,19 @@
+"""What a type checker must refuse: each line here is an error that `warn_unused_ignores` wants to see."""
+
+from __future__ import annotations
+
+import io
+
+import onecopy
+
+
+def refused(con: onecopy.Connection, cur: onecopy.Cursor) -> None:
+    onecopy.connect()  # type: ignore[call-arg]
+    onecopy.connect("x", True)  # type: ignore[call-arg]
+    onecopy.connect("x", errors="ignore")  # type: ignore[arg-type]
+    con.execute(b"select 1")  # type: ignore[arg-type]
+    con.execute("select ?", 5)  # type: ignore[arg-type]
+    con.executemany("insert", [1, 2])  # type: ignore[list-item]
+    cur.fetchmany("3")  # type: ignore[arg-type]
+    cur.rowcount = 3  # type: ignore[misc]
+    cur.json().write_to(io.StringIO())  # type: ignore[arg-type]
