@@ -19,15 +19,15 @@ MANY = "with recursive c(i) as (select 1 union all select i + 1 from c where i <
 
 
 @pytest.fixture
-def no_switching() -> Iterator[None]:
-    """No thread is asked to give up the GIL: another one runs only where it is released."""
+def eager_switching() -> Iterator[None]:
+    """A thread that waits for the GIL asks for it at once; it gets it at the next bytecode, or where a call releases it."""
     interval = sys.getswitchinterval()
-    sys.setswitchinterval(1000)
+    sys.setswitchinterval(1e-5)
     yield
     sys.setswitchinterval(interval)
 
 
-@pytest.mark.usefixtures("no_switching")
+@pytest.mark.usefixtures("eager_switching")
 @pytest.mark.parametrize("sql", [COUNT.format(3_000_000), MANY.format(300_000)])
 def test_another_thread_runs_while_a_query_does(con: onecopy.Connection, sql: str) -> None:
     turns, running = [0], threading.Event()
@@ -47,7 +47,8 @@ def test_another_thread_runs_while_a_query_does(con: onecopy.Connection, sql: st
     during = turns[0] - before
     done.set()
     thread.join()
-    assert during > 2
+    # The statement that was timed has a handful of bytecodes: the rest of the turns came from inside the two calls.
+    assert during > 10
 
 
 def test_threads_that_share_a_connection_get_right_rows(numbers: onecopy.Connection) -> None:
