@@ -44,6 +44,19 @@ def onecopy_iterate(target: dict[str, Any], size: int) -> Job:
     return job
 
 
+def onecopy_loop_over_fetchall(target: dict[str, Any], size: int) -> Job:
+    """What `onecopy_iterate` is held against: the same loop over the same rows, which are freed inside the time too."""
+    cursor, sql = _onecopy(target).cursor(), _query(size)
+
+    def job() -> int:
+        row = (0,)
+        for row in cursor.execute(sql).fetchall():  # noqa: B007
+            pass
+        return int(row[0])
+
+    return job
+
+
 def onecopy_json(target: dict[str, Any], size: int) -> Job:
     cursor, sql = _onecopy(target).cursor(), _query(size)
     return lambda: list(cursor.execute(sql).json())

@@ -29,7 +29,7 @@ struct State {
     last_row_id: Option<i64>,
     /// Tuples made ahead of `fetchone` and iteration.
     ready: std::vec::IntoIter<Py<PyTuple>>,
-    /// How many to make ahead next time: doubled each time, so that the first row comes at once.
+    /// How many to make ahead next time: 1, 16, then all, so that the first row comes at once.
     ahead: usize,
     /// An error that came after the rows in `ready`.
     failure: Option<PyErr>,
@@ -186,7 +186,7 @@ impl Cursor {
         if let Some(failure) = state.failure.take() {
             return Err(failure);
         }
-        state.ahead = (state.ahead * 2).clamp(1, AHEAD_ROWS);
+        state.ahead = (state.ahead * 16).clamp(1, AHEAD_ROWS);
         let mut rows = Vec::with_capacity(state.ahead);
         let ahead = state.ahead;
         let pulled = self.pull(py, state, ahead, |sink| {

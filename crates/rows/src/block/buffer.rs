@@ -30,6 +30,18 @@ impl Buffer {
         Buffer { ptr, len }
     }
 
+    /// At least `len` bytes: `spare` where it is large enough (with what it held), else a fresh one.
+    pub(crate) fn reuse(spare: Option<Buffer>, len: usize) -> Buffer {
+        spare
+            .filter(|b| b.len >= len)
+            .unwrap_or_else(|| Buffer::zeroed(len))
+    }
+
+    /// Size in bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
     fn layout(len: usize) -> Layout {
         Layout::from_size_align(len.max(ALIGN), ALIGN)
             .expect("a block's size is far below isize::MAX")

@@ -15,6 +15,7 @@ use super::manager::Manager;
 use super::quirks::{Quirks, Width};
 use super::secrets::Secrets;
 use super::{diag, open, statement};
+use crate::block::buffer::Buffer;
 use crate::connect::{ConnectOptions, Prepared};
 use crate::error::{Error, ErrorKind};
 use crate::value::Value;
@@ -25,6 +26,9 @@ pub use super::statement::Statement;
 pub struct Connection {
     pub(crate) shared: Arc<Shared>,
 }
+
+/// A block is about half of this; a larger one was made for very wide rows.
+const LARGEST_SPARE: usize = 1 << 20;
 
 /// What a connection and its statements share.
 pub(crate) struct Shared {
@@ -41,6 +45,8 @@ pub(crate) struct Shared {
     state: Mutex<State>,
     /// Rows that the driver asks the server for at once, where it is ours to say.
     fetch_size: Option<AtomicUsize>,
+    /// Memory of the last statement's block, for the next one.
+    spare: Mutex<Option<Buffer>>,
     /// How often a transaction of this connection has ended in a way that ends cursors.
     pub(crate) ended: AtomicU64,
     /// The statement inside a driver call now.
@@ -120,6 +126,18 @@ impl Shared {
         let mut state = lock(&self.state);
         handle.free();
         state.statements.retain(|w| w.strong_count() > 0);
+    }
+
+    /// Memory for a block, if a statement before has left any.
+    pub(crate) fn take_spare(&self) -> Option<Buffer> {
+        lock(&self.spare).take()
+    }
+
+    /// Keeps the memory of a block whose statement handle is freed, unless it is large.
+    pub(crate) fn keep_spare(&self, buffer: Buffer) {
+        if buffer.len() <= LARGEST_SPARE && !self.is_foreign() {
+            lock(&self.spare).replace(buffer);
+        }
     }
 
     /// Marks `handle` as the one inside a driver call, for as long as the guard lives.
@@ -324,6 +342,7 @@ impl Connection {
                     autocommit: true,
                     statements: Vec::new(),
                 }),
+                spare: Mutex::new(None),
                 ended: AtomicU64::new(0),
                 active: Arc::default(),
             }),

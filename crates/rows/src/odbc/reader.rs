@@ -199,7 +199,7 @@ impl Reader {
         if by_row && !self.can_bind_by_row(driver, Rowset::bytes_per_row(&self.columns)) {
             (by_row, capacity) = (false, 1);
         }
-        let rowset = Rowset::new(&columns, capacity, by_row);
+        let rowset = Rowset::new(&columns, capacity, by_row, driver.shared.take_spare());
         let array_size = if by_row { 1 } else { capacity };
         (self.array_size, self.open) = (array_size, first_open.is_some());
         // SAFETY: integers in the pointer's place, and pointers into the registers, which outlive the handle.

@@ -48,6 +48,9 @@ impl Drop for Statement {
     fn drop(&mut self) {
         // The buffers go after this: a driver writes into them until its handle is freed.
         self.shared.free_statement(&self.handle);
+        if let Some(rowset) = self.reader.block.rowset.take() {
+            self.shared.keep_spare(rowset.into_buffer());
+        }
     }
 }
 
