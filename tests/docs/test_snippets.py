@@ -12,7 +12,6 @@ import io
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import urllib.error
@@ -21,6 +20,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+
+from tests.support.process import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
@@ -55,12 +56,6 @@ def blocks(page: str) -> list[Block]:
     return found
 
 
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
 def _answers(url: str, process: subprocess.Popen[bytes]) -> None:
     """Wait for a server: connecting is retried while its process lives."""
     while process.poll() is None:
@@ -76,7 +71,7 @@ def _answers(url: str, process: subprocess.Popen[bytes]) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_snippet_runs_and_prints_what_the_page_says(page: Path, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
-    port = str(_free_port())
+    port = str(free_port())
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "NO_COLOR": "1"}
     namespace: dict[str, Any] = {"__name__": "__snippet__"}
     background: list[subprocess.Popen[bytes]] = []

@@ -54,9 +54,7 @@ class Gateway:
     """`onecopy serve` with one query over the database that is to be killed."""
 
     def __init__(self, command: str, url: str, folder: Path) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         config = folder / "onecopy.toml"
         config.write_text(
             f"[databases.d]\nurl = {url!r}\n\n[queries.t]\ndatabase = 'd'\ntime_limit_s = 600\n"

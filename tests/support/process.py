@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pwd
+import random
 import signal
 import socket
 import subprocess
@@ -102,15 +103,23 @@ def stop_forgotten(pid_file: Path, directory: Path, first: signal.Signals) -> No
 
 
 def free_port(preferred: int = 0) -> int:
-    """A TCP port of 127.0.0.1 that nobody listens on now: the preferred one if it can be had."""
-    with socket.socket() as probe:
-        # As servers bind: a port whose last connections are still closing is free.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", preferred))
-        except OSError:
-            probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A TCP port of 127.0.0.1 that nobody listens on now: the preferred one if it can be had.
+
+    Below the range that the kernel takes for outgoing connections: in it, a client that asks again and again whether a
+    server is up may be given the server's own port, be connected to itself, and keep the server from binding.
+    """
+    draw = random.SystemRandom()
+    while True:
+        port = preferred or draw.randrange(12_000, 32_000)
+        preferred = 0
+        with socket.socket() as probe:
+            # As servers bind: a port whose last connections are still closing is free.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
 
 
 def wait_for_port(port: int, process: Process, log: Path, seconds: float = 60) -> None:
