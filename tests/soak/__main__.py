@@ -31,6 +31,7 @@ from typing import IO
 
 from tests.support import load, servers
 from tests.support.drivers import CACHE
+from tests.support.process import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 FORMATS = ("json", "ndjson", "csv")
