@@ -7,14 +7,7 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
-import queue
-import re
-import shutil
 import subprocess
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -24,102 +17,10 @@ import pytest
 
 from tests.conftest import Database
 from tests.support import table
-from tests.support.skips import need
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.gateway import Start
 
 #: A statement that waits a minute, for each database that has one.
 WAIT = {"postgres": "select pg_sleep(60)", "mariadb": "select sleep(60)"}
-
-
-@pytest.fixture(scope="session")
-def command() -> str:
-    """The command under test: ONECOPY_COMMAND, or the one that `make dev` installs."""
-    found = os.environ.get("ONECOPY_COMMAND") or shutil.which("onecopy", path=str(ROOT / ".venv" / "bin"))
-    need(found, "`onecopy` is not installed in .venv: make dev")
-    assert found is not None
-    return found
-
-
-class Gateway:
-    """A gateway that serves, and what it says on stderr."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self.process = process
-        self.said: list[str] = []
-        self._lines: queue.Queue[str | None] = queue.Queue()
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-        address = self.wait_for(r"serves at http://([\d.]+:\d+)/").group(1)
-        self.address = address
-
-    def _read(self) -> None:
-        assert self.process.stderr is not None
-        with self.process.stderr:
-            for line in self.process.stderr:
-                self._lines.put(line)
-        self._lines.put(None)
-
-    def stop(self) -> int:
-        """Asks it to stop; its exit code."""
-        self.process.terminate()
-        code = self.process.wait(timeout=60)
-        self._reader.join()
-        while (line := self._lines.get()) is not None:
-            self.said.append(line)
-        return code
-
-    def wait_for(self, pattern: str) -> re.Match[str]:
-        """The next line that matches; fails when the gateway ends or says nothing for 60 s."""
-        while (line := self._lines.get(timeout=60)) is not None:
-            self.said.append(line)
-            if match := re.search(pattern, line):
-                return match
-        raise AssertionError(f"no line matches {pattern}; it said {self.said}")
-
-    def get(self, path: str) -> tuple[int, bytes]:
-        """Status and whole body; raises where the answer breaks off."""
-        connection = http.client.HTTPConnection(self.address, timeout=60)
-        connection.request("GET", path)
-        response = connection.getresponse()
-        body = response.read()
-        connection.close()
-        return response.status, body
-
-    def problem(self, path: str, status: int) -> dict[str, Any]:
-        """The problem body of an answer that is none."""
-        got, body = self.get(path)
-        assert got == status, body
-        problem: dict[str, Any] = json.loads(body)
-        assert problem["status"] == status
-        return problem
-
-
-Start = Callable[..., Any]
-
-
-@pytest.fixture
-def serve(command: str, tmp_path: Path) -> Start:
-    """Serves queries (TOML) of a database; its password must stand in nothing the gateway says."""
-
-    @contextmanager
-    def start(database: Database, queries: str) -> Iterator[Gateway]:
-        # A secret goes by a file, as the reference recommends.
-        (tmp_path / "url").write_text(database.odbc, encoding="utf-8")
-        config = f'[databases.d]\nurl_file = "url"\nmax_concurrent = 1\n{queries}'
-        (tmp_path / "c.toml").write_text(config, encoding="utf-8")
-        process = subprocess.Popen(
-            [command, "serve", str(tmp_path / "c.toml"), "--port", "0"], stderr=subprocess.PIPE, text=True
-        )
-        gateway = Gateway(process)
-        try:
-            yield gateway
-        finally:
-            code = gateway.stop()
-        assert code == 0
-        assert database.password not in "".join(gateway.said)
-
-    return start
 
 
 def _expect(row: table.Row, got: dict[str, Any]) -> None:

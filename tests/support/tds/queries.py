@@ -7,6 +7,7 @@
     select nchar(0xD800) + N'x'              a lone surrogate
     select @P1                               a parameter, given back as it came
     select 1 from repeat(100000)             a row that many times
+    select N'a' union all select nchar(0xD800)   more rows, in the types of the first
     select 1; select 2                       more than one result
     waitfor delay '00:00:30'                 waits, and can be cancelled
 
@@ -17,6 +18,7 @@ count one row and keep nothing; SET, BEGIN, COMMIT and the like are accepted and
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -231,6 +233,24 @@ class _Reader:
         return Rows(stored.T_COLUMNS, stored.table_rows(n_rows, 1 if self._one_by_one else stored.ROWS_A_SLICE))
 
     def _values(self) -> Rows:
+        cells, names, times = self._select_list()
+        columns = [Column(name, cell.kind.info) for name, cell in zip(names, cells, strict=True)]
+        slices = [self._slices(cells, times)]
+        while self.take("union"):
+            self._need("all")
+            self._need("select")
+            others, _, times = self._select_list()
+            if len(others) != len(cells):
+                raise SqlError(205, "All queries combined using a UNION must have an equal number of expressions.")
+            slices.append(self._slices([_Cell(a.kind, b.value) for a, b in zip(cells, others, strict=True)], times))
+        return Rows(columns, itertools.chain.from_iterable(slices))
+
+    def _slices(self, cells: list[_Cell], times: int) -> Iterator[Slice]:
+        row = ROW + b"".join(cell.encoded() for cell in cells)
+        return _repeat(row, times, 1 if self._one_by_one else max(1, 65_536 // len(row)))
+
+    def _select_list(self) -> tuple[list[_Cell], list[str], int]:
+        """The values of one row, their names, and how often the row comes."""
         cells: list[_Cell] = []
         names: list[str] = []
         while True:
@@ -239,7 +259,7 @@ class _Reader:
             if self.take("as") or (
                 not self.at_end()
                 and self._tokens[self._at][0] == "name"
-                and self._peek().lower() not in ("from", "select")
+                and self._peek().lower() not in ("from", "select", "union")
             ):
                 name = self._next()[1].strip('[]"')
             names.append(name)
@@ -251,9 +271,7 @@ class _Reader:
             self._need("(")
             times = int(self._next()[1])
             self._need(")")
-        row = ROW + b"".join(cell.encoded() for cell in cells)
-        columns = [Column(name, cell.kind.info) for name, cell in zip(names, cells, strict=True)]
-        return Rows(columns, _repeat(row, times, 1 if self._one_by_one else max(1, 65_536 // len(row))))
+        return cells, names, times
 
     def _value(self) -> _Cell:
         cell = self._term()

@@ -1,0 +1,70 @@
+"""A gateway under test: its process, and what it says."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import queue
+import re
+import subprocess
+import threading
+from collections.abc import Callable
+from typing import Any
+
+
+class Gateway:
+    """A gateway that serves, and what it says on stderr."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        self.said: list[str] = []
+        self._lines: queue.Queue[str | None] = queue.Queue()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        address = self.wait_for(r"serves at http://([\d.]+:\d+)/").group(1)
+        self.address = address
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        with self.process.stderr:
+            for line in self.process.stderr:
+                self._lines.put(line)
+        self._lines.put(None)
+
+    def stop(self) -> int:
+        """Asks it to stop; its exit code."""
+        self.process.terminate()
+        code = self.process.wait(timeout=60)
+        self._reader.join()
+        while (line := self._lines.get()) is not None:
+            self.said.append(line)
+        return code
+
+    def wait_for(self, pattern: str) -> re.Match[str]:
+        """The next line that matches; fails when the gateway ends or says nothing for 60 s."""
+        while (line := self._lines.get(timeout=60)) is not None:
+            self.said.append(line)
+            if match := re.search(pattern, line):
+                return match
+        raise AssertionError(f"no line matches {pattern}; it said {self.said}")
+
+    def get(self, path: str) -> tuple[int, bytes]:
+        """Status and whole body; raises where the answer breaks off."""
+        connection = http.client.HTTPConnection(self.address, timeout=60)
+        connection.request("GET", path)
+        response = connection.getresponse()
+        body = response.read()
+        connection.close()
+        return response.status, body
+
+    def problem(self, path: str, status: int) -> dict[str, Any]:
+        """The problem body of an answer that is none."""
+        got, body = self.get(path)
+        assert got == status, body
+        problem: dict[str, Any] = json.loads(body)
+        assert problem["status"] == status
+        return problem
+
+
+#: The fixture `serve`: a database and queries (TOML) to a context manager that gives the gateway.
+Start = Callable[..., Any]
