@@ -282,6 +282,10 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         describe_null: true,
         guid_parameters: true,
         long_parameter_bytes: 0,
+        // SQLCancel succeeds and stops nothing, neither a statement that waits nor a fetch.
+        notices: &[
+            "Microsoft's Rust driver does not obey a cancel: a time limit or Ctrl-C holds when the server sends next\nuse Microsoft's ODBC Driver 18 or FreeTDS where queries may wait long",
+        ],
         ..UNKNOWN
     },
     Quirks {
