@@ -136,6 +136,8 @@ fn query(args: &Query, interrupt: &Interrupt) -> Result<(), Failure> {
     let started = Instant::now();
     let options = ConnectOptions {
         read_only: args.read_only,
+        // A path with a slip in it must not make a database.
+        create: Connection::begins_database(&target, &sql),
         login_timeout_s: login_timeout_s(args.timeout),
         ..ConnectOptions::default()
     };

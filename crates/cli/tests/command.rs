@@ -216,6 +216,45 @@ fn a_failure_in_the_middle_leaves_json_unclosed_and_fails() {
 }
 
 #[test]
+fn a_slip_in_a_path_makes_no_database() {
+    let folder = tempfile::tempdir().unwrap();
+    for sql in [
+        "select 1",
+        "/* create table t (a) */ select 1",
+        "insert into item values (1)",
+        "drop table item",
+        "selec 1",
+        "begin",
+    ] {
+        for options in [&[][..], &["--read-only"]] {
+            let args = [&["query", "sqlite:nope.db", sql], options].concat();
+            let output = run(folder.path(), &args);
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(3), "{sql}: {said}");
+            assert!(said.contains("there is no such file"), "{sql}: {said}");
+            assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        }
+    }
+    for (target, sql) in [
+        (
+            "sqlite:new.db",
+            "/* the first */ create table t as select 1 as a",
+        ),
+        ("sqlite:new.db", "insert into t values (2)"),
+        ("sqlite:empty.db?mode=rwc", "select 1"),
+    ] {
+        let output = run(folder.path(), &["query", target, sql]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+    }
+    let output = run(
+        folder.path(),
+        &["query", "sqlite:new.db", "select a from t"],
+    );
+    assert_eq!(output.stdout, b"a\n1\n2\n");
+    assert!(folder.path().join("empty.db").exists());
+}
+
+#[test]
 fn passwords_are_told_nowhere() {
     let folder = tempfile::tempdir().unwrap();
     let secret = "hush-7f3a";

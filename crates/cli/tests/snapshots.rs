@@ -194,6 +194,7 @@ fn errors_of_query() {
         ("no_scheme", vec!["shop.db", "select 1"]),
         ("no_folder", vec!["sqlite:none/shop.db", "select 1"]),
         ("no_file", vec!["@none.url", "select 1"]),
+        ("no_database", vec!["sqlite:shop2.db", "select 1"]),
         ("no_arguments", vec![]),
         ("unknown_option", vec![db, "select 1", "--fromat", "csv"]),
         (

@@ -70,6 +70,7 @@ impl Pool {
 pub(crate) fn options(database: &Database) -> ConnectOptions {
     ConnectOptions {
         read_only: true,
+        create: false,
         autocommit: false,
         login_timeout_s: database.connect_timeout_s,
         text_policy: database.text_policy,

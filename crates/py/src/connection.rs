@@ -82,6 +82,7 @@ pub(crate) fn connect(
     };
     let options = ConnectOptions {
         read_only,
+        create: true,
         autocommit,
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // checked above
         login_timeout_s: timeout.ceil() as u32,

@@ -18,6 +18,8 @@ pub struct ConnectOptions {
     /// Open the database for reading alone: SQLite `mode=ro`; ODBC `SQL_ATTR_ACCESS_MODE` and a transaction that is
     /// always rolled back.
     pub read_only: bool,
+    /// SQLite: create a file that is missing. `mode=` in the target goes before it.
+    pub create: bool,
     /// Each statement is its own transaction. PEP 249 wants this off by default.
     pub autocommit: bool,
     /// How long to try to connect, in seconds.
@@ -30,6 +32,7 @@ impl Default for ConnectOptions {
     fn default() -> Self {
         ConnectOptions {
             read_only: false,
+            create: true,
             autocommit: false,
             login_timeout_s: 15,
             text_policy: Policy::Strict,
@@ -91,6 +94,19 @@ impl Connection {
             return sqlite::Connection::open(path, options).map(Connection::Sqlite);
         }
         odbc::Connection::open(target, options).map(Connection::Odbc)
+    }
+
+    /// Whether `sql` would write into a database that has nothing in it yet (`create table …`), where `target` is one that
+    /// is made by being written to: a SQLite file. For any other target `false`.
+    #[must_use]
+    pub fn begins_database(target: &str, sql: &str) -> bool {
+        // An empty database in memory is asked: no text is read, and nothing runs.
+        let writes = || {
+            let empty = sqlite::Connection::open(":memory:", &ConnectOptions::default())?;
+            empty.prepare_check(sql)
+        };
+        target.starts_with("sqlite:")
+            && writes().is_ok_and(|prepared| prepared.read_only == Some(false))
     }
 
     /// Runs one statement with its parameters bound, and leaves its rows (if any) to be fetched.

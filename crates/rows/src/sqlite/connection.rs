@@ -34,7 +34,7 @@ impl Connection {
     /// # Errors
     /// [`crate::ErrorKind::Connect`] with the path: no such file, no database, no permission, an unknown option.
     pub fn open(target: &str, options: &ConnectOptions) -> Result<Connection, Error> {
-        let target = Target::parse(target, options.read_only)?;
+        let target = Target::parse(target, options.read_only, options.create)?;
         let database = Database::open(&target, options)?;
         Ok(Connection {
             database: Arc::new(database),

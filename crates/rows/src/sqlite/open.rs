@@ -145,10 +145,8 @@ fn open_error(target: &Target, error: Error) -> Error {
                     error.message
                 )
             }
-            None => {
-                "there is no such file\ncheck the path, or connect with `mode=rwc` to create it"
-                    .to_owned()
-            }
+            None => "there is no such file\ncheck the path; `sqlite:PATH?mode=rwc` creates it"
+                .to_owned(),
         }
     } else {
         format!(

@@ -36,7 +36,7 @@ pub(super) const MEMORY: &str = ":memory:";
 
 impl Target {
     /// Reads what follows `sqlite:`.
-    pub(super) fn parse(text: &str, read_only: bool) -> Result<Target, Error> {
+    pub(super) fn parse(text: &str, read_only: bool, create: bool) -> Result<Target, Error> {
         let (path, options) = text.split_once('?').unwrap_or((text, ""));
         let path = percent_decode_str(path).decode_utf8().map_err(|_| {
             refuse(format!(
@@ -48,7 +48,11 @@ impl Target {
         }
         let mut target = Target {
             path: resolve(&path, &|p| Path::new(p).exists())?,
-            mode: Mode::Create,
+            mode: if create {
+                Mode::Create
+            } else {
+                Mode::ReadWrite
+            },
             immutable: false,
             busy_timeout: Duration::from_secs(5),
         };
@@ -141,7 +145,7 @@ mod tests {
     use super::*;
 
     fn path(text: &str) -> String {
-        Target::parse(text, false).unwrap().path
+        Target::parse(text, false, true).unwrap().path
     }
 
     #[test]
@@ -159,7 +163,7 @@ mod tests {
             "x?mode=memory",
             "?mode=memory",
         ] {
-            let target = Target::parse(memory, true).unwrap();
+            let target = Target::parse(memory, true, true).unwrap();
             assert_eq!(
                 (target.path.as_str(), target.mode),
                 (MEMORY, Mode::Memory),
@@ -186,16 +190,24 @@ mod tests {
 
     #[test]
     fn options_are_read_and_unknown_ones_named() {
-        let target = Target::parse("a.db?mode=rw&busy_timeout_ms=20", false).unwrap();
+        let target = Target::parse("a.db?mode=rw&busy_timeout_ms=20", false, true).unwrap();
         assert_eq!(target.mode, Mode::ReadWrite);
         assert_eq!(target.busy_timeout, Duration::from_millis(20));
         assert_eq!(
-            Target::parse("a.db?mode=rwc", true).unwrap().mode,
+            Target::parse("a.db?mode=rwc", true, true).unwrap().mode,
             Mode::ReadOnly
         );
         assert_eq!(
-            Target::parse("a.db?immutable=1", false).unwrap().mode,
+            Target::parse("a.db?immutable=1", false, true).unwrap().mode,
             Mode::ReadOnly
+        );
+        assert_eq!(
+            Target::parse("a.db", false, false).unwrap().mode,
+            Mode::ReadWrite
+        );
+        assert_eq!(
+            Target::parse("a.db?mode=rwc", false, false).unwrap().mode,
+            Mode::Create
         );
         for (text, named) in [
             ("a.db?mode=x", "mode=x"),
@@ -205,7 +217,7 @@ mod tests {
             ("a%00b", "NUL"),
             ("a%ff", "UTF-8"),
         ] {
-            let error = Target::parse(text, false).unwrap_err();
+            let error = Target::parse(text, false, true).unwrap_err();
             assert_eq!(error.kind, ErrorKind::Connect);
             assert!(error.message.contains(named), "{error}");
         }
