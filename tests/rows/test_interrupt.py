@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import pathlib
 import signal
 import subprocess
 import sys
 
 import pytest
 
-# The child says on stdout when its query runs: a trigger of SQLite's own would be no use, since nothing of Python runs
-# inside; so it starts a thread that waits until the main thread is inside the call (its frame stands on the call's line
-# and the thread gets the GIL, which the call has to release for it) and then says so.
+# The child says on stdout when its query runs. A trigger of SQLite's own would be no use, since nothing of Python runs
+# inside; so it starts a thread that waits until the main thread has computed for so long that it must be inside the call,
+# or until the call has written to the socket that nobody reads, and then says so.
 CHILD = """
-import signal, sys, threading
+import select, signal, socket, sys, threading, time
 import onecopy
 
+stalled, reader = socket.socketpair()
 con = onecopy.connect("sqlite::memory:")
 con.execute("create table t (a)")
 con.commit()
@@ -23,7 +25,9 @@ def run():
     {run}
 
 def ready():
-    while (frame := sys._current_frames().get(main)) is None or frame.f_code is not run.__code__:
+    clock = time.pthread_getcpuclockid(main)
+    start = time.clock_gettime(clock)
+    while time.clock_gettime(clock) < start + 0.05 and not select.select([reader], [], [], 0.001)[0]:
         pass
     print("ready", flush=True)
 
@@ -70,6 +74,14 @@ def run_child(run: str, signum: int, before: str = "", handler: str = "signal.de
         ),
         pytest.param(f"for row in con.execute({ENDLESS.format('i')!r}): pass", id="iteration"),
         pytest.param(f"con.execute({'insert into t ' + ENDLESS.format('i')!r})", id="insert"),
+        pytest.param(
+            f"con.execute({ENDLESS.format('i')!r}).ndjson().write_to(open('/dev/null', 'wb'))", id="write to a file"
+        ),
+        pytest.param(
+            f"con.execute({ENDLESS.format('i')!r}).csv().write_to(stalled)", id="write to a socket that stalls"
+        ),
+        pytest.param(f"con.execute({ENDLESS.format('count(*)')!r}).json().read()", id="read a stream"),
+        pytest.param(f"for chunk in con.execute({ENDLESS.format('i')!r}).json(): pass", id="iterate a stream"),
         pytest.param("con.executemany('insert into t values (?)', iter(lambda: (1,), None))", id="executemany"),
     ],
 )
@@ -78,6 +90,14 @@ def test_ctrl_c_raises_keyboard_interrupt_and_the_connection_lives(run: str) -> 
     assert raised == "KeyboardInterrupt"
     # What executemany had done stands until the rollback; a single statement is undone by the database.
     assert after == "[(0,)] True"
+
+
+def test_ctrl_c_while_a_path_is_written_leaves_no_file_and_a_stream_that_failed(tmp_path: pathlib.Path) -> None:
+    before = f"rows = con.execute({ENDLESS.format('i')!r}).json()"
+    run = f"try: rows.write_to({str(tmp_path / 'rows.json')!r})\n    except KeyboardInterrupt: rows.read()"
+    raised, _ = run_child(run, signal.SIGINT, before)
+    assert raised == "InterfaceError"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_interrupted_fetch_never_looks_complete() -> None:

@@ -135,12 +135,19 @@ def test_a_forked_child_gets_an_interface_error_and_the_parent_goes_on(numbers: 
     cur = numbers.execute("select i from n")
     cur.fetchone()
     stream = numbers.execute("select i from n")
+    rows = numbers.execute("select i from n").json()
     uses: list[Callable[[], object]] = [
         cur.fetchone,
         cur.fetchall,
         cur.close,
         lambda: cur.description,
         stream.fetchone,
+        stream.csv,
+        rows.read,
+        lambda: next(rows),
+        lambda: rows.write_to(os.devnull),
+        rows.cancel,
+        rows.close,
         numbers.commit,
         numbers.close,
         numbers.cursor,
@@ -160,7 +167,7 @@ def test_a_forked_child_gets_an_interface_error_and_the_parent_goes_on(numbers: 
             except BaseException:
                 answer = b"!"
             os.write(write, answer)
-        del cur, stream, numbers, uses, use
+        del cur, stream, rows, numbers, uses, use
         fresh = onecopy.connect("sqlite::memory:")
         os.write(write, b"=" if fresh.execute("select 7").fetchall() == [(7,)] else b"!")
         os._exit(0)

@@ -105,7 +105,12 @@ impl RowStream {
             }
             Ok(Err(Failure::Source(e))) => errors::from_chunks(py, &e),
             Ok(Err(Failure::Output(e))) => e.into(),
-            Err(raised) => raised, // by a signal handler: Ctrl-C
+            Err(raised) => {
+                // By a signal handler (Ctrl-C): it is raised once, here.
+                let ended = "the stream ended when it was interrupted\nexecute the statement again";
+                *state = State::Failed(errors::interface(py, ended));
+                return Err(raised);
+            }
         };
         *state = State::Failed(error.clone_ref(py));
         Err(error)

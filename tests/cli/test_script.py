@@ -1,0 +1,96 @@
+"""The wheel's script and `python -m onecopy`: the same command, run inside Python. What it does is tested in crates/cli."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import onecopy
+
+ENDLESS = "with recursive c(x) as (select 1 union all select x + 1 from c) select x from c"
+
+
+@pytest.fixture(params=["script", "module"])
+def command(request: pytest.FixtureRequest) -> list[str]:
+    """How the command is called."""
+    if request.param == "module":
+        return [sys.executable, "-m", "onecopy"]
+    script = Path(sys.executable).with_name("onecopy")
+    assert script.exists(), "`make dev` installs the script beside the interpreter"
+    return [str(script)]
+
+
+def run(command: list[str], *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*command, *arguments], capture_output=True, text=True, encoding="utf-8", cwd=folder, timeout=60, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "out", "said"),
+    [
+        (["query", "sqlite::memory:", "select 'é' as t, 7 as n"], 0, "t,n\né,7\n", ""),
+        (["query", "sqlite::memory:", "select * from nowhere"], 1, "", "error: no such table: nowhere\n"),
+        (["query", "sqlite::memory:"], 2, "", "required arguments"),
+        (["query", "sqlite:nope.db", "select 1"], 3, "", "there is no such file"),
+        (["query", "Driver=no-such-driver;Uid=u;Pwd=hush-7f3a", "select 1"], 3, "", "error: "),
+        (["serve", "nope.toml"], 2, "", "nope.toml"),
+    ],
+    ids=["ok", "failed", "usage", "no file", "no driver", "no configuration"],
+)
+def test_exit_codes(command: list[str], arguments: list[str], code: int, out: str, said: str, tmp_path: Path) -> None:
+    done = run(command, *arguments, folder=tmp_path)
+    assert (done.returncode, done.stdout) == (code, out), done.stderr
+    assert said in done.stderr if said else done.stderr == ""
+    assert "hush" not in done.stderr and "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_version_is_that_of_the_module(command: list[str], tmp_path: Path) -> None:
+    done = run(command, "--version", folder=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"onecopy {onecopy.__version__}\n")
+    assert f"Python {sys.version_info.major}.{sys.version_info.minor}." in done.stdout
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_in_the_middle_of_the_rows_ends_with_130(command: list[str], signum: int) -> None:
+    with subprocess.Popen(
+        [*command, "query", "sqlite::memory:", ENDLESS], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == b"x\n"
+        running.send_signal(signum)
+        _, said = running.communicate(timeout=60)
+    assert (running.returncode, said) == (130, b"note: stopped\n")
+
+
+def test_ctrl_c_leaves_no_file(command: list[str], tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [*command, "query", "--quiet", "sqlite::memory:", ENDLESS, "--output", "rows.csv"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+    ) as running:
+        # The temporary file is made when the statement runs.
+        while not list(tmp_path.iterdir()):
+            assert running.poll() is None
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=60)
+    assert (running.returncode, said) == (130, b"")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_closed_pipe_is_silent_and_ends_with_141(command: list[str]) -> None:
+    with subprocess.Popen(
+        [*command, "query", "sqlite::memory:", ENDLESS], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as running:
+        assert running.stdout is not None and running.stderr is not None
+        running.stdout.readline()
+        running.stdout.close()
+        said = running.stderr.read()
+        running.wait(timeout=60)
+    assert (running.returncode, said) == (141, b"")
