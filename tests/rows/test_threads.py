@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import threading
@@ -145,7 +146,7 @@ def test_a_forked_child_gets_an_interface_error_and_the_parent_goes_on(numbers: 
         stream.csv,
         rows.read,
         lambda: next(rows),
-        lambda: rows.write_to(os.devnull),
+        lambda: rows.write_to(io.BytesIO()),
         rows.cancel,
         rows.close,
         numbers.commit,
