@@ -41,3 +41,15 @@ def test_links_between_pages_lead_somewhere() -> None:
             if not (page.parent / target).exists():
                 broken.append(f"{page.relative_to(ROOT)}: {target}")
     assert broken == []
+
+
+def test_every_test_that_a_page_names_exists() -> None:
+    named, missing = 0, []
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+        text = re.sub(r"`([tc])/", lambda m: "`tests/" if m[1] == "t" else "`crates/", page.read_text(encoding="utf-8"))
+        for file, name in re.findall(r"`((?:tests|crates)/[\w/]+\.(?:py|rs))(?:::(\w+))?`", text):
+            named += 1
+            source = (ROOT / file).read_text(encoding="utf-8") if (ROOT / file).exists() else ""
+            if not source or (name and not re.search(rf"\b(def|fn) {name}\(", source)):
+                missing.append(f"{page.name}: {file}::{name}")
+    assert named > 40 and missing == []
