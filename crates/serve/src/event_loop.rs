@@ -47,6 +47,8 @@ struct Ending {
     n_threads: usize,
     n_cut: usize,
     forced: bool,
+    /// The loop's threads end: nothing is polled and no timer of the loop runs from here on.
+    finished: bool,
     error: Option<io::Error>,
 }
 
@@ -149,10 +151,21 @@ impl Shared {
     pub(crate) fn join(&self) -> (Stopped, Option<io::Error>) {
         let mut ending = lock(&self.ending);
         while ending.n_threads > 0 {
-            if ending.forced {
-                let n_busy = self.turns.n_handling() + self.workers.n_filling();
-                if ending.n_threads <= n_busy {
+            let n_busy = self.turns.n_handling() + self.workers.n_filling();
+            if ending.n_threads <= n_busy {
+                if ending.forced {
                     break;
+                }
+                // Their clients are gone: what is left is a source that obeys no cancel, or ends just now.
+                if ending.finished {
+                    let linger = self.config.limits.linger;
+                    let woken = self.ending_changed.wait_timeout(ending, linger);
+                    let (guard, waited) = woken.unwrap_or_else(PoisonError::into_inner);
+                    ending = guard;
+                    if waited.timed_out() {
+                        break;
+                    }
+                    continue;
                 }
             }
             let woken = self.ending_changed.wait(ending);
@@ -269,9 +282,10 @@ impl Shared {
     }
 
     pub(crate) fn finish(&self, forced: bool) {
-        if forced {
-            lock(&self.ending).forced = true;
-        }
+        let mut ending = lock(&self.ending);
+        ending.finished = true;
+        ending.forced |= forced;
+        drop(ending);
         self.turns.finish();
         self.signals.wake.add(1);
         self.workers.stop();

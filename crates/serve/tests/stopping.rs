@@ -7,11 +7,13 @@ mod common;
 use std::net::TcpStream;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use common::{Act, Client, PATIENCE, Script, TestServer, echo, streaming};
-use onecopy_serve::{FnHandler, Outcome, Request, Response, StreamEnd};
+use onecopy_serve::{Chunks, Config, FnHandler, Outcome, Request, Response, StreamEnd};
+use onecopy_text::Chunk;
+use onecopy_wire::{CancelHandle, ChunkError, ChunkSource, Filled};
 
 const GET: &str = "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n";
 
@@ -149,6 +151,47 @@ fn a_handler_that_does_not_return_does_not_hold_the_stop_for_ever() {
     });
     let stopped = run.join().unwrap();
     assert_eq!((stopped.n_cut, stopped.n_left), (1, 1));
+    leave.send(()).unwrap();
+}
+
+/// A source that obeys no cancel, as some drivers do.
+struct Deaf(Sender<&'static str>, Receiver<()>);
+
+impl ChunkSource for Deaf {
+    fn fill(&mut self, _: &mut Chunk) -> Result<Filled, ChunkError> {
+        self.0.send("entered").unwrap();
+        let _ = self.1.recv_timeout(PATIENCE);
+        Ok(Filled::Done)
+    }
+
+    fn n_rows(&self) -> u64 {
+        0
+    }
+
+    fn cancel_handle(&self) -> CancelHandle {
+        let told = self.0.clone();
+        CancelHandle::new(move || told.send("cancelled").unwrap_or_default())
+    }
+}
+
+#[test]
+fn a_source_that_obeys_no_cancel_does_not_hold_the_stop_for_ever() {
+    let (bodies, handler) = streaming();
+    let mut config = Config::default();
+    config.limits.linger = Duration::from_millis(20);
+    let server = TestServer::with(config, handler);
+    let (tell, told) = channel();
+    let (leave, left) = channel();
+    let chunks = Chunks::new(Box::new(Deaf(tell, left)));
+    bodies.send(Response::new(200).body(chunks)).unwrap();
+    let mut client = server.connect();
+    client.send(GET);
+    assert_eq!(told.recv_timeout(PATIENCE), Ok("entered"));
+    drop(client);
+    assert_eq!(told.recv_timeout(PATIENCE), Ok("cancelled"));
+    server.handle.stop();
+    let stopped = server.join();
+    assert_eq!((stopped.n_cut, stopped.n_left), (0, 1));
     leave.send(()).unwrap();
 }
 
