@@ -149,28 +149,27 @@ impl Shared {
     /// Waits until all threads have ended, or until those that have not are inside a handler or a source and the stop
     /// no longer waits for them.
     pub(crate) fn join(&self) -> (Stopped, Option<io::Error>) {
-        let mut ending = lock(&self.ending);
-        while ending.n_threads > 0 {
+        let mut waited_in_vain = false;
+        let mut ending = loop {
+            // Before `ending` is locked: who starts a worker holds the workers' lock and waits for `ending` (`spawn`).
             let n_busy = self.turns.n_handling() + self.workers.n_filling();
-            if ending.n_threads <= n_busy {
-                if ending.forced {
-                    break;
-                }
-                // Their clients are gone: what is left is a source that obeys no cancel, or ends just now.
-                if ending.finished {
-                    let linger = self.config.limits.linger;
-                    let woken = self.ending_changed.wait_timeout(ending, linger);
-                    let (guard, waited) = woken.unwrap_or_else(PoisonError::into_inner);
-                    ending = guard;
-                    if waited.timed_out() {
-                        break;
-                    }
-                    continue;
-                }
+            let ending = lock(&self.ending);
+            let only_busy = ending.n_threads <= n_busy;
+            if ending.n_threads == 0 || only_busy && (ending.forced || waited_in_vain) {
+                break ending;
             }
-            let woken = self.ending_changed.wait(ending);
-            ending = woken.unwrap_or_else(PoisonError::into_inner);
-        }
+            if !ending.finished {
+                drop(self.ending_changed.wait(ending));
+                continue;
+            }
+            // Clients are gone: what is left ends just now, or is a source that obeys no cancel. Looked at again after a
+            // while, since a count taken before the lock may be old.
+            let linger = self.config.limits.linger;
+            let woken = self.ending_changed.wait_timeout(ending, linger);
+            let (guard, waited) = woken.unwrap_or_else(PoisonError::into_inner);
+            waited_in_vain = waited.timed_out();
+            drop(guard);
+        };
         let stopped = Stopped {
             n_cut: ending.n_cut,
             n_left: ending.n_threads,
