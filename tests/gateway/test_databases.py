@@ -21,6 +21,11 @@ from tests.support.gateway import Start
 
 #: A statement that waits a minute, for each database that has one.
 WAIT = {"postgres": "select pg_sleep(60)", "mariadb": "select sleep(60)"}
+#: How many such statements the database is at.
+WAITING = {
+    "postgres": "select count(*) as n from pg_stat_activity where wait_event = 'PgSleep'",
+    "mariadb": "select count(*) as n from information_schema.processlist where state = 'User sleep'",
+}
 
 
 def _expect(row: table.Row, got: dict[str, Any]) -> None:
@@ -108,14 +113,19 @@ def test_the_time_limit_frees_the_slot(profile: str, request: pytest.FixtureRequ
 
 
 @pytest.mark.parametrize("profile", list(WAIT))
-def test_a_client_that_leaves_frees_the_slot(profile: str, request: pytest.FixtureRequest, serve: Start) -> None:
+def test_a_client_that_leaves_frees_the_slot(
+    profile: str, request: pytest.FixtureRequest, serve: Start, command: str
+) -> None:
     database = request.getfixturevalue(profile)
+    waiting = [command, "query", "--quiet", database.odbc, WAITING[profile], "--format", "csv"]
     queries = f'[queries.wait]\nsql = "{WAIT[profile]} as w"\n[queries.one]\nsql = "select 1 as one"\n'
     with serve(database, queries) as gateway:
         leaving = http.client.HTTPConnection(gateway.address, timeout=60)
         leaving.request("GET", "/wait.json")
-        while gateway.get("/one.json")[0] != 503:
+        # The database says when the slot is taken: asking the gateway for another query could take it first.
+        while "1" not in subprocess.run(waiting, capture_output=True, text=True, check=True).stdout:
             pass
+        assert gateway.get("/one.json")[0] == 503
         leaving.close()
         while (answer := gateway.get("/one.json"))[0] == 503:
             pass
