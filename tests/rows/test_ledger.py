@@ -89,3 +89,16 @@ def test_repr_tells_the_counts(con: onecopy.Connection) -> None:
         "<onecopy.Ledger: 7 bytes of text taken, 7 converted in 1 conversions, 0 copied; "
         "decode: 7 taken, 7 converted, 0 copied>"
     )
+
+
+ROWS = "with recursive n(k) as (select 1 union all select k + 1 from n where k < ?) select printf('%.1000c', 'x') as t from n"
+
+
+def test_read_copies_the_first_chunk_where_there_are_more_and_says_so(con: onecopy.Connection) -> None:
+    for n_rows, copies in ((10, False), (1_000, True), (70_000, True)):  # The last is past 64 MiB.
+        with onecopy.ledger() as ledger:
+            got = con.execute(ROWS, (n_rows,)).ndjson().read()
+        assert got == b'{"t":"%s"}\n' % (b"x" * 1000) * n_rows
+        encode = ledger.stages["encode"]
+        assert encode["taken"] == encode["converted"] == 1000 * n_rows
+        assert (0 < encode["copied"] <= 64 << 10) if copies else encode["copied"] == 0

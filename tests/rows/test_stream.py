@@ -391,7 +391,7 @@ def test_a_cancelled_task_cancels_the_statement(con: onecopy.Connection) -> None
 
 def test_a_stream_counts_one_conversion_and_no_copy(con: onecopy.Connection, tmp_path: pathlib.Path) -> None:
     payload = sum(len(f"text {i}") for i in range(200_000))
-    for use in (lambda s: s.read(), list, lambda s: s.write_to(tmp_path / "rows")):
+    for use in (list, lambda s: s.write_to(tmp_path / "rows")):  # `read` is in test_ledger.py.
         with onecopy.ledger() as ledger:
             use(stream(con, "ndjson", LARGE))
         assert ledger.taken == ledger.converted == payload

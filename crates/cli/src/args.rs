@@ -109,6 +109,10 @@ pub struct Serve {
     #[arg(long, env = "ONECOPY_PORT", conflicts_with = "bind")]
     pub port: Option<u16>,
 
+    /// Show on stderr, when it stops, how much text was converted and copied
+    #[arg(long)]
+    pub ledger: bool,
+
     /// Allow an address that other machines reach
     #[arg(long)]
     pub public: bool,

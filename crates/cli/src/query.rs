@@ -8,7 +8,7 @@ use indicatif::HumanCount;
 use onecopy_rows::connect::{ConnectOptions, Connection, Format, Statement};
 use onecopy_rows::named::Dialect;
 use onecopy_rows::{BlockPosition, Budget, ErrorKind, LongValues, PumpError, Pumped, Value};
-use onecopy_text::{Chunk, Ledger};
+use onecopy_text::{Chunk, Ledger, planted};
 use onecopy_wire::{ChunkError, ChunkErrorKind, ChunkSource, Filled};
 
 use crate::args::{Form, Query};
@@ -316,6 +316,7 @@ fn write_chunks(
     loop {
         chunk.clear();
         let filled = source.fill(&mut chunk).map_err(Failure::Chunk)?;
+        planted::extra_work_on_chunk(&chunk);
         go_on(interrupt)?;
         out.write_all(&chunk)
             .map_err(|source| write_failure(args, source))?;

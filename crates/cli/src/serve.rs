@@ -5,10 +5,11 @@ use std::io::IsTerminal;
 
 use onecopy_gateway::{Checked, Config, Log, Options, ServeError, check, curl};
 use onecopy_serve::{Error as ServerError, stop_on_signals};
+use onecopy_text::Ledger;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::args::Serve;
-use crate::console::{coloured, error, notice, styled, tell};
+use crate::console::{coloured, error, ledger_table, notice, styled, tell};
 use crate::exit;
 
 /// Runs the command.
@@ -41,6 +42,10 @@ pub(crate) fn run(args: &Serve) -> i32 {
     let mut options = Options::new(Log::new(tell));
     options.public = args.public;
     options.check_at_start = true;
+    if args.ledger {
+        options.ledger = Ledger::within(&Ledger::off());
+    }
+    let ledger = options.ledger.clone();
     let mut guard = None;
     let served = onecopy_gateway::serve(config, options, |serving, config| {
         match stop_on_signals(&serving.handle, &[SIGINT, SIGTERM]) {
@@ -53,6 +58,9 @@ pub(crate) fn run(args: &Serve) -> i32 {
         Ok(stopped) => {
             if stopped.n_cut > 0 {
                 notice(&format!("{} requests were cut", stopped.n_cut));
+            }
+            if args.ledger {
+                tell(&ledger_table(&ledger));
             }
             exit::OK
         }

@@ -10,7 +10,7 @@ use onecopy_rows::named::Dialect;
 use onecopy_serve::{
     Access, BodyPolicy, Chunks, Handler, Request, Response, StreamEnd, host_is_loopback,
 };
-use onecopy_text::Chunk;
+use onecopy_text::{Chunk, Ledger};
 use onecopy_wire::{CancelHandle, ChunkError, ChunkSource, Filled};
 
 use crate::config::{Config, Query};
@@ -33,6 +33,8 @@ struct Inner {
     sql: Vec<Arc<Sql>>,
     watch: Watch,
     log: Log,
+    /// Where the text of all answers is counted.
+    ledger: Ledger,
 }
 
 /// The formats by the end of the path, with their media types.
@@ -47,11 +49,17 @@ pub(crate) const FORMATS: [(&str, Format, &str); 3] = [
 ];
 
 impl Gateway {
-    /// A gateway for `config`, listening at `bound`. Databases are opened when they are needed.
+    /// A gateway for `config`, listening at `bound`, that counts the text of its answers in `ledger`. Databases are opened
+    /// when they are needed.
     ///
     /// # Errors
     /// The system's, where the thread of the time limits cannot be started.
-    pub fn new(config: Config, bound: SocketAddr, log: Log) -> std::io::Result<Gateway> {
+    pub fn new(
+        config: Config,
+        bound: SocketAddr,
+        log: Log,
+        ledger: &Ledger,
+    ) -> std::io::Result<Gateway> {
         let pools = config
             .databases
             .iter()
@@ -75,6 +83,7 @@ impl Gateway {
             sql,
             watch: Watch::start()?,
             log,
+            ledger: ledger.clone(),
         })))
     }
 
@@ -151,9 +160,11 @@ impl Gateway {
             Arc::clone(&values),
             format,
             query.time_limit,
+            &inner.ledger,
         );
         let (at_error, at_end) = (Arc::clone(inner), Arc::clone(inner));
         let chunks = Chunks::new(source)
+            .ledger(&inner.ledger)
             .on_error(move |error| {
                 problem::failed(&at_error.config, &at_error.config.queries[index], error)
             })

@@ -146,6 +146,7 @@ pub(crate) struct QuerySource {
     sql: Arc<Sql>,
     values: Arc<[Value]>,
     format: Format,
+    ledger: Ledger,
     n_rows: u64,
     reused: bool,
     /// Something was handed out, so nothing can be tried again.
@@ -161,6 +162,7 @@ impl QuerySource {
         values: Arc<[Value]>,
         format: Format,
         limit: Duration,
+        ledger: &Ledger,
     ) -> QuerySource {
         let deadline = Instant::now() + limit;
         let run = Arc::new(Run {
@@ -180,6 +182,7 @@ impl QuerySource {
             sql,
             values,
             format,
+            ledger: ledger.clone(),
             n_rows: 0,
             reused: false,
             filled: false,
@@ -204,7 +207,7 @@ impl QuerySource {
             return Err(run_error(RunError::NoRows));
         }
         let chunks = statement
-            .into_chunks(self.format, &Ledger::off())
+            .into_chunks(self.format, &self.ledger)
             .map_err(source_error)?;
         // From here on a stop is remembered by the stream, wherever it comes.
         self.run.stops(chunks.cancel_handle())?;

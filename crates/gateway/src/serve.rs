@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use onecopy_serve::{Handle, Server, Stopped};
+use onecopy_text::Ledger;
 
 use crate::config::{Config, resolve};
 use crate::endpoint::Gateway;
@@ -19,6 +20,8 @@ pub struct Options {
     pub log: Log,
     /// Limits of the server.
     pub limits: onecopy_serve::Limits,
+    /// Where the text of all answers is counted.
+    pub ledger: Ledger,
     /// Look at each database and query in the background when serving starts, and log what is wrong.
     pub check_at_start: bool,
 }
@@ -31,6 +34,7 @@ impl Options {
             public: false,
             log,
             limits: onecopy_serve::Limits::default(),
+            ledger: Ledger::off(),
             check_at_start: false,
         }
     }
@@ -121,7 +125,8 @@ pub fn serve(
     };
     let shown = config.clone();
     let log = options.log.clone();
-    let handler = Gateway::new(config, serving.address, options.log).map_err(ServeError::Thread)?;
+    let handler = Gateway::new(config, serving.address, options.log, &options.ledger)
+        .map_err(ServeError::Thread)?;
     let handler = Arc::clone(gateway.get_or_init(|| Arc::new(handler)));
     on_ready(&serving, &shown);
     if options.check_at_start {

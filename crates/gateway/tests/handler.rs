@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use onecopy_gateway::{Config, Gateway, Log};
 use onecopy_serve::{Body, Handler, Request, Response};
+use onecopy_text::Ledger;
 
 const CONFIG: &str = r#"
 [server]
@@ -36,7 +37,7 @@ fn setup_at(bound: &str) -> Setup {
     let sink = Arc::clone(&log);
     let write = Log::new(move |line| sink.lock().unwrap().push(line.to_owned()));
     Setup {
-        gateway: Gateway::new(config, bound, write).unwrap(),
+        gateway: Gateway::new(config, bound, write, &Ledger::off()).unwrap(),
         log,
     }
 }

@@ -159,6 +159,7 @@ impl Cursor {
                 break;
             };
             let pulled = active.pull(py, left.min(BATCH_ROWS), &mut sink);
+            sink.fetched.enter(&ledger, Stage::Fetch);
             sink.tally.enter(&ledger, Stage::Decode);
             left -= sink.rows().len();
             take(&mut sink)?;

@@ -196,6 +196,7 @@ fn block<'py, S: Source>(
     if position.next_row >= position.n_rows {
         let cancel = statement.cancel_handle();
         let fetched = interrupt::detached(py, || cancel, || statement.fetch(Budget::default()))?;
+        sink.fetched.copied_again(statement.take_moved_bytes());
         match fetched.map_err(|e| errors::to_py(py, &e))? {
             Fetched::End => return Ok(false),
             Fetched::Rows(n_rows) => {

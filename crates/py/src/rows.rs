@@ -81,6 +81,8 @@ pub(crate) struct PyRows<'py> {
     limit: usize,
     /// Text handled, to be entered into a ledger by the caller.
     pub(crate) tally: Tally,
+    /// Text that fetching has moved, likewise.
+    pub(crate) fetched: Tally,
     held_off: Option<HeldOff<'py>>,
 }
 
@@ -95,6 +97,7 @@ impl<'py> PyRows<'py> {
             rows: Rows::new(py, n_columns),
             limit: usize::MAX,
             tally: Tally::default(),
+            fetched: Tally::default(),
             held_off: None,
         })
     }

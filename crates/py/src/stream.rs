@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use onecopy_files::{AtomicFile, OnFailure};
-use onecopy_text::{ByteSink, Chunk};
+use onecopy_text::{ByteSink, Chunk, MOVED_BY_PAGES_BYTES, planted};
 use onecopy_wire::{CancelHandle, ChunkError, ChunkSource, Filled};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
@@ -23,8 +23,12 @@ use crate::raw::interrupt;
 /// the size that malloc asks the system for each time.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// Bytes that `read` begins with: past the size where growing moves pages instead of bytes.
-const WHOLE_BYTES: usize = 1 << 20;
+/// Bytes that `read` asks for where a chunk's worth is not all: past the size where growing moves pages instead of bytes.
+/// It is address space until it is written to, and what is left over goes back in the end.
+const WHOLE_BYTES: usize = 2 * MOVED_BY_PAGES_BYTES;
+
+/// Room that there must be for another fill of `read`: a fill takes what is there, were it one row.
+const LEAST_ROOM_BYTES: usize = CHUNK_BYTES / 4;
 
 /// A long write looks at signals this often.
 const SIGNALS_EVERY: Duration = Duration::from_millis(100);
@@ -125,7 +129,9 @@ impl RowStream {
         while matches!(state, State::Open(_)) {
             let mut chunk = BytesMemory::chunk(CHUNK_BYTES)?;
             self.pump(py, state, |source| {
-                source.fill(&mut chunk).map_err(Failure::Source)
+                let filled = source.fill(&mut chunk).map_err(Failure::Source)?;
+                planted::extra_work_on_chunk(&chunk);
+                Ok(filled)
             })?;
             if !chunk.is_empty() {
                 return BytesMemory::finish(py, chunk).map(Some);
@@ -178,6 +184,7 @@ impl RowStream {
                         return Ok(filled);
                     }
                     filled = source.fill(&mut chunk).map_err(Failure::Source)?;
+                    planted::extra_work_on_chunk(&chunk);
                 }
             })?;
             if done == Filled::Done {
@@ -222,18 +229,22 @@ impl RowStream {
             .call1((slf,))
     }
 
-    /// All bytes still to come, in one ``bytes`` that grows. Copies: none but what growing moves.
+    /// All bytes still to come, in one ``bytes``. Copies: the first 64 KiB where there are more, and the ledger counts it;
+    /// past them the ``bytes`` grows by pages.
     fn read<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let mut state = self.lock(py)?;
-        let mut chunk = BytesMemory::chunk(WHOLE_BYTES)?;
+        let mut chunk = BytesMemory::chunk(CHUNK_BYTES)?;
         self.pump(py, &mut state, |source| {
             loop {
-                // A chunk that is full grows to twice its size.
-                if chunk.capacity() - chunk.len() < CHUNK_BYTES {
-                    let full = |_| Failure::Output(std::io::ErrorKind::OutOfMemory.into());
-                    chunk.spare(CHUNK_BYTES).map_err(full)?;
+                if chunk.capacity() - chunk.len() < LEAST_ROOM_BYTES {
+                    // Where address space is short, and past that size, it grows to twice its size.
+                    if chunk.capacity() >= WHOLE_BYTES || chunk.spare(WHOLE_BYTES).is_err() {
+                        let full = |_| Failure::Output(std::io::ErrorKind::OutOfMemory.into());
+                        chunk.spare(CHUNK_BYTES).map_err(full)?;
+                    }
                 }
                 if source.fill(&mut chunk).map_err(Failure::Source)? == Filled::Done {
+                    planted::extra_work_on_chunk(&chunk);
                     return Ok(Filled::Done);
                 }
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use onecopy_text::{ByteSink, Chunk, Ledger, Policy, Stage};
+use onecopy_text::{ByteSink, Chunk, Ledger, Policy, Stage, Tally};
 use onecopy_wire::csv::Dialect;
 use onecopy_wire::{
     CancelHandle, ChunkError, ChunkErrorKind, ChunkSource, Filled, NonFinite, WriteError,
@@ -240,13 +240,12 @@ impl<S: Source, F: RowFormat> ChunkSource for RowStream<S, F> {
             State::Failed(error) => return Err(chunk_error(error.clone())),
             State::Fresh | State::Running => {}
         }
-        let room = chunk.capacity();
         let filled = self.fill_running(chunk);
-        if room > 0 && chunk.capacity() > room {
-            // It grew for a long row or part, and what it held then moved: at most what it had room for.
-            let moved_bytes = room.min(chunk.len());
-            self.format.tally().copied_again(moved_bytes);
-        }
+        let mut fetched = Tally::default();
+        fetched.copied_again(self.source.take_moved_bytes());
+        fetched.enter(&self.ledger, Stage::Fetch);
+        // It grew, for a long row or part or by its owner's wish, and what it held then moved.
+        self.format.tally().copied_again(chunk.take_moved_bytes());
         self.format.tally().enter(&self.ledger, Stage::Encode);
         filled.map_err(|mut error| {
             // A driver that was told to stop may say so in words of its own.

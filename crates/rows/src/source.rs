@@ -135,6 +135,12 @@ pub trait Source: Send {
     /// Stops a fetch under way, from any thread.
     fn cancel_handle(&self) -> CancelHandle;
 
+    /// Bytes of text that fetching has moved since this was last asked: long values are gathered in one place, which may
+    /// have to grow. Whoever keeps the ledger enters them under [`onecopy_text::Stage::Fetch`].
+    fn take_moved_bytes(&mut self) -> usize {
+        0
+    }
+
     /// What its connection wants done with malformed text ([`crate::connect::ConnectOptions::text_policy`]): a row
     /// stream asks once, before it writes.
     fn text_policy(&self) -> Policy {

@@ -335,6 +335,23 @@ fn each_text_is_converted_or_copied_once_and_nothing_besides() {
 }
 
 #[test]
+fn what_moves_when_a_chunk_grows_is_counted_as_copied() {
+    let text = "x".repeat(3000);
+    let plan = Plan::new(&["t"])
+        .row([Owned::utf8("short")])
+        .row([Owned::utf8(&text)]);
+    for (capacity, moves) in [(1 << 16, false), (64, true)] {
+        let ledger = Ledger::within(&Ledger::off());
+        let mut stream = chunks(plan.clone().into_source(), Format::Json, &ledger).expect("fit");
+        pump(&mut *stream, capacity).1.expect("complete");
+        let entry = ledger.stage(Stage::Encode);
+        // The bytes before the long text, at most, each time the chunk grew.
+        assert_eq!((entry.copied > 0, entry.copied < 200), (moves, true));
+        assert_eq!((entry.taken, entry.converted), (3005, 3005));
+    }
+}
+
+#[test]
 fn a_chunk_keeps_its_size_where_rows_are_short() {
     let mut plan = Plan::new(&["n", "text"]).block_rows(10_000);
     for i in 0..5000 {

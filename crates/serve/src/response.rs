@@ -221,7 +221,8 @@ impl Chunks {
         self
     }
 
-    /// Counts into `ledger` what the server converts and copies of this body in user space.
+    /// Counts into `ledger` what the server handles of this answer in user space: its head. Of the body that is nothing;
+    /// what its source converts and copies, the source counts.
     #[must_use]
     pub fn ledger(mut self, ledger: &Ledger) -> Chunks {
         self.ledger = ledger.clone();

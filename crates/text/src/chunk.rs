@@ -15,8 +15,14 @@ use crate::{ByteSink, SinkFull};
 /// `grow` returns a pointer to at least `capacity` writable bytes that nobody else reads, writes or frees while the
 /// memory lives, with the first `len` bytes of the former area kept (the first call has `len` 0).
 pub unsafe trait ChunkMemory: Any + Send {
-    /// Makes the area at least `capacity` bytes large, keeping the first `len`. `None` where it cannot.
+    /// Makes the area at least `capacity` bytes large, keeping the first `len`. `None` where it cannot: the area stays as
+    /// it was then, or [`ChunkMemory::is_lost`] says from now on that it is gone.
     fn grow(&mut self, len: usize, capacity: usize) -> Option<(*mut u8, usize)>;
+
+    /// Whether a growth that failed has freed the area.
+    fn is_lost(&self) -> bool {
+        false
+    }
 
     /// The memory as what it is, to take it back out of a chunk.
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
@@ -32,7 +38,13 @@ pub struct Chunk {
     capacity: usize,
     /// `None`: the parts are those of a `Vec<u8>`.
     memory: Option<Box<dyn ChunkMemory>>,
+    /// Bytes that growing has moved since they were last asked for.
+    moved_bytes: usize,
 }
+
+/// From this size on a block that grows is moved by its pages and not byte by byte: glibc's `malloc` takes it from the
+/// system whatever was freed before (its `DEFAULT_MMAP_THRESHOLD_MAX` on 64 bits), and its `realloc` then uses mremap(2).
+pub const MOVED_BY_PAGES_BYTES: usize = 32 << 20;
 
 // SAFETY: the area is owned by the chunk alone (a Vec's, or by the contract of ChunkMemory, which is Send).
 unsafe impl Send for Chunk {}
@@ -58,6 +70,7 @@ impl Chunk {
             len: 0,
             capacity,
             memory: Some(memory),
+            moved_bytes: 0,
         })
     }
 
@@ -91,6 +104,12 @@ impl Chunk {
         self.capacity
     }
 
+    /// Bytes that were moved since this was last asked, because the chunk grew and its place was too small: what the
+    /// ledger counts as copied. At most that: a block of some hundred KiB may have been moved by its pages.
+    pub fn take_moved_bytes(&mut self) -> usize {
+        std::mem::take(&mut self.moved_bytes)
+    }
+
     /// The same bytes, to be changed in place.
     fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: the first len bytes were initialised by commits, and the area is ours alone.
@@ -108,8 +127,22 @@ impl Chunk {
             .ok_or(full)?
             .max(self.capacity.saturating_mul(2))
             .max(64);
+        let (before, capacity_before) = (self.ptr, self.capacity);
+        let grown = self.grow_to(wanted, full);
+        if self.ptr != before && capacity_before < MOVED_BY_PAGES_BYTES {
+            self.moved_bytes += self.len;
+        }
+        grown
+    }
+
+    fn grow_to(&mut self, wanted: usize, full: SinkFull) -> Result<(), SinkFull> {
         if let Some(memory) = &mut self.memory {
-            let (ptr, capacity) = memory.grow(self.len, wanted).ok_or(full)?;
+            let Some((ptr, capacity)) = memory.grow(self.len, wanted) else {
+                if memory.is_lost() {
+                    (self.ptr, self.len, self.capacity) = (std::ptr::dangling_mut(), 0, 0);
+                }
+                return Err(full);
+            };
             (self.ptr, self.capacity) = (ptr, capacity);
             return Ok(());
         }
@@ -130,6 +163,7 @@ impl From<Vec<u8>> for Chunk {
             len: vec.len(),
             capacity: vec.capacity(),
             memory: None,
+            moved_bytes: 0,
         }
     }
 }
@@ -248,6 +282,46 @@ mod tests {
         let (memory, len) = chunk.into_memory().expect("it has a memory");
         let slab = memory.downcast::<Slab>().expect("it is ours");
         assert_eq!(&slab.0[..len], b"hello, world");
+    }
+
+    #[test]
+    fn what_growing_moves_is_counted_until_it_is_asked_for() {
+        let mut chunk = Chunk::in_memory(Slab(Box::default(), 4096), 64).expect("room");
+        chunk.put(&[1; 64]).expect("room");
+        assert_eq!(chunk.take_moved_bytes(), 0, "it fits");
+        chunk.put(b"x").expect("it grows");
+        chunk.put(&[2; 100]).expect("it grows again");
+        assert_eq!(chunk.take_moved_bytes(), 64 + 65);
+        assert_eq!(chunk.take_moved_bytes(), 0);
+    }
+
+    #[test]
+    fn memory_that_is_lost_while_it_grows_leaves_an_empty_chunk() {
+        struct Lost(Slab, bool);
+        // SAFETY: as Slab's; once it is lost it gives no area out.
+        unsafe impl ChunkMemory for Lost {
+            fn grow(&mut self, len: usize, capacity: usize) -> Option<(*mut u8, usize)> {
+                let grown = self.0.grow(len, capacity);
+                if grown.is_none() {
+                    self.0.0 = Box::default();
+                    self.1 = true;
+                }
+                grown
+            }
+
+            fn is_lost(&self) -> bool {
+                self.1
+            }
+
+            fn into_any(self: Box<Self>) -> Box<dyn Any> {
+                self
+            }
+        }
+        let memory = Lost(Slab(Box::default(), 100), false);
+        let mut chunk = Chunk::in_memory(memory, 8).expect("room");
+        chunk.put(b"gone").expect("room");
+        assert!(chunk.put(&[0; 200]).is_err());
+        assert!(chunk.is_empty() && chunk.capacity() == 0);
     }
 
     #[test]

@@ -9,6 +9,9 @@
 //! All sizes are bytes of text as its owner holds it, before it is handled: 20 bytes for ten units of UTF-16, whatever
 //! they become. Only text (and what is written as text: digits of a decimal) is counted, no headers, quotes, commas.
 //!
+//! There is no stage behind the chunk: the kernel takes it from where it was filled, and nothing is left to count. (The
+//! witness sees it, `tests/copies`.)
+//!
 //! - **taken**: the text entered, noted once, by the first stage that touches it. The sum over the stages is then the
 //!   payload, the 1 in "converted ≤ 1 × payload and copied ≤ 1 × payload". A later stage that handles the same text uses
 //!   the `_again` methods, which leave it alone.
@@ -32,7 +35,8 @@ use crate::{Measured, Units};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Stage {
-    /// Driver to block: long values gathered piece by piece.
+    /// Driver to block: the driver writes there itself, so what counts here is what moves where the place of gathered long
+    /// values grows.
     Fetch,
     /// Cell to Python `str`.
     Decode,
@@ -40,21 +44,18 @@ pub enum Stage {
     Encode,
     /// Python `str` to a parameter buffer.
     Parameters,
-    /// HTTP heads.
+    /// The head of an HTTP answer: its fields, into the bytes that go out.
     Head,
-    /// Chunk to the socket or file, in user space.
-    Send,
 }
 
 impl Stage {
     /// Every stage, in the order text passes them.
-    pub const ALL: [Stage; 6] = [
+    pub const ALL: [Stage; 5] = [
         Stage::Fetch,
         Stage::Decode,
         Stage::Encode,
         Stage::Parameters,
         Stage::Head,
-        Stage::Send,
     ];
 
     /// The name shown to users.
@@ -66,7 +67,6 @@ impl Stage {
             Stage::Encode => "encode",
             Stage::Parameters => "parameters",
             Stage::Head => "head",
-            Stage::Send => "send",
         }
     }
 }

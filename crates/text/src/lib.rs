@@ -12,7 +12,7 @@
 //! | [`stream`] | [`Carry`]: joins the parts of a long text |
 //! | `arch` | the kernels, and the one place that chooses between them: [`kernel`] |
 //! | [`ledger`] | how many bytes of text were taken in, converted and copied, by stage |
-//! | [`planted`] | a copy too many, in test builds only: it must turn the ledger's witness red |
+//! | [`planted`] | a copy or conversion too many, in test builds only: it must turn the ledger's witness red |
 //! | [`naive`] | the slow twin of every fast path, one code point at a time |
 //!
 //! `unsafe` lives in `sink`, `chunk` and `arch` alone.
@@ -35,7 +35,7 @@ pub mod units;
 pub mod validate;
 
 pub use arch::{Kernel, kernel};
-pub use chunk::{Chunk, ChunkMemory};
+pub use chunk::{Chunk, ChunkMemory, MOVED_BY_PAGES_BYTES};
 pub use convert::{ConvertError, Measured, measure};
 pub use kind::{Kind, Shape};
 pub use ledger::{Entry, Ledger, Stage, Tally};

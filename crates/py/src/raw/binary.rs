@@ -44,6 +44,10 @@ pub(crate) fn copy_of_buffer(object: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u
     }
 }
 
+/// Up to this many bytes are copied into a larger `bytes` where they have to move: `realloc` would copy them too, and this
+/// way they stay where they are when no larger one can be had.
+const COPIED_BYTES: usize = 128 << 10;
+
 /// A fresh `bytes` that a [`Chunk`] is filled in: what the stream wrote is then the object, with no copy made.
 pub(crate) struct BytesMemory(Option<Py<PyBytes>>);
 
@@ -70,25 +74,48 @@ impl BytesMemory {
 // which keeps its contents (PyBytes_Resize reallocates). Its storage is not touched by the interpreter meanwhile, so it
 // may be written while detached.
 unsafe impl ChunkMemory for BytesMemory {
-    fn grow(&mut self, _len: usize, capacity: usize) -> Option<(*mut u8, usize)> {
+    fn grow(&mut self, len: usize, capacity: usize) -> Option<(*mut u8, usize)> {
         let size = isize::try_from(capacity.max(2)).ok()?; // shorter ones are shared objects
         // Rare: once per chunk, and again where one row is larger than the chunk.
         Python::attach(|py| {
             let bytes = match self.0.take() {
-                Some(bytes) => resize(bytes.into_bound(py), size.unsigned_abs()).ok()?,
-                // SAFETY: attached; a null source makes a `bytes` whose data is left to us.
-                None => unsafe {
-                    let made = ffi::PyBytes_FromStringAndSize(std::ptr::null(), size);
-                    Bound::from_owned_ptr_or_err(py, made)
-                        .ok()?
-                        .cast_into_unchecked()
-                },
+                Some(bytes) if len > COPIED_BYTES => {
+                    resize(bytes.into_bound(py), size.unsigned_abs()).ok()?
+                }
+                before => {
+                    // SAFETY: attached; a null source makes a `bytes` whose data is left to us.
+                    let made = unsafe {
+                        let made = ffi::PyBytes_FromStringAndSize(std::ptr::null(), size);
+                        Bound::from_owned_ptr_or_err(py, made)
+                    };
+                    let Ok(made) = made else {
+                        self.0 = before;
+                        return None;
+                    };
+                    if let Some(before) = &before {
+                        // SAFETY: two `bytes`, the new one larger than `len`, which the old one holds and we have written
+                        // (contract of `grow`).
+                        unsafe {
+                            std::ptr::copy_nonoverlapping(
+                                ffi::PyBytes_AsString(before.as_ptr()),
+                                ffi::PyBytes_AsString(made.as_ptr()),
+                                len,
+                            );
+                        }
+                    }
+                    // SAFETY: PyBytes_FromStringAndSize makes a `bytes` and nothing else.
+                    unsafe { made.cast_into_unchecked() }
+                }
             };
             // SAFETY: a `bytes`; the macro gives the start of its data area of `size` bytes.
             let at = unsafe { ffi::PyBytes_AsString(bytes.as_ptr()) }.cast::<u8>();
             self.0 = Some(bytes.unbind());
             Some((at, size.unsigned_abs()))
         })
+    }
+
+    fn is_lost(&self) -> bool {
+        self.0.is_none() // `_PyBytes_Resize` frees what it cannot resize
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {

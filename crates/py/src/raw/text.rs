@@ -36,7 +36,7 @@ pub(crate) fn make<'py>(
 ) -> Result<Bound<'py, PyAny>, MakeError> {
     let measured = onecopy_text::measure(text, policy).map_err(MakeError::Malformed)?;
     tally.decoded(&measured);
-    planted::extra_copy_units(text);
+    planted::extra_work_on_text(text);
     let shape = measured.shape();
     if shape.n_chars <= 1 && shape.kind <= Kind::Latin1 {
         return shared(py, &measured).map_err(MakeError::Python);

@@ -10,10 +10,19 @@ pub(crate) struct Arena {
     len: usize,
     /// Finished cells, by the number that their indicator carries.
     cells: Vec<Range<usize>>,
+    /// Bytes that growing has moved since they were last asked for.
+    moved_bytes: usize,
 }
 
+/// Room that an arena begins with: a few values that are only a little too long.
+const FIRST_BYTES: usize = 64 << 10;
+
+/// Room that it has next: a block full of long values ([`crate::source::Budget`]) with one more part, so that it grows once
+/// and not each time it doubles. Memory that is not written to is only address space.
+const BLOCK_BYTES: usize = 1 << 20;
+
 /// An arena that has grown beyond this is given back at the next fetch: one 50 MB cell must not stay for ever.
-const KEEP_BYTES: usize = 1 << 20;
+const KEEP_BYTES: usize = 2 * BLOCK_BYTES;
 
 impl Arena {
     /// Forgets all that it holds.
@@ -30,6 +39,11 @@ impl Arena {
         self.len
     }
 
+    /// Bytes that were moved since this was last asked, because the arena grew: what the ledger counts as copied.
+    pub(crate) fn take_moved_bytes(&mut self) -> usize {
+        std::mem::take(&mut self.moved_bytes)
+    }
+
     /// Begins a piece: an aligned place.
     pub(crate) fn begin(&mut self) -> usize {
         self.len = self.len.next_multiple_of(8);
@@ -38,12 +52,28 @@ impl Arena {
 
     /// A window of `n` bytes at the end of what is held.
     pub(crate) fn window(&mut self, n: usize) -> &mut [u8] {
-        let words = (self.len + n).div_ceil(8);
-        if self.words.len() < words {
-            self.words.resize(words.max(self.words.len() * 2), 0);
+        if self.words.len() * 8 < self.len + n {
+            self.grow(self.len + n);
         }
         let len = self.len;
         &mut self.bytes_mut()[len..len + n]
+    }
+
+    #[cold]
+    fn grow(&mut self, n_bytes: usize) {
+        let room = if n_bytes <= FIRST_BYTES {
+            FIRST_BYTES
+        } else if n_bytes <= BLOCK_BYTES {
+            BLOCK_BYTES
+        } else {
+            n_bytes.max(self.words.len() * 8 * 2)
+        };
+        // Fresh zeros come from the system as they are; those of a vector that grows are written one by one.
+        let mut larger = vec![0; room.div_ceil(8)];
+        let held = self.len.div_ceil(8);
+        larger[..held].copy_from_slice(&self.words[..held]);
+        self.words = larger;
+        self.moved_bytes += self.len;
     }
 
     /// Keeps the first `n` bytes of the last window.
@@ -109,6 +139,16 @@ mod tests {
             arena.commit(usize::from(i));
             numbers.push(arena.end_cell(start));
         }
+        assert_eq!(arena.take_moved_bytes(), 0, "it had room for all");
+        let held = arena.len();
+        arena.window(FIRST_BYTES);
+        assert_eq!(arena.take_moved_bytes(), held);
+        arena.window(BLOCK_BYTES - held);
+        assert_eq!(
+            arena.take_moved_bytes(),
+            0,
+            "it grew once for the whole block"
+        );
         for (i, number) in numbers.into_iter().enumerate() {
             assert_eq!(arena.cell(number), vec![i as u8; i]);
         }

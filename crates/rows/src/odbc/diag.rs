@@ -43,18 +43,55 @@ pub(crate) fn records(
     records
 }
 
-/// SQLSTATE of the first record, if there is one.
+/// Room for the message of a record of which only the state is wanted.
+const ANY_MESSAGE: usize = 64;
+
+/// SQLSTATE of the first record, if there is one. Asked for with each piece of a long value: its message, which some drivers
+/// write at length, is neither kept nor read.
 pub(crate) fn first_state(
     manager: &Manager,
     handle_type: i16,
     handle: Handle,
     width: Width,
 ) -> Option<String> {
-    let record = match width {
-        Width::Narrow => narrow(manager, handle_type, handle, 1),
-        Width::Wide => wide(manager, handle_type, handle, 1),
-    };
-    record.map(|r| r.sqlstate)
+    let (mut native, mut len) = (0i32, 0i16);
+    let found = |rc| rc == ffi::SUCCESS || rc == ffi::SUCCESS_WITH_INFO;
+    match width {
+        Width::Narrow => {
+            let (mut state, mut text) = ([0u8; 16], [0u8; ANY_MESSAGE]);
+            // SAFETY: all pointers are to live locals; `state` has room for six bytes, `text` for ANY_MESSAGE.
+            let rc = unsafe {
+                (manager.call.get_diag_rec)(
+                    handle_type,
+                    handle,
+                    1,
+                    state.as_mut_ptr(),
+                    &raw mut native,
+                    text.as_mut_ptr(),
+                    ANY_MESSAGE as i16,
+                    &raw mut len,
+                )
+            };
+            found(rc).then(|| until_nul(&state, 0))
+        }
+        Width::Wide => {
+            let (mut state, mut text) = ([0u16; 16], [0u16; ANY_MESSAGE]);
+            // SAFETY: all pointers are to live locals; `state` has room for six units, `text` for ANY_MESSAGE units.
+            let rc = unsafe {
+                (manager.call.get_diag_rec_w)(
+                    handle_type,
+                    handle,
+                    1,
+                    state.as_mut_ptr(),
+                    &raw mut native,
+                    text.as_mut_ptr(),
+                    ANY_MESSAGE as i16,
+                    &raw mut len,
+                )
+            };
+            found(rc).then(|| wide_until_nul(&state))
+        }
+    }
 }
 
 /// Whether the message, whose length the driver gives as `len`, was cut by a buffer of `capacity`.

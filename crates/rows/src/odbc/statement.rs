@@ -464,6 +464,10 @@ impl Source for Statement {
         CancelHandle::new(move || handle.cancel())
     }
 
+    fn take_moved_bytes(&mut self) -> usize {
+        self.reader.block.arena.take_moved_bytes()
+    }
+
     fn text_policy(&self) -> Policy {
         self.shared.text_policy
     }

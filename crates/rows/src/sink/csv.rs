@@ -67,7 +67,7 @@ impl RowFormat for CsvRows {
         match cell {
             Cell::Text(units) => {
                 drop(w);
-                planted::extra_copy_units(units);
+                planted::extra_work_on_text(units);
                 csv::write_text(units, self.options.policy, &self.dialect, out)?;
                 // UTF-8 is looked through for quotes and then goes out as it is: a copy.
                 self.tally.encoded(units);
@@ -122,7 +122,7 @@ impl RowFormat for CsvRows {
     fn long_part<S: ByteSink>(&mut self, part: Cell<'_>, out: &mut S) -> Result<(), WriteError> {
         match (&mut self.long, part) {
             (Long::Text(carry), Cell::Text(units)) => {
-                planted::extra_copy_units(units);
+                planted::extra_work_on_text(units);
                 csv::write_quoted_part(units, self.options.policy, carry, out)?;
                 self.tally.encoded(units);
                 Ok(())

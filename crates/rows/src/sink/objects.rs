@@ -97,7 +97,7 @@ impl Objects {
 
     #[inline]
     fn text<S: ByteSink>(&mut self, units: Units<'_>, out: &mut S) -> Result<(), WriteError> {
-        planted::extra_copy_units(units);
+        planted::extra_work_on_text(units);
         convert::to_json_body(units, self.options.policy, out)?;
         self.tally.converted(units.len_bytes());
         Ok(())
@@ -126,7 +126,7 @@ impl Objects {
     ) -> Result<(), WriteError> {
         match (&mut self.long, part) {
             (Long::Text(carry), Cell::Text(units)) => {
-                planted::extra_copy_units(units);
+                planted::extra_work_on_text(units);
                 carry.to_json_body(units, self.options.policy, out)?;
                 self.tally.converted(units.len_bytes());
                 Ok(())

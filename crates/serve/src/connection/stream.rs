@@ -3,7 +3,7 @@
 use std::mem;
 use std::sync::Arc;
 
-use onecopy_text::{Chunk, Entry, Ledger, Stage};
+use onecopy_text::{Chunk, Ledger, Stage, Tally, planted};
 use onecopy_wire::chunk_source::ChunkErrorKind;
 use onecopy_wire::http::{ChunkHead, write_last_chunk};
 use onecopy_wire::{CancelHandle, ChunkError, ChunkSource};
@@ -102,13 +102,7 @@ impl Drive<'_> {
 
     /// Queues a chunk, with the head before it if it is the first. Copies of the payload: none.
     fn push_chunk(&mut self, stream: &mut Stream, chunk: Chunk) {
-        if stream.ledger.is_on() {
-            let entry = Entry {
-                taken: chunk.len() as u64,
-                ..Entry::default()
-            };
-            stream.ledger.enter(Stage::Send, &entry);
-        }
+        planted::extra_work_on_chunk(&chunk);
         let size = ChunkHead::new(chunk.len());
         let size = if stream.chunked { size.as_bytes() } else { b"" };
         if stream.head.is_some() {
@@ -128,7 +122,13 @@ impl Drive<'_> {
                 true => Framing::Chunked,
                 false => Framing::Nothing,
             };
+            let before = self.state.out.n_pushed();
             self.push_head(&stream.answer, headers, framing, after);
+            // Each field was copied once: into the buffer of its kind, from where the kernel takes it.
+            let n_bytes = self.state.out.n_pushed() - before;
+            let mut head = Tally::default();
+            head.copied(usize::try_from(n_bytes).unwrap_or(0) - after.len());
+            head.enter(&stream.ledger, Stage::Head);
         }
     }
 
