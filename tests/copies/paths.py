@@ -1,11 +1,13 @@
 """Runs one path inside a process that has the witness preloaded, and prints what both counted.
 
-LD_PRELOAD=witness.so WITNESS_MODULE=_core python -m tests.copies.paths PATH TARGET TABLE
+LD_PRELOAD=witness.so WITNESS_MODULE=_core python -m tests.copies.paths PATH TARGET SQL
 """
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
+import io
 import json
 import os
 import socket
@@ -13,13 +15,15 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import onecopy
 
+#: In the order of `struct counts` of the witness.
 _COUNTS = (
-    "copies", "copied_bytes", "large_copies", "large_copied_bytes",
-    "allocations", "allocated_bytes", "large_allocations", "large_allocated_bytes",
+    "copies", "copied_bytes", "large_copies", "large_copied_bytes", "moves", "moved_bytes",
+    "allocations", "allocated_bytes", "large_allocations", "large_allocated_bytes", "sent_bytes",
 )  # fmt: skip
 
 
@@ -37,6 +41,29 @@ def _iterate(cursor: Any) -> object:
 
 def _in_memory(form: str) -> Callable[[Any], object]:
     return lambda cursor: list(getattr(cursor, form)())
+
+
+def _in_asyncio(cursor: Any) -> object:
+    async def run() -> list[bytes]:
+        return [chunk async for chunk in cursor.ndjson()]
+
+    return asyncio.run(run())
+
+
+def _by_read(form: str) -> Callable[[Any], object]:
+    return lambda cursor: getattr(cursor, form)().read()
+
+
+def _to_object(cursor: Any) -> object:
+    target = io.BytesIO()
+    cursor.csv().write_to(target)
+    return target
+
+
+def _to_path(cursor: Any) -> object:
+    with tempfile.TemporaryDirectory() as folder:
+        cursor.ndjson().write_to(Path(folder) / "rows")
+    return None
 
 
 def _to_file(form: str) -> Callable[[Any], object]:
@@ -72,8 +99,12 @@ PATHS: dict[str, Callable[[Any], object]] = {
     "str by fetchall": _to_str,
     "str by iteration": _iterate,
     **{f"{form} in memory": _in_memory(form) for form in ("json", "ndjson", "csv")},
+    **{f"{form} by read": _by_read(form) for form in ("json", "ndjson", "csv")},
     **{f"{form} to a file": _to_file(form) for form in ("json", "ndjson", "csv")},
     **{f"{form} to a socket": _to_socket(form) for form in ("json", "ndjson", "csv")},
+    "ndjson in asyncio": _in_asyncio,
+    "ndjson to a path": _to_path,
+    "csv to an object": _to_object,
 }
 
 
@@ -97,6 +128,7 @@ def main() -> None:
         json.dumps(
             {
                 "ledger": {name: getattr(ledger, name) for name in ("taken", "converted", "copied", "conversions")},
+                "stages": ledger.stages,
                 "witness": {name: getattr(counts, name) for name in _COUNTS},
             }
         )

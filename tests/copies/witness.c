@@ -2,33 +2,55 @@
  * asked for by one module, found by name, with the embedded SQLite's own code left out.
  *
  * It knows nothing of the ledger and is not called by the code under test. A call counts when its return address lies
- * in the module's text. Configuration by environment:
+ * in the module's text. A block that `realloc` moves to another place is a copy of what it held, unless both places came
+ * from mmap (pages are moved then, not bytes); it counts when the module asks, or Python, in whose objects the module
+ * writes. What the module gives to the kernel (write, send and their kin) counts too: it shows how much passed.
+ *
+ * Not seen: copies of a few bytes to a few hundred that the compiler made into moves of its own. So the payload of a
+ * test is long cells.
+ *
+ * Configuration by environment:
  *   WITNESS_MODULE   part of the path of the module, such as "_core" or "onecopy"
  *   WITNESS_EXCLUDE  "START-END" (hex offsets into the module): callers there do not count (bundled SQLite)
- *   WITNESS_DUMP     file: counts are written there at exit, for programs that cannot be asked
+ *   WITNESS_DUMP     directory: each process writes its counts there at exit, into PID.json, for programs that cannot be
+ *                    asked. A child has counts of its own, from 0 on, whether it came by fork alone or by exec.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
+#include <malloc.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #define LARGE 4096 /* a copy or an allocation of at least this many bytes is counted apart */
 
+#define COUNTS(type)                                                                                                   \
+    type copies, copied_bytes, large_copies, large_copied_bytes, moves, moved_bytes;                                   \
+    type allocations, allocated_bytes, large_allocations, large_allocated_bytes;                                       \
+    type sent_bytes
+
 struct counts {
-    uint64_t copies, copied_bytes, large_copies, large_copied_bytes;
-    uint64_t allocations, allocated_bytes, large_allocations, large_allocated_bytes;
+    COUNTS(uint64_t);
 };
 
 static struct {
-    _Atomic uint64_t copies, copied_bytes, large_copies, large_copied_bytes;
-    _Atomic uint64_t allocations, allocated_bytes, large_allocations, large_allocated_bytes;
+    COUNTS(_Atomic uint64_t);
 } now;
 
 static _Atomic uintptr_t text_start, text_end, skip_start, skip_end;
+
+/* Python's own code: the main program, or its library. */
+static struct {
+    uintptr_t start, end;
+} python[2];
 
 static int look(struct dl_phdr_info *info, size_t size, void *name) {
     (void)size;
@@ -39,6 +61,14 @@ static int look(struct dl_phdr_info *info, size_t size, void *name) {
         extern char *program_invocation_name;
         snprintf(self, sizeof self, "%s", program_invocation_name);
         path = self;
+    }
+    int is_main = !info->dlpi_name || !*info->dlpi_name;
+    if (is_main || strstr(path, "libpython")) {
+        for (int i = 0; i < info->dlpi_phnum; i++)
+            if (info->dlpi_phdr[i].p_type == PT_LOAD && info->dlpi_phdr[i].p_flags & PF_X) {
+                python[!is_main].start = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+                python[!is_main].end = python[!is_main].start + info->dlpi_phdr[i].p_memsz;
+            }
     }
     if (!strstr(path, (const char *)name)) return 0;
     for (int i = 0; i < info->dlpi_phnum; i++)
@@ -68,8 +98,9 @@ int witness_find(void) {
 void witness_reset(void) { memset((void *)&now, 0, sizeof now); }
 
 void witness_read(struct counts *out) {
-    *out = (struct counts){now.copies, now.copied_bytes, now.large_copies, now.large_copied_bytes,
-                           now.allocations, now.allocated_bytes, now.large_allocations, now.large_allocated_bytes};
+    *out = (struct counts){now.copies, now.copied_bytes, now.large_copies, now.large_copied_bytes, now.moves,
+                           now.moved_bytes, now.allocations, now.allocated_bytes, now.large_allocations,
+                           now.large_allocated_bytes, now.sent_bytes};
 }
 
 static inline int ours(void *caller) {
@@ -97,6 +128,17 @@ static inline void allocated(void *caller, size_t n) {
     }
 }
 
+static inline int of_python(void *caller) {
+    uintptr_t at = (uintptr_t)caller;
+    return at - python[0].start < python[0].end - python[0].start ||
+           at - python[1].start < python[1].end - python[1].start;
+}
+
+static inline ssize_t sent(void *caller, ssize_t n) {
+    if (n > 0 && text_start && ours(caller)) now.sent_bytes += (uint64_t)n;
+    return n;
+}
+
 /* The copies themselves are byte loops that the compiler must not turn back into calls of memcpy. */
 __attribute__((optimize("no-tree-loop-distribute-patterns"))) static void *forward(void *to, const void *from, size_t n) {
     unsigned char *d = to;
@@ -120,6 +162,10 @@ __attribute__((optimize("no-tree-loop-distribute-patterns"))) void *memmove(void
 }
 
 extern void *__libc_malloc(size_t), *__libc_realloc(void *, size_t), *__libc_calloc(size_t, size_t);
+extern void *__libc_memalign(size_t, size_t);
+
+/* glibc: the second bit of the size in front of a block says that it came from mmap. */
+static inline int from_mmap(void *p) { return (((size_t *)p)[-1] & 2) != 0; }
 
 void *malloc(size_t n) {
     allocated(__builtin_return_address(0), n);
@@ -127,8 +173,19 @@ void *malloc(size_t n) {
 }
 
 void *realloc(void *p, size_t n) {
-    allocated(__builtin_return_address(0), n);
-    return __libc_realloc(p, n);
+    void *caller = __builtin_return_address(0);
+    allocated(caller, n);
+    if (!p || !text_start || !(ours(caller) || of_python(caller))) return __libc_realloc(p, n);
+    size_t held = malloc_usable_size(p);
+    int paged = from_mmap(p);
+    uintptr_t before = (uintptr_t)p;
+    void *q = __libc_realloc(p, n);
+    held = held < n ? held : n;
+    if (q && (uintptr_t)q != before && held >= LARGE && !(paged && from_mmap(q))) {
+        now.moves++;
+        now.moved_bytes += held;
+    }
+    return q;
 }
 
 void *calloc(size_t n, size_t size) {
@@ -136,14 +193,67 @@ void *calloc(size_t n, size_t size) {
     return __libc_calloc(n, size);
 }
 
+int posix_memalign(void **out, size_t alignment, size_t n) {
+    allocated(__builtin_return_address(0), n);
+    *out = __libc_memalign(alignment, n);
+    return *out ? 0 : 12; /* ENOMEM */
+}
+
+void *aligned_alloc(size_t alignment, size_t n) {
+    allocated(__builtin_return_address(0), n);
+    return __libc_memalign(alignment, n);
+}
+
+/* The kernel takes the bytes itself, without the C library's wrappers. */
+ssize_t write(int fd, const void *bytes, size_t n) {
+    return sent(__builtin_return_address(0), syscall(SYS_write, fd, bytes, n));
+}
+
+ssize_t writev(int fd, const struct iovec *parts, int n) {
+    return sent(__builtin_return_address(0), syscall(SYS_writev, fd, parts, n));
+}
+
+ssize_t send(int fd, const void *bytes, size_t n, int flags) {
+    return sent(__builtin_return_address(0), syscall(SYS_sendto, fd, bytes, n, flags, NULL, 0));
+}
+
+ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
+    return sent(__builtin_return_address(0), syscall(SYS_sendmsg, fd, message, flags));
+}
+
+/* A module that is loaded late counts from its first call on. */
+void *dlopen(const char *path, int flags) {
+    static void *(*next)(const char *, int);
+    if (!next) next = (void *(*)(const char *, int))dlsym(RTLD_NEXT, "dlopen");
+    void *made = next(path, flags);
+    if (made && !text_start) witness_find();
+    return made;
+}
+
 __attribute__((destructor)) static void dump(void) {
-    const char *path = getenv("WITNESS_DUMP");
-    FILE *f = path ? fopen(path, "w") : NULL;
+    const char *directory = getenv("WITNESS_DUMP");
+    char path[4096];
+    if (!directory) return;
+    snprintf(path, sizeof path, "%s/%d.json", directory, (int)getpid());
+    FILE *f = fopen(path, "w");
     if (!f) return;
-    fprintf(f, "{\"copies\": %llu, \"copied_bytes\": %llu, \"large_allocated_bytes\": %llu}\n",
-            (unsigned long long)now.copies, (unsigned long long)now.copied_bytes,
-            (unsigned long long)now.large_allocated_bytes);
+#define SAY(name, after) fprintf(f, "\"" #name "\": %llu" after, (unsigned long long)now.name)
+    fputs("{", f);
+    SAY(copies, ", ");
+    SAY(copied_bytes, ", ");
+    SAY(large_copies, ", ");
+    SAY(large_copied_bytes, ", ");
+    SAY(moves, ", ");
+    SAY(moved_bytes, ", ");
+    SAY(allocations, ", ");
+    SAY(allocated_bytes, ", ");
+    SAY(large_allocations, ", ");
+    SAY(large_allocated_bytes, ", ");
+    SAY(sent_bytes, "}\n");
     fclose(f);
 }
 
-__attribute__((constructor)) static void start(void) { witness_find(); }
+__attribute__((constructor)) static void start(void) {
+    pthread_atfork(NULL, NULL, witness_reset);
+    witness_find();
+}

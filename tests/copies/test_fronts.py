@@ -1,0 +1,265 @@
+"""The paths that no Python code drives: the command to a pipe, a file and a terminal, and the gateway over HTTP.
+
+A process that cannot be asked leaves what its witness counted at its exit; the ledger is what `--ledger` prints. Both are
+then of the whole process: what is counted besides the payload (arguments, the configuration, the description of columns)
+is far below the tolerance.
+"""
+
+from __future__ import annotations
+
+import csv
+import http.client
+import io
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.copies.counting import (
+    N_ROWS,
+    PARTS,
+    ROOT,
+    TEXTS,
+    Counted,
+    Setting,
+    agree,
+    cell,
+    check,
+    check_ledger,
+    check_red,
+    dumped,
+    handled,
+    payload,
+    told,
+)
+from tests.support.gateway import Gateway
+
+FORMATS = ["json", "ndjson", "csv"]
+WIDE = ["tds_msodbc", "tds_freetds", "tds_rust"]
+#: How often the gateway is asked: what it does at its start is then small beside what it answers.
+N_REQUESTS = 3
+
+
+def values(body: bytes, form: str) -> list[str]:
+    """The texts of an answer."""
+    if form == "csv":
+        return [row[0] for row in csv.reader(io.StringIO(body.decode("utf-8"), newline=""))][1:]
+    rows = json.loads(body) if form == "json" else [json.loads(line) for line in body.splitlines()]
+    return [row["x"] for row in rows]
+
+
+def _read_all(descriptor: int, into: bytearray) -> None:
+    """What comes out of a terminal, until its other end is closed."""
+    while True:
+        try:
+            part = os.read(descriptor, 1 << 16)
+        except OSError:  # EIO: nobody has the other end any more.
+            return
+        if not part:
+            return
+        into += part
+
+
+def by_command(setting: Setting, folder: Path, to: str, form: str, target: str, sql: str) -> tuple[bytes, Counted]:
+    """`onecopy query` to a pipe, a file or a terminal: what it gave, and what was counted."""
+    dump = folder / "dump"
+    dump.mkdir()
+    (folder / "target").write_text(target, encoding="utf-8")
+    command = [sys.executable, "-m", "onecopy", "query", f"@{folder / 'target'}", sql, "--format", form, "--ledger"]
+    environment = setting.environment(dump) | {"TERM": "dumb"}
+    out = bytearray()
+    if to == "terminal":
+        ours, theirs = os.openpty()
+        process = subprocess.Popen(command, env=environment, cwd=ROOT, stdout=theirs, stderr=subprocess.PIPE)
+        os.close(theirs)
+        reader = threading.Thread(target=_read_all, args=(ours, out))
+        reader.start()
+        _, stderr = process.communicate(timeout=120)
+        reader.join()
+        os.close(ours)
+        code = process.returncode
+        body = bytes(out).replace(b"\r\n", b"\n")  # As a terminal shows it.
+    else:
+        more = ["--output", str(folder / "rows")] if to == "file" else []
+        done = subprocess.run(
+            [*command, *more], env=environment, cwd=ROOT, capture_output=True, timeout=120, check=False
+        )
+        code, stderr = done.returncode, done.stderr
+        body = (folder / "rows").read_bytes() if to == "file" else done.stdout
+    said = stderr.decode("utf-8")
+    assert code == 0, said
+    return body, Counted(*told(said), dumped(dump))
+
+
+def over_http(
+    setting: Setting, folder: Path, form: str, target: str, sql: str, n_requests: int = N_REQUESTS
+) -> tuple[list[bytes], Counted]:
+    """`onecopy serve`, asked some times: the answers, and what was counted in all its processes."""
+    dump = folder / "dump"
+    dump.mkdir()
+    (folder / "url").write_text(target, encoding="utf-8")
+    config = f'[databases.d]\nurl_file = "url"\n[queries.x]\nsql = """{sql}"""\n'
+    (folder / "c.toml").write_text(config, encoding="utf-8")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "onecopy", "serve", str(folder / "c.toml"), "--port", "0", "--ledger"],
+        env=setting.environment(dump), cwd=ROOT, stderr=subprocess.PIPE, text=True, encoding="utf-8",
+    )  # fmt: skip
+    gateway = Gateway(process)
+    bodies = []
+    try:
+        connection = http.client.HTTPConnection(gateway.address, timeout=60)
+        for _ in range(n_requests):
+            connection.request("GET", f"/x.{form}")
+            response = connection.getresponse()
+            bodies.append(response.read())
+            assert response.status == 200, bodies
+        connection.close()
+    finally:
+        code = gateway.stop()
+    said = "".join(gateway.said)
+    assert code == 0, said
+    return bodies, Counted(*told(said), dumped(dump))
+
+
+@pytest.mark.parametrize("to", ["pipe", "file", "terminal"])
+@pytest.mark.parametrize("form", FORMATS)
+def test_ledger_and_witness_agree_on_the_command(
+    setting: Setting, texts: str, tmp_path: Path, form: str, to: str
+) -> None:
+    body, counted = by_command(setting, tmp_path, to, form, texts, "select x from cyrillic")
+    assert values(body, form) == [cell("cyrillic", k) for k in range(N_ROWS)]
+    check(counted, payload("cyrillic"), handled(form, "cyrillic", "utf-8"))
+    # The witness saw all of it go out of the module itself.
+    assert counted.witness["sent_bytes"] >= len(body)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_ledger_and_witness_agree_over_http(setting: Setting, texts: str, tmp_path: Path, form: str) -> None:
+    bodies, counted = over_http(setting, tmp_path, form, texts, "select x from cyrillic")
+    for body in bodies:
+        assert values(body, form) == [cell("cyrillic", k) for k in range(N_ROWS)]
+    _check_http(counted, payload("cyrillic"), handled(form, "cyrillic", "utf-8"))
+    assert counted.witness["sent_bytes"] >= sum(map(len, bodies))
+
+
+def _check_http_ledger(counted: Counted, size: int, how: str, n_texts: int = N_ROWS, parts: int = 1) -> None:
+    head = counted.stages["head"]
+    # A head is copied once, into the bytes that go out; some 300 bytes.
+    assert head["taken"] == head["copied"] and head["converted"] == 0
+    assert 100 * N_REQUESTS < head["taken"] < 1000 * N_REQUESTS
+    check_ledger(counted, N_REQUESTS * size, how, N_REQUESTS * n_texts, parts, around=head["taken"])
+
+
+def _check_http(counted: Counted, size: int, how: str, n_texts: int = N_ROWS, parts: int = 1) -> None:
+    _check_http_ledger(counted, size, how, n_texts, parts)
+    assert agree(counted, N_REQUESTS * size, N_REQUESTS), counted
+
+
+def _check_http_red(counted: Counted, size: int, how: str, n_texts: int = N_ROWS, parts: int = 1) -> None:
+    _check_http_ledger(counted, size, how, n_texts, parts)
+    assert not agree(counted, N_REQUESTS * size, N_REQUESTS), counted
+
+
+def _wide(kind: str) -> tuple[str, int]:
+    """SQL of long cells, and the bytes of their text in UTF-16. Few of them: one of the drivers gives one row a fetch."""
+    text = TEXTS[kind] * 200
+    return f"select replicate(N'{TEXTS[kind]}', 200) as x from repeat(400)", 400 * len(text.encode("utf-16-le"))
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("profile", WIDE)
+def test_ledger_and_witness_agree_on_the_command_where_the_driver_is_wide(
+    setting: Setting, tmp_path: Path, request: pytest.FixtureRequest, profile: str, form: str
+) -> None:
+    database = request.getfixturevalue(profile)
+    sql, size = _wide("cyrillic")
+    body, counted = by_command(setting, tmp_path, "pipe", form, database.odbc, sql)
+    assert values(body, form) == [TEXTS["cyrillic"] * 200] * 400
+    check(counted, size, handled(form, "cyrillic", "utf-16-le"), 400, PARTS)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("profile", WIDE)
+def test_ledger_and_witness_agree_over_http_where_the_driver_is_wide(
+    setting: Setting, tmp_path: Path, request: pytest.FixtureRequest, profile: str, form: str
+) -> None:
+    database = request.getfixturevalue(profile)
+    sql, size = _wide("cyrillic")
+    bodies, counted = over_http(setting, tmp_path, form, database.odbc, sql)
+    for body in bodies:
+        assert values(body, form) == [TEXTS["cyrillic"] * 200] * 400
+    _check_http(counted, size, handled(form, "cyrillic", "utf-16-le"), 400, PARTS)
+
+
+@pytest.mark.parametrize("front", ["command", "http"])
+@pytest.mark.parametrize("profile", ["postgres", "postgres_ansi", "mariadb"])
+def test_ledger_and_witness_agree_where_the_driver_is_narrow(
+    setting: Setting, tmp_path: Path, request: pytest.FixtureRequest, profile: str, front: str
+) -> None:
+    database = request.getfixturevalue(profile)
+    series = "seq_0_to_1999" if profile == "mariadb" else "generate_series(0, 1999)"
+    text = TEXTS["cyrillic"]
+    sql, size = f"select repeat('{text}', 24) as x from {series}", 2000 * 24 * len(text.encode())
+    if front == "command":
+        body, counted = by_command(setting, tmp_path, "pipe", "csv", database.odbc, sql)
+        check(counted, size, "copied", 2000)
+        bodies = [body]
+    else:
+        bodies, counted = over_http(setting, tmp_path, "csv", database.odbc, sql)
+        _check_http(counted, size, "copied", 2000)
+    assert all(values(body, "csv") == [text * 24] * 2000 for body in bodies)
+
+
+# The meters can show a fault on these paths too.
+
+FAULTS = ["copy", "conversion", "send"]
+
+
+@pytest.mark.parametrize("to", ["pipe", "file", "terminal"])
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_turns_the_command_red(
+    planted: Setting, texts: str, tmp_path: Path, fault: str, form: str, to: str
+) -> None:
+    body, counted = by_command(planted.with_fault(fault), tmp_path, to, form, texts, "select x from cyrillic")
+    assert values(body, form) == [cell("cyrillic", k) for k in range(N_ROWS)]
+    check_red(counted, payload("cyrillic"), handled(form, "cyrillic", "utf-8"))
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_turns_http_red(planted: Setting, texts: str, tmp_path: Path, fault: str, form: str) -> None:
+    _, counted = over_http(planted.with_fault(fault), tmp_path, form, texts, "select x from cyrillic")
+    _check_http_red(counted, payload("cyrillic"), handled(form, "cyrillic", "utf-8"))
+
+
+@pytest.mark.parametrize("front", ["command", "http"])
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("profile", WIDE)
+def test_a_planted_fault_turns_the_fronts_red_where_the_driver_is_wide(
+    planted: Setting, tmp_path: Path, request: pytest.FixtureRequest, profile: str, fault: str, front: str
+) -> None:
+    database = request.getfixturevalue(profile)
+    sql, size = _wide("cyrillic")
+    how = handled("ndjson", "cyrillic", "utf-16-le")
+    if front == "command":
+        _, counted = by_command(planted.with_fault(fault), tmp_path, "pipe", "ndjson", database.odbc, sql)
+        check_red(counted, size, how, 400, PARTS)
+    else:
+        _, counted = over_http(planted.with_fault(fault), tmp_path, "ndjson", database.odbc, sql)
+        _check_http_red(counted, size, how, 400, PARTS)
+
+
+@pytest.mark.parametrize("to", ["pipe", "file", "terminal"])
+def test_the_planted_build_without_its_fault_is_green(planted: Setting, texts: str, tmp_path: Path, to: str) -> None:
+    _, counted = by_command(planted.with_fault("none"), tmp_path, to, "csv", texts, "select x from cyrillic")
+    check(counted, payload("cyrillic"), "copied")
+
+
+def test_the_planted_build_without_its_fault_is_green_over_http(planted: Setting, texts: str, tmp_path: Path) -> None:
+    _, counted = over_http(planted.with_fault("none"), tmp_path, "json", texts, "select x from cyrillic")
+    _check_http(counted, payload("cyrillic"), "converted")
