@@ -42,7 +42,7 @@ def _rows(text: str) -> list[dict[str, Any]]:
     return [json.loads(line, parse_float=Decimal) for line in text.splitlines()]
 
 
-@pytest.mark.parametrize("profile", ["postgres", "postgres_ansi", "mariadb"])
+@pytest.mark.parametrize("profile", ["postgres", "postgres_ansi", "mariadb", "tds_freetds", "tds_msodbc", "tds_rust"])
 @pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
 def test_rows_are_the_same_over_http_and_from_the_command(
     profile: str,
