@@ -16,7 +16,7 @@ pub enum Dialect {
     Sqlite,
     /// `E'\''`, `$tag$…$tag$`, nested comments, `a[1:2]`.
     Postgres,
-    /// Backslash escapes in strings, `#` comments, `--` only before white space.
+    /// Backslash escapes in strings, `#` comments, `--` only before white space, `/*! … */` is no comment.
     MySql,
     /// `[name]`, nested comments.
     SqlServer,
@@ -60,6 +60,10 @@ impl Dialect {
             self,
             Dialect::Generic | Dialect::Sqlite | Dialect::SqlServer
         )
+    }
+
+    fn backticks_quote(self) -> bool {
+        !matches!(self, Dialect::Postgres | Dialect::SqlServer)
     }
 
     fn dollar_quotes(self) -> bool {
@@ -176,11 +180,16 @@ impl Lexer<'_> {
             _ if c.is_whitespace() => self.run(char::is_whitespace, Token::Space),
             '\'' => self.quoted('\'', backslash, "string")?,
             '"' => self.quoted('"', backslash, "quoted name")?,
-            '`' => self.quoted('`', false, "quoted name")?,
+            '`' if self.dialect.backticks_quote() => self.quoted('`', false, "quoted name")?,
             '[' if self.dialect.brackets_quote() => self.quoted(']', false, "quoted name")?,
             '-' if rest.starts_with("--") && self.is_dash_comment(rest) => self.line_comment(),
             '#' if self.dialect == Dialect::MySql => self.line_comment(),
-            '/' if rest.starts_with("/*") => self.block_comment()?,
+            '/' if rest.starts_with("/*") && !self.is_executed(rest) => self.block_comment()?,
+            // The end of one that is executed; `*/*` opens no comment.
+            '*' if rest.starts_with("*/") && self.dialect == Dialect::MySql => {
+                self.at += 2;
+                Token::Other
+            }
             '$' if self.dialect.dollar_quotes() => self.dollar()?,
             ':' => self.colon(rest),
             ';' => self.one(c, Token::Semicolon),
@@ -222,6 +231,11 @@ impl Lexer<'_> {
                 .chars()
                 .next()
                 .is_none_or(|c| c.is_whitespace() || c.is_control())
+    }
+
+    /// MySQL runs what stands in `/*! … */`, MariaDB in `/*M! … */` too.
+    fn is_executed(&self, rest: &str) -> bool {
+        self.dialect == Dialect::MySql && (rest.starts_with("/*!") || rest.starts_with("/*M!"))
     }
 
     fn line_comment(&mut self) -> Token {
@@ -376,6 +390,11 @@ mod tests {
         }
         assert_eq!(names("select array[:a]", Postgres).1, ["a"]);
         assert_eq!(names("select 5--:a", MySql).1, ["a"]);
+        assert_eq!(
+            names("select /*!80000 :a */* :b /* :c */", MySql).1,
+            ["a", "b"]
+        );
+        assert_eq!(names("select 1 ` :a", Postgres).1, ["a"]);
         assert_eq!(names("/* /* */ :a", Sqlite).1, ["a"]);
     }
 
@@ -412,11 +431,14 @@ mod tests {
             ("select ';'", 1),
             ("select 1; -- and\n ;; /* ; */", 1),
             ("select 1; drop table t", 2),
+            ("select 1; /*! drop table t */", 1),
             (";select 1;select 2;", 2),
         ] {
             let named = positional(sql, Dialect::Generic).unwrap();
             assert_eq!(named.n_statements, n, "{sql}");
         }
+        let run = "select 1; /*! drop table t */";
+        assert_eq!(positional(run, Dialect::MySql).unwrap().n_statements, 2);
     }
 
     #[test]
@@ -456,12 +478,14 @@ mod tests {
             "::[a-z]{1,4}|:=|;".prop_map(copied).boxed(),
             quoted("'", '\'').boxed(),
             quoted("\"", '"').boxed(),
-            quoted("`", '`').boxed(),
             any.prop_map(|s| (format!("-- {}\n", s.replace('\n', " ")), None))
                 .boxed(),
             any.prop_map(|s| (format!("/*{}*/", s.replace(['*', '/'], "")), None))
                 .boxed(),
         ];
+        if dialect.backticks_quote() {
+            all.push(quoted("`", '`').boxed());
+        }
         if dialect.brackets_quote() {
             all.push(quoted("[", ']').boxed());
         }

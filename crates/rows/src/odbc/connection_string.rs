@@ -23,10 +23,10 @@ impl ConnectionString {
     /// Takes `text` apart. Never fails: what is no pair is kept as a keyword without value, for the driver to refuse.
     pub(crate) fn parse(text: &str) -> ConnectionString {
         let mut pairs = Vec::new();
-        let mut rest = text.trim_start_matches([';', ' ', '\t', '\n', '\r', '\0']);
+        let mut rest = text.trim_start_matches(|c| c == ';' || is_blank(c));
         while !rest.is_empty() {
             let end = rest.find(['=', ';']).unwrap_or(rest.len());
-            let keyword = rest[..end].trim().to_owned();
+            let keyword = rest[..end].trim_matches(is_blank).to_owned();
             let value;
             if rest[end..].starts_with('=') {
                 (value, rest) = take_value(&rest[end + 1..]);
@@ -35,7 +35,7 @@ impl ConnectionString {
                 rest = &rest[end..];
             }
             pairs.push((keyword, value));
-            rest = rest.trim_start_matches([';', ' ', '\t', '\n', '\r', '\0']);
+            rest = rest.trim_start_matches(|c| c == ';' || is_blank(c));
         }
         ConnectionString { pairs }
     }
@@ -109,6 +109,11 @@ impl ConnectionString {
     }
 }
 
+/// What may stand around a keyword and is no part of it.
+fn is_blank(c: char) -> bool {
+    c.is_whitespace() || c == '\0'
+}
+
 /// A value from behind its `=`, and the rest behind it.
 fn take_value(text: &str) -> (String, &str) {
     let trimmed = text.trim_start();
@@ -171,6 +176,12 @@ mod tests {
             s.redacted(),
             "Driver={PostgreSQL Unicode};Pwd=***;Server=x;Uid=me"
         );
+    }
+
+    #[test]
+    fn blanks_of_any_kind_are_no_part_of_a_keyword() {
+        let s = ConnectionString::parse("a=b;\u{b}\0 c\0\u{a0}=d");
+        assert_eq!(s.to_driver(), "a=b;c=d");
     }
 
     #[test]

@@ -13,7 +13,9 @@ pub(crate) fn has_second(sql: &str, dialect: Dialect) -> bool {
     while let Some(&b) = bytes.get(at) {
         let next = bytes.get(at + 1).copied();
         match b {
-            b'-' if next == Some(b'-') => at = line_end(bytes, at),
+            b'-' if next == Some(b'-') && is_dash_comment(bytes, at, dialect) => {
+                at = line_end(bytes, at);
+            }
             b'#' if dialect == Dialect::MySql => at = line_end(bytes, at),
             // MySQL runs what stands in `/*! … */`.
             b'/' if next == Some(b'*') && !(dialect == Dialect::MySql && executable(bytes, at)) => {
@@ -25,7 +27,9 @@ pub(crate) fn has_second(sql: &str, dialect: Dialect) -> bool {
             }
             b if b.is_ascii_whitespace() => at += 1,
             _ if ended => return true,
-            b'\'' => at = quoted_end(bytes, at, b'\'', escapes(bytes, at, dialect)),
+            // Where one of those ends: `*/*` opens no comment.
+            b'*' if next == Some(b'/') && dialect == Dialect::MySql => at += 2,
+            b'\'' => at = quoted_end(bytes, at, b'\'', dialect == Dialect::MySql),
             b'"' => at = quoted_end(bytes, at, b'"', dialect == Dialect::MySql),
             b'`' if matches!(dialect, Dialect::MySql | Dialect::Sqlite) => {
                 at = quoted_end(bytes, at, b'`', false);
@@ -34,28 +38,36 @@ pub(crate) fn has_second(sql: &str, dialect: Dialect) -> bool {
                 at = quoted_end(bytes, at, b']', false);
             }
             b'$' if dialect == Dialect::Postgres => at = dollar_end(bytes, at),
+            b if in_name(b) => at = name_end(bytes, at, dialect),
             _ => at += 1,
         }
     }
     false
 }
 
-/// Whether a backslash escapes in the string literal at `at`.
-fn escapes(bytes: &[u8], at: usize, dialect: Dialect) -> bool {
-    match dialect {
-        Dialect::MySql => true,
-        // `E'…'`, the E being a word of its own.
-        Dialect::Postgres => {
-            let e = at
-                .checked_sub(1)
-                .is_some_and(|i| matches!(bytes[i], b'E' | b'e'));
-            let word = at
-                .checked_sub(2)
-                .is_some_and(|i| bytes[i].is_ascii_alphanumeric() || bytes[i] == b'_');
-            e && !word
-        }
-        _ => false,
+/// Behind the name, keyword or number at `at`: what stands inside it opens nothing (`a$b$`). PostgreSQL's `E'…'`, whose
+/// backslashes escape, is one with its string.
+fn name_end(bytes: &[u8], at: usize, dialect: Dialect) -> usize {
+    let len = bytes[at..].iter().take_while(|b| in_name(**b)).count();
+    let end = at + len;
+    let escapes = dialect == Dialect::Postgres && matches!(bytes[at..end], [b'E' | b'e']);
+    if escapes && bytes.get(end) == Some(&b'\'') {
+        return quoted_end(bytes, end, b'\'', true);
     }
+    end
+}
+
+/// Whether a byte may stand in a name: any of a character above ASCII does.
+fn in_name(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$') || b >= 0x80
+}
+
+/// MySQL reads `5--1` as a sum: its comments need white space after the dashes.
+fn is_dash_comment(bytes: &[u8], at: usize, dialect: Dialect) -> bool {
+    dialect != Dialect::MySql
+        || bytes
+            .get(at + 2)
+            .is_none_or(|b| b.is_ascii_whitespace() || b.is_ascii_control())
 }
 
 fn executable(bytes: &[u8], at: usize) -> bool {
@@ -115,12 +127,8 @@ fn dollar_end(bytes: &[u8], at: usize) -> usize {
     let Some(tag_len) = tag_len.filter(|n| bytes[at + 1 + n] == b'$') else {
         return at + 1;
     };
-    // `$1` is a parameter, and `a$b$` goes on a name.
-    let digit = bytes.get(at + 1).is_some_and(u8::is_ascii_digit);
-    let in_word = at
-        .checked_sub(1)
-        .is_some_and(|i| bytes[i].is_ascii_alphanumeric() || bytes[i] == b'_');
-    if digit || in_word {
+    // `$1` is a parameter.
+    if bytes.get(at + 1).is_some_and(u8::is_ascii_digit) {
         return at + 1;
     }
     let tag = &bytes[at..at + tag_len + 2];
@@ -165,10 +173,23 @@ mod tests {
             ("select $1; drop table t --$1", Dialect::Postgres, true),
             (r"select E'\'; x'", Dialect::Postgres, false),
             (r"select '\'; drop table t --'", Dialect::Postgres, true),
+            ("select é$a$; drop table t --$a$", Dialect::Postgres, true),
+            ("select a$$a$; drop table t --$a$", Dialect::Postgres, true),
+            (
+                "select $$a$$$$'$$; drop table t --'",
+                Dialect::Postgres,
+                true,
+            ),
+            ("select $$a$$$$;$$", Dialect::Postgres, false),
+            (r"select éE'\'; drop table t --'", Dialect::Postgres, true),
             (r"select '\'; x'", Dialect::MySql, false),
+            ("select 5--1; drop table t", Dialect::MySql, true),
+            ("select 5 -- 1; drop table t", Dialect::MySql, false),
+            ("select 5 --", Dialect::MySql, false),
             ("select `;`", Dialect::MySql, false),
             ("select 1 # ; x\n", Dialect::MySql, false),
             ("select 1; /*! drop table t */", Dialect::MySql, true),
+            ("select 1 /*!*/*1; x; /* */", Dialect::MySql, true),
             ("select [a;b] from t", Dialect::SqlServer, false),
             ("select /* /* ; */ ; */ 1", Dialect::Postgres, false),
         ] {

@@ -61,7 +61,12 @@ impl DatabaseUrl {
         let mut options = Vec::new();
         for pair in query.split('&').filter(|p| !p.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            options.push((decode(key)?, decode(&value.replace('+', "%20"))?));
+            let key = decode(key)?;
+            // A name with one of these would be read as several pairs, or as part of a value.
+            if key.trim() != key || key.is_empty() || key.contains([';', '=', '{', '}', '\0']) {
+                return Err(malformed("the name of an option is no keyword"));
+            }
+            options.push((key, decode(&value.replace('+', "%20"))?));
         }
         Ok(DatabaseUrl {
             scheme: scheme
@@ -207,6 +212,15 @@ mod tests {
             .unwrap();
         assert_eq!(error.kind, ErrorKind::Connect);
         assert!(!error.message.contains("hunter2"));
+    }
+
+    #[test]
+    fn an_option_whose_name_is_no_keyword_is_refused() {
+        for option in ["a%3Db=c", "a;Uid=x", "%7Ba=b", "%00=1", "=x", "%20=x"] {
+            let error = DatabaseUrl::parse(&format!("mysql://h/d?{option}"));
+            let message = error.err().unwrap().message;
+            assert!(message.contains("is no keyword"), "{option}: {message}");
+        }
     }
 
     #[test]
