@@ -1,4 +1,5 @@
-"""Writes the seeds of the text targets: short texts of each script, well-formed and cut, in UTF-8 and UTF-16."""
+"""Writes the seeds: of the text targets, short texts of each script, well-formed and cut, in UTF-8 and UTF-16; of the
+targets that read what people write, a text for each thing they may write (its parts stand between U+0001)."""
 
 from pathlib import Path
 
@@ -13,9 +14,91 @@ TEXTS = {
     "edges": "\x7f\x80\u07ff\u0800\ud7ff\ue000\uffff\U00010000\U0010ffff",
     "mixed": "a é Ж 漢 😀 " * 6,
 }
+DATABASE = '[databases.d]\nurl = "sqlite:cities.db"\n'
+WRITTEN = {
+    "connection_strings": {
+        "driver": ["Driver={PostgreSQL Unicode};Server=db;Uid=me;Pwd={a;b}}c};Fetch=100"],
+        "dsn": ["DSN=sales;PWD=hunter22", "hunter22", "Options=--password=hunter22"],
+        "loose": [" ;; Driver = x ; =y; lone;Pwd={open;Server=h", "{}}=;", " AccessToken = abc d ;client_secret={x}y;"],
+    },
+    "database_urls": {
+        "postgresql": ["postgresql://ann:p%40s@db.example:6432/sales?sslmode=require", "ann", "p@s:w/d", "db", "s", "a", "b c"],
+        "v6": ["mysql+pymysql://[::1]:3307/d?a=b+c&d", "", "", "::1", "", "é", "=&"],
+        "sqlite": ["//data/cities.db?mode=ro&busy_timeout_ms=20", "u", "*", "a b?.db"],
+        "memory": [":memory:", "a"],
+        "three": ["///a%20b%3F.db?mode=rwc&immutable=1", "ab"],
+    },
+    "named_parameters": {
+        "names": ["select * from t where a = :a and (b>:b_2 or c=:a) limit :größe", "select 1, ':x'; -- :y"],
+        "operators": ["select a::text, x[1:n], x[lo:hi], @a := 1, :b::int"],
+        "literals": ["select 'it''s :b', \"q\"\":c\", `:d`, [e]]:f], /* /* :g */ :h */ :i -- :j\n", "# :k\n:l"],
+        "postgres": ["select E'it\\'s :b', e'\\\\', 'a\\', $$ :b ' $$, $x$ :c $$ $x$, $1, array[:a]", "é$a$;x$a$"],
+        "mysql": ["select 5--:a, 'it\\'s', \"x\\\"\" # :b\n-- :c\n/*! :d */", ";"],
+        "several": ["select 1;; /* ; */ select 2;", "select data ? 'x'"],
+    },
+    "gateway_config": {
+        "small": [DATABASE + "[queries.q]\nsql = 'select :n'\nparameters.n = 'int'\n"],
+        "secret": ['[databases.d]\nurl = "postgresql://u:${PASSWORD}@h/${EMPTY:-d}"\nmax_concurrent = 0\n'],
+        "wrong": [DATABASE + "[queries.q]\nsql = 'select ?; select :x'\nsql_file = 1\nparameters.y = {}\n[server]\nbind=1\n"],
+        "broken": [DATABASE + "[queries.q\nsql = 'select\n"],
+        "large": [
+            """\
+[server]
+bind = '127.0.0.1:80'
+title = 'Cities $${x}'
+hosts = ['a.example']
+debug = true
+[limits]
+time_limit_s = 5
+max_concurrent = 0x10
+[databases.a]
+url = 'DSN=x;Pwd=${PASSWORD}'
+text_errors = 'replace'
+connect_timeout_s = 3
+[databases.b]
+url = 'sqlite:b.db?mode=ro'
+[queries.names]
+database = 'b'
+description = '''All
+names'''
+sql = "select :a, :b, :c, :d, ':e'"
+time_limit_s = 1_0
+[queries.names.parameters]
+a = { type = 'decimal', default = 0.10, min = -1, max = 99.5, description = 'x' }
+b = { type = 'date', default = 2024-02-29, example = 2024-03-01 }
+c = { type = 'int', values = [1, 0x10, 1_000], default = 16 }
+d = { type = 'text', required = false, max_length = 3, allow_empty = true }
+"""
+        ],
+    },
+    "query_string": {
+        "plain": ["a=5&b=S%C3%A3o+Paulo%2B&&c=-3&d=", "São Paulo+", "&=%"],
+        "faults": ["a=5x&A=1&b=1&b=2&c=%zz&d=%ff", "", "漢字"],
+        "empty": ["a&c=&d=y%00", "x"],
+        "large": ["a=&c=009223372036854775807"],
+    },
+    "parameter_values": {
+        "int": ["42", "-9223372036854775808", "+007"],
+        "float": ["1.5", "2e-3", "-0.0"],
+        "decimal": ["12.50", "-0.0", "12345678901234567890.125"],
+        "bool": ["true", "0", "false"],
+        "date": ["2024-02-29", "0001-01-01", "2023-03-01"],
+        "time": ["23:59", "00:00:00.000000001", "23:59:59.5"],
+        "timestamp": ["2024-03-01T00:30+01:00", "2024-02-29 23:30Z", "2024-02-29T23:59:59.25-03:30"],
+        "uuid": ["f81d4fae-7dec-11d0-a765-00a0c91e6bf6", "F81D4FAE7DEC11D0A76500A0C91E6BF6"],
+    },
+    # Bytes of structures: text is as good a beginning as any.
+    "csv_writer": {name: [text * 4] for name, text in TEXTS.items()},
+    "scalars": {"digits": ["-12.50e+3 0.10 2024-02-29 " * 4], "mixed": [TEXTS["mixed"] * 2]},
+}
 
 
 def main() -> None:
+    for target, texts in WRITTEN.items():
+        folder = HERE / "seeds" / target
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, parts in texts.items():
+            (folder / name).write_text("\x01".join(parts), encoding="utf-8", newline="")
     for target in ("text_utf8", "text_utf16", "text_json_body", "text_carry"):
         folder = HERE / "seeds" / target
         folder.mkdir(parents=True, exist_ok=True)

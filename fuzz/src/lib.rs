@@ -7,6 +7,13 @@ use onecopy_text::{ConvertError, Kind, Malformed, Policy, Units, find_malformed,
 
 pub const POLICIES: [Policy; 2] = [Policy::Strict, Policy::Replace];
 
+/// The parts of a text between U+0001, of which `N` are wanted; those that are missing are empty. So the seeds of a target
+/// that takes several texts are texts that people can read.
+pub fn parts<const N: usize>(text: &str) -> [&str; N] {
+    let mut parts = text.splitn(N, '\u{1}');
+    [(); N].map(|()| parts.next().unwrap_or_default())
+}
+
 /// The bytes as 16-bit units, at an alignment of their own.
 pub fn wide(bytes: &[u8]) -> Vec<u16> {
     bytes.chunks_exact(2).map(|b| u16::from_le_bytes([b[0], b[1]])).collect()
@@ -74,13 +81,13 @@ fn check_str(units: Units<'_>, policy: Policy) {
         Kind::Ucs2 => {
             let mut place = vec![MaybeUninit::new(0xA5A5_u16); n].into_boxed_slice();
             measured.write(StrData::Two(&mut place));
-            // SAFETY: as above.
+            // SAFETY: all were initialised when the box was made.
             place.iter().map(|u| u32::from(unsafe { u.assume_init() })).collect()
         }
         Kind::Ucs4 => {
             let mut place = vec![MaybeUninit::new(0xA5A5_A5A5_u32); n].into_boxed_slice();
             measured.write(StrData::Four(&mut place));
-            // SAFETY: as above.
+            // SAFETY: all were initialised when the box was made.
             place.iter().map(|u| unsafe { u.assume_init() }).collect()
         }
     };

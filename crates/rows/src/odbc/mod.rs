@@ -26,6 +26,8 @@ mod describe;
 mod diag;
 mod drivers;
 pub(crate) mod ffi;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod handle;
 mod manager;
 mod open;

@@ -45,6 +45,8 @@ mod connection;
 mod database;
 mod error;
 mod fork;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod many;
 mod open;
 mod row;

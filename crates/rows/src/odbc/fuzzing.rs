@@ -1,0 +1,72 @@
+//! Doors for the fuzz targets: what a user writes, taken apart, with no driver loaded and nothing connected.
+
+use std::fmt;
+
+use super::connection_string;
+use super::quirks::{self, Dialect};
+use super::sql_text;
+use super::url::DatabaseUrl;
+use crate::error::Error;
+use crate::named;
+
+/// A connection string taken apart.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ConnectionString(connection_string::ConnectionString);
+
+impl fmt::Debug for ConnectionString {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl ConnectionString {
+    /// Takes `text` apart.
+    #[must_use]
+    pub fn parse(text: &str) -> ConnectionString {
+        ConnectionString(connection_string::ConnectionString::parse(text))
+    }
+
+    /// The value of a keyword.
+    #[must_use]
+    pub fn get(&self, keyword: &str) -> Option<&str> {
+        self.0.get(keyword)
+    }
+
+    /// What the driver is given.
+    #[must_use]
+    pub fn to_driver(&self) -> String {
+        self.0.to_driver()
+    }
+
+    /// What people are shown.
+    #[must_use]
+    pub fn redacted(&self) -> String {
+        self.0.redacted()
+    }
+}
+
+/// The connection string that a URL stands for, with the driver of this name.
+///
+/// # Errors
+/// A malformed URL.
+///
+/// # Panics
+/// For a driver that is not in the table of quirks.
+pub fn database_url(url: &str, driver: &str) -> Result<ConnectionString, Error> {
+    let quirks = quirks::known(driver).expect("a driver of the table");
+    let url = DatabaseUrl::parse(url)?;
+    Ok(ConnectionString(url.connection_string(driver, quirks)))
+}
+
+/// Whether a second statement stands behind the first.
+#[must_use]
+pub fn has_second(sql: &str, dialect: named::Dialect) -> bool {
+    let dialect = match dialect {
+        named::Dialect::Postgres => Dialect::Postgres,
+        named::Dialect::MySql => Dialect::MySql,
+        named::Dialect::SqlServer => Dialect::SqlServer,
+        named::Dialect::Sqlite => Dialect::Sqlite,
+        named::Dialect::Generic => Dialect::Other,
+    };
+    sql_text::has_second(sql, dialect)
+}

@@ -1,0 +1,37 @@
+//! ODBC connection strings: what the driver is given reads back as the same pairs, and what people are shown holds no
+//! secret, wherever it was written.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use onecopy_fuzz::parts;
+use onecopy_rows::odbc::fuzzing::ConnectionString;
+
+/// Keywords whose values are never shown.
+const SECRET: [&str; 5] = ["Pwd", "PASSWORD", "AccessToken", "client_secret", "Api-Key"];
+
+fuzz_target!(|text: &str| {
+    let [before, secret, after] = parts(text);
+    check(before);
+    // A value in braces is what stands in them, whatever it is.
+    let keyword = SECRET[after.len() % SECRET.len()];
+    let quoted = format!("{{{}}}", secret.replace('}', "}}"));
+    let alone = ConnectionString::parse(&format!("{keyword}={quoted};{after}"));
+    assert_eq!(alone.get(keyword), Some(secret));
+    check(&format!("{before};{keyword}={quoted};{after}"));
+});
+
+fn check(text: &str) {
+    let string = ConnectionString::parse(text);
+    let driver = string.to_driver();
+    let again = ConnectionString::parse(&driver);
+    assert_eq!(again, string, "{text:?} became {driver:?}");
+    assert_eq!(again.to_driver(), driver);
+    for shown in [string.redacted(), format!("{string:?}")] {
+        for keyword in SECRET {
+            // The stars themselves could spell a secret of stars.
+            if let Some(secret) = string.get(keyword).filter(|s| !s.is_empty() && !s.contains('*')) {
+                assert!(!shown.contains(secret), "{secret:?} is shown: {shown:?}");
+            }
+        }
+    }
+}

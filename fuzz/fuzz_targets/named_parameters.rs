@@ -1,0 +1,150 @@
+//! `:name` in SQL: what is translated differs from what was written by its parameters alone; two texts one after the
+//! other are translated as each alone; no name is found inside a literal; SQLite sees the same parameters and statements;
+//! and the other reader of statements in this project sees each second statement that this one sees.
+#![no_main]
+
+use std::collections::HashSet;
+
+use libfuzzer_sys::fuzz_target;
+use onecopy_fuzz::parts;
+use onecopy_rows::connect::{ConnectOptions, Connection};
+use onecopy_rows::named::{Dialect, Named, positional};
+use onecopy_rows::odbc::fuzzing::has_second;
+
+const DIALECTS: [Dialect; 5] = [
+    Dialect::Generic,
+    Dialect::Sqlite,
+    Dialect::Postgres,
+    Dialect::MySql,
+    Dialect::SqlServer,
+];
+
+thread_local! {
+    static SQLITE: Connection =
+        Connection::open("sqlite::memory:", &ConnectOptions::default()).expect("in memory");
+}
+
+fuzz_target!(|text: &str| {
+    let [first, second] = parts(text);
+    for dialect in DIALECTS {
+        literals(first, dialect);
+        let Ok(named) = positional(first, dialect) else {
+            continue;
+        };
+        only_parameters_differ(first, &named);
+        let again = positional(&named.sql, dialect).expect("translated already");
+        assert_eq!((&again.sql, again.names.len()), (&named.sql, 0));
+        assert_eq!(again.n_statements, named.n_statements);
+        if named.n_statements > 1 && dialect != Dialect::Generic {
+            assert!(has_second(first, dialect), "{dialect:?} {first:?}");
+        }
+        if let Ok(other) = positional(second, dialect) {
+            one_after_the_other(first, &named, second, &other, dialect);
+        }
+    }
+    sqlite(first);
+});
+
+/// Walks both texts: where they differ, a name stands in the one and a `?` in the other.
+fn only_parameters_differ(sql: &str, named: &Named) {
+    let (mut rest, mut names) = (sql, named.names.iter());
+    for c in named.sql.chars() {
+        if let Some(after) = rest.strip_prefix(c) {
+            rest = after;
+            continue;
+        }
+        assert_eq!(c, '?');
+        let name = names.next().expect("a name for each `?`");
+        rest = rest
+            .strip_prefix(':')
+            .and_then(|r| r.strip_prefix(name.as_str()))
+            .expect("its name stands there");
+    }
+    assert_eq!((rest, names.next()), ("", None));
+}
+
+fn one_after_the_other(a: &str, first: &Named, b: &str, second: &Named, dialect: Dialect) {
+    let both = match positional(&format!("{a}\n;\n{b}"), dialect) {
+        Ok(both) => both,
+        Err(error) => {
+            assert!(error.message.contains("a `?` stands beside named parameters"), "{error}");
+            return;
+        }
+    };
+    assert_eq!(both.sql, format!("{}\n;\n{}", first.sql, second.sql));
+    assert_eq!(both.names, [&first.names[..], &second.names[..]].concat());
+    assert_eq!(both.n_statements, first.n_statements + second.n_statements);
+}
+
+/// Any text inside a literal or a comment stays as it is.
+fn literals(text: &str, dialect: Dialect) {
+    let mut all = vec![
+        format!("-- {} \n", text.replace('\n', " ")),
+        // Right behind its beginning `!` makes it one that MySQL runs.
+        format!("/* {}*/", text.replace(['*', '/'], " ")),
+    ];
+    if matches!(dialect, Dialect::Generic | Dialect::MySql | Dialect::Sqlite) {
+        all.push(format!("`{}`", text.replace('`', "``")));
+    }
+    let plain = match dialect {
+        Dialect::MySql => text.replace('\\', "\\\\"),
+        _ => text.to_owned(),
+    };
+    all.push(format!("'{}'", plain.replace('\'', "''")));
+    all.push(format!("\"{}\"", plain.replace('"', "\"\"")));
+    match dialect {
+        Dialect::Postgres => {
+            all.push(format!("E'{}'", text.replace('\\', "\\\\").replace('\'', "\\'")));
+            all.push(format!("$q${}$q$", text.replace('$', "S")));
+        }
+        Dialect::SqlServer | Dialect::Sqlite => {
+            all.push(format!("[{}]", text.replace(']', "]]")));
+        }
+        _ => {}
+    }
+    for literal in all {
+        let named = positional(&format!("{literal}:x"), dialect).expect("it ends");
+        // A name right behind a quote is one more parameter, and the only one.
+        assert_eq!(named.names, ["x"], "{dialect:?} {literal:?}");
+        assert_eq!(named.sql, format!("{literal}?"));
+        if !matches!(dialect, Dialect::Generic) {
+            assert!(!has_second(&format!("select {literal}"), dialect), "{dialect:?} {literal:?}");
+            assert!(has_second(&format!("select {literal} ;x"), dialect), "{dialect:?} {literal:?}");
+        }
+    }
+}
+
+/// What SQLite accepts, it sees as we do: the same number of names, one statement.
+fn sqlite(sql: &str) {
+    let lower = sql.to_ascii_lowercase();
+    // It has more kinds of parameters, takes any byte above ASCII into a name, lets `;` stand in a trigger, takes a comment
+    // that does not end; some pragmas act when they are prepared. A colon right behind a word (`limit:a`) is one of ours to
+    // leave alone.
+    let behind_word = sql
+        .as_bytes()
+        .windows(2)
+        .any(|w| w[1] == b':' && (w[0].is_ascii_alphanumeric() || w[0] == b'_' || w[0] == b'$'));
+    if !sql.is_ascii()
+        || sql.contains(['@', '$', '#', '?', '\0'])
+        || behind_word
+        || ["trigger", "pragma", "attach"].iter().any(|word| lower.contains(word))
+    {
+        return;
+    }
+    let Ok(named) = positional(sql, Dialect::Sqlite) else {
+        return;
+    };
+    SQLITE.with(|sqlite| {
+        let Ok(prepared) = sqlite.prepare_check(sql) else {
+            return;
+        };
+        assert!(named.n_statements <= 1, "{sql:?}");
+        let names: HashSet<&String> = named.names.iter().collect();
+        // `:1` is a name to SQLite, and a number behind a colon to us.
+        if !sql.as_bytes().windows(2).any(|w| w[0] == b':' && !w[1].is_ascii_alphabetic() && w[1] != b'_') {
+            assert_eq!(prepared.n_parameters, Some(names.len()), "{sql:?}");
+            let translated = sqlite.prepare_check(&named.sql).expect("as before");
+            assert_eq!(translated.n_parameters, Some(named.names.len()), "{sql:?}");
+        }
+    });
+}
