@@ -97,9 +97,10 @@ def io_modules(rust: str) -> set[str]:
 
 
 def undocumented(rust: str) -> list[int]:
-    """The lines, from 1, with an `unsafe` block or impl that has no `SAFETY:` above it, or an `unsafe fn` without a
-    `# Safety` in its docs. Methods of a trait are excused: its declaration lists their duties. (clippy looks closer at
-    blocks, but not at functions that are private.)"""
+    """The lines, from 1, with an `unsafe` block, impl or `extern` that has no comment with `SAFETY:` directly above it
+    (attributes may stand between), or one that sends the reader elsewhere; or an `unsafe fn` without a `# Safety` in its
+    docs. Methods of a trait are excused: its declaration lists their duties. (clippy lets the comment stand above the
+    whole statement, and does not look at functions that are private.)"""
     lines, bare = rust.split("\n"), code(rust).split("\n")
     wrong: list[int] = []
     depth, trait_impls = 0, list[int]()
@@ -113,7 +114,7 @@ def undocumented(rust: str) -> list[int]:
             documented = any("# Safety" in other for other in above if other.lstrip().startswith("///"))
             if not documented and not trait_impls and not _in_macro(bare, i):
                 wrong.append(i + 1)
-        elif re.search(r"\bunsafe\s*(\{|impl\b)", line) and not any("SAFETY:" in o for o in [lines[i], *above]):
+        elif re.search(r"\bunsafe\s*(\{|impl\b|extern\s*\{)", line) and not _facts(lines[:i]):
             wrong.append(i + 1)
         if re.match(r"\s*(?:unsafe\s+)?impl\b[^{;]*\bfor\b[^;]*\{", line):
             trait_impls.append(depth)
@@ -121,6 +122,18 @@ def undocumented(rust: str) -> list[int]:
         while trait_impls and depth <= trait_impls[-1]:
             trait_impls.pop()
     return wrong
+
+
+def _facts(lines: list[str]) -> bool:
+    """Whether `lines` end with a comment that says `SAFETY:` and what the facts are, not where else they stand."""
+    comment: list[str] = []
+    for line in (line.strip() for line in reversed(lines)):
+        if line.startswith("//"):
+            comment.insert(0, line.lstrip("/ "))
+        elif comment or not re.fullmatch(r"#\[.*\]", line):
+            break
+    text = " ".join(comment)
+    return re.search(r"\bSAFETY: (?!as (above|below)\b)\S", text) is not None
 
 
 def _in_macro(bare: list[str], at: int) -> bool:
@@ -213,10 +226,10 @@ def test_a_room_keeps_out_of_the_world_that_is_not_its_own(room: str) -> None:
     assert wrong == {}
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_every_unsafe_says_what_makes_it_sound(room: str) -> None:
+@pytest.mark.parametrize("place", [*(f"crates/{room}" for room in ROOMS), "fuzz", "tests"])
+def test_every_unsafe_says_what_makes_it_sound(place: str) -> None:
     wrong = {}
-    for path in sorted((ROOT / "crates" / room).rglob("*.rs")):
+    for path in sorted((ROOT / place).rglob("*.rs")):
         if lines := undocumented(path.read_text(encoding="utf-8")):
             wrong[str(path.relative_to(ROOT))] = lines
     assert wrong == {}
@@ -278,6 +291,10 @@ def test_a_planted_undocumented_unsafe_is_seen() -> None:
         "fn a() {\n    unsafe { f() }\n}\n\n// SAFETY: fine.\nunsafe impl Send for A {}\n\nunsafe impl Sync for A {}\n"
     )
     assert undocumented(rust) == [2, 8]
+    rust = "// SAFETY: x.\nlet a =\n    unsafe { f() };\nlet b =\n    // SAFETY: y,\n    // z.\n    #[a]\n    unsafe { g() };\n"
+    assert undocumented(rust) == [3]
+    rust = '// SAFETY: as above.\nunsafe { f() };\n\n// Bare.\nunsafe extern "C" {}\n\n// Safe.\n// SAFETY: x.\nunsafe {}\n'
+    assert undocumented(rust) == [2, 5]
     rust = "/// # Safety\n/// None.\npub unsafe fn a() {}\n\n/// Bare.\nunsafe fn b() {}\n"
     assert undocumented(rust) == [6]
     rust = "// SAFETY: x.\nunsafe impl T for A {\n    unsafe fn duty(&self) {}\n}\n\nunsafe fn after() {}\n"
@@ -325,6 +342,6 @@ def test_a_tree_with_a_fault_turns_its_test_red(
         path.write_text(fault, encoding="utf-8")
     monkeypatch.setitem(globals(), "ROOT", tmp_path)
     test = globals()[f"test_{check}"]
-    arguments = ["wire"] if where.startswith("crates") else []
+    arguments = ["crates/wire" if check.startswith("every_unsafe") else "wire"] if where.startswith("crates") else []
     with pytest.raises(AssertionError):
         test(*arguments)

@@ -32,7 +32,7 @@ fn a_directory_without_permission_is_named() {
         let pid = unsafe { libc::fork() };
         assert!(pid >= 0);
         if pid == 0 {
-            // SAFETY: as above; 65534 is nobody's id.
+            // SAFETY: two system calls without pointers; 65534 is nobody's id.
             let dropped = unsafe { libc::setgid(65534) == 0 && libc::setuid(65534) == 0 };
             let right = dropped && std::panic::catch_unwind(denied).unwrap_or(false);
             // SAFETY: ends the child at once.

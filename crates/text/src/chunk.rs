@@ -146,8 +146,8 @@ impl Chunk {
             (self.ptr, self.capacity) = (ptr, capacity);
             return Ok(());
         }
-        // SAFETY: without a memory the parts are those of a Vec<u8>; they are written back below, also on failure.
         let mut vec =
+            // SAFETY: without a memory the parts are those of a Vec<u8>; they are written back below, also on failure.
             ManuallyDrop::new(unsafe { Vec::from_raw_parts(self.ptr, self.len, self.capacity) });
         let done = vec.try_reserve_exact(wanted - self.len).map_err(|_| full);
         (self.ptr, self.capacity) = (vec.as_mut_ptr(), vec.capacity());

@@ -123,6 +123,7 @@ unsafe impl ChunkMemory for BytesMemory {
     }
 }
 
+// SAFETY: declared as in CPython's cpython/bytesobject.h, and part of every CPython that this is built for.
 unsafe extern "C" {
     /// <https://docs.python.org/3/c-api/bytes.html>; pyo3-ffi leaves it out.
     fn _PyBytes_Resize(

@@ -15,7 +15,7 @@ pub(crate) struct Buffer {
 
 // SAFETY: the buffer owns its memory alone; who writes through `ptr` is ordered by the statement's exclusive access.
 unsafe impl Send for Buffer {}
-// SAFETY: as above; shared access only reads.
+// SAFETY: the buffer owns its memory alone, and shared access only reads.
 unsafe impl Sync for Buffer {}
 
 impl Buffer {

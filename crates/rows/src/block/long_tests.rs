@@ -70,7 +70,7 @@ impl Fake {
                 };
             }
         }
-        // SAFETY: as above, eight bytes.
+        // SAFETY: `slot` is below the number of slots, and those of the second column have eight bytes.
         unsafe {
             *rowset.slot_ptr(1, slot).cast::<i64>() = self.rows[row].1;
             *rowset.indicator_ptr(1, slot) = 8;

@@ -185,7 +185,8 @@ impl Shared {
         } else {
             Err(self.error(raw, "SQLDisconnect"))
         };
-        // SAFETY: as above; a handle that could not be disconnected is refused by the manager, and leaks.
+        // SAFETY: a handle that this call has taken for itself and uses no more; one that could not be disconnected is
+        // refused by the manager, and leaks.
         unsafe { (self.manager.call.free_handle)(ffi::HANDLE_DBC, raw) };
         result
     }
@@ -256,8 +257,8 @@ impl Call<'_> {
         if !self.shared.facts.transactions {
             return Ok(());
         }
-        // SAFETY: the connection handle is alive while its lock is held.
         let rc =
+            // SAFETY: the connection handle is alive while its lock is held.
             unsafe { (self.shared.manager.call.end_tran)(ffi::HANDLE_DBC, self.state.raw.0, how) };
         if rc != ffi::SUCCESS && rc != ffi::SUCCESS_WITH_INFO {
             return Err(self.shared.error(self.state.raw.0, "SQLEndTran"));

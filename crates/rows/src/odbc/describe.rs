@@ -34,7 +34,7 @@ pub(crate) fn column(shared: &Shared, statement: Handle, index: usize) -> Option
         }
         Width::Wide => {
             let mut name = [0u16; 1024];
-            // SAFETY: as above; lengths in characters.
+            // SAFETY: a live statement; every out pointer is a live local of the size given, in characters.
             let rc = unsafe {
                 (shared.manager.call.describe_col_w)(
                     statement,
@@ -120,7 +120,7 @@ fn type_name(shared: &Shared, statement: Handle, number: u16) -> String {
         }
         Width::Wide => {
             let mut name = [0u16; 256];
-            // SAFETY: as above; SQLColAttributeW counts bytes.
+            // SAFETY: a live statement; the buffer has the size given: SQLColAttributeW counts bytes.
             unsafe {
                 (shared.manager.call.col_attribute_w)(
                     statement,

@@ -43,7 +43,7 @@ pub(crate) struct Manager {
 // SAFETY: the driver manager is thread-safe by the ODBC reference ("Multithreading"); the environment handle is never
 // freed, and its only state that a call changes (the position of `SQLDrivers`) is guarded by `enumeration`.
 unsafe impl Send for Manager {}
-// SAFETY: as above.
+// SAFETY: as for Send: calls from several threads at a time are what the manager's own locks are for.
 unsafe impl Sync for Manager {}
 
 /// The driver manager of this process. A success lasts for ever (drivers leave threads and exit handlers behind, so the

@@ -227,7 +227,8 @@ fn connect(
             let len = length_of(text.len())?;
             text.push(0);
             let mut out = [0u16; 1024];
-            // SAFETY: as above; lengths are in characters.
+            // SAFETY: a live, unconnected handle; the string and the out buffer are live with the lengths given, which are in
+            // characters.
             unsafe {
                 (manager.call.driver_connect_w)(
                     dbc.raw,
@@ -342,7 +343,7 @@ impl Dbc {
             }
             Width::Wide => {
                 let mut out = [0u16; 512];
-                // SAFETY: as above; SQLGetInfoW counts bytes.
+                // SAFETY: a connected handle; the buffer has the size given: SQLGetInfoW counts bytes.
                 unsafe {
                     (self.manager.call.get_info_w)(
                         self.raw,

@@ -62,7 +62,7 @@ impl Registers {
     }
 
     fn statuses_ptr(&self) -> *mut c_void {
-        // SAFETY: as above; one behind the end where there are no rows.
+        // SAFETY: the buffer has 16 bytes at least: inside it, or one behind its end where there are no rows.
         unsafe { self.memory.ptr().add(16).cast() }
     }
 

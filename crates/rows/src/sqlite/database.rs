@@ -42,7 +42,8 @@ pub(super) struct Guarded {
 // SAFETY: `guarded` is reached only through `CallGuard`, which holds the call lock; everything else is Sync. SQLite is built
 // thread-safe, and opened without its own mutexes because the call lock does their work.
 unsafe impl Sync for Database {}
-// SAFETY: as above: no handle is bound to the thread that opened it.
+// SAFETY: what is not Sync is reached under the call lock alone, and no handle of SQLite's is bound to the thread that
+// opened it.
 unsafe impl Send for Database {}
 
 impl std::fmt::Debug for Database {

@@ -83,7 +83,7 @@ impl Database {
         // The file is read at the first statement only: read it now, so that what is no database is told at connect.
         // A lock held by another connection is left for the statements to wait for.
         let probe = guard.run("SELECT 1 FROM sqlite_schema LIMIT 0");
-        // SAFETY: as above.
+        // SAFETY: the lock is held and the handle open; the handler's context lives as long as the handle does.
         unsafe {
             ffi::sqlite3_busy_handler(guard.db(), Some(on_busy), context.cast_mut().cast());
         }

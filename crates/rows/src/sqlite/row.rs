@@ -12,6 +12,7 @@ use crate::cell::{Cell, LongKind};
 use crate::source::{Block, Emitted, LongValues, RowSink};
 
 // The bindings leave the UTF-16 functions out; the bundled library has them.
+// SAFETY: declared as in sqlite3.h, with the types that the bindings have for the other `sqlite3_value_` functions.
 unsafe extern "C" {
     fn sqlite3_value_text16(value: *mut ffi::sqlite3_value) -> *const c_void;
     fn sqlite3_value_bytes16(value: *mut ffi::sqlite3_value) -> c_int;

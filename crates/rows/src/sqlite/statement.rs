@@ -67,7 +67,7 @@ impl Statement {
             return Err(error);
         }
         // Read after the step, which prepares anew where the database's schema has changed.
-        // SAFETY: as above.
+        // SAFETY: the statement is live and ours, and the lock is still held.
         let schema = unsafe { current_schema(&mut prepared) };
         let mut statement = Statement {
             row: LiveRow {

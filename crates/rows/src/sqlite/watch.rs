@@ -136,7 +136,7 @@ struct Current {
 // SAFETY: `current` is reached only by the thread that holds the connection's call lock (`Watch::run`, and the callbacks
 // SQLite makes on that thread while it steps); the rest is Sync of itself.
 unsafe impl Sync for Watch {}
-// SAFETY: as above; the host pointer in it is set and cleared within one call.
+// SAFETY: the host pointer is set and cleared within one call, under the call lock; nothing else is bound to a thread.
 unsafe impl Send for Watch {}
 
 impl Watch {

@@ -62,8 +62,8 @@ pub(crate) fn send(stream: &TcpStream, parts: &[IoSlice<'_>]) -> io::Result<usiz
     message.msg_iov = parts.as_ptr().cast_mut().cast();
     message.msg_iovlen = parts.len();
     loop {
-        // SAFETY: `message` points to `parts.len()` iovecs, borrowed for the call.
         let n =
+            // SAFETY: `message` points to `parts.len()` iovecs, borrowed for the call.
             unsafe { libc::sendmsg(stream.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) };
         if n >= 0 {
             return Ok(n as usize);

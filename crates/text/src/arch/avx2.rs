@@ -21,7 +21,7 @@ macro_rules! op {
     ($name:ident = $intrinsic:ident) => {
         #[inline(always)]
         unsafe fn $name(self, o: Self) -> Self {
-            // SAFETY: as above.
+            // SAFETY: the caller stands in a function with AVX2 (duty of `Vector`); no pointer is passed.
             V256(unsafe { $intrinsic(self.0, o.0) })
         }
     };
@@ -108,7 +108,7 @@ pub(super) unsafe fn is_ascii(src: &[u8]) -> bool {
 /// As [`is_ascii`].
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn scan_utf8(src: &[u8]) -> Scan8 {
-    // SAFETY: as above.
+    // SAFETY: the slice is readable and longer than a vector.
     unsafe { generic::scan_utf8::<V256>(src.as_ptr(), src.len()) }
 }
 
@@ -116,7 +116,7 @@ pub(super) unsafe fn scan_utf8(src: &[u8]) -> Scan8 {
 /// As [`is_ascii`].
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn scan_u16(src: &[u16]) -> Scan16 {
-    // SAFETY: as above.
+    // SAFETY: the slice is readable and longer than a vector.
     unsafe { generic::scan_u16::<V256>(src.as_ptr(), src.len()) }
 }
 
@@ -124,7 +124,7 @@ pub(super) unsafe fn scan_u16(src: &[u16]) -> Scan16 {
 /// As [`is_ascii`].
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn find_surrogate(src: &[u16]) -> usize {
-    // SAFETY: as above.
+    // SAFETY: the slice is readable and longer than a vector.
     unsafe { generic::find::<V256, Surrogate>(src.as_ptr().cast(), src.len()) }
 }
 
@@ -132,7 +132,7 @@ pub(super) unsafe fn find_surrogate(src: &[u16]) -> usize {
 /// As [`is_ascii`].
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn find_escape_u8(src: &[u8]) -> usize {
-    // SAFETY: as above.
+    // SAFETY: the slice is readable and longer than a vector.
     unsafe { generic::find::<V256, EscapeU8>(src.as_ptr(), src.len()) }
 }
 
@@ -140,7 +140,7 @@ pub(super) unsafe fn find_escape_u8(src: &[u8]) -> usize {
 /// As [`is_ascii`].
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn find_escape_u16(src: &[u16]) -> usize {
-    // SAFETY: as above.
+    // SAFETY: the slice is readable and longer than a vector.
     unsafe { generic::find::<V256, EscapeU16>(src.as_ptr().cast(), src.len()) }
 }
 

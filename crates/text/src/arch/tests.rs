@@ -112,7 +112,7 @@ fn narrowing_writes_each_low_byte_and_no_further() {
             let ((), got) = into_place(u.len(), |dst| unsafe { sse2::narrow_u16(u, dst) });
             assert_eq!(got, expected);
             if u.len() * 2 > SHORT_BYTES && is_x86_feature_detected!("avx2") {
-                // SAFETY: as above; AVX2 is there and the text long enough.
+                // SAFETY: the place takes u.len() bytes; AVX2 is there and the text long enough.
                 let ((), got) = into_place(u.len(), |dst| unsafe { avx2::narrow_u16(u, dst) });
                 assert_eq!(got, expected);
             }
@@ -124,15 +124,15 @@ fn narrowing_writes_each_low_byte_and_no_further() {
 fn copying_stops_at_the_escape_and_tells_of_other_bytes_before_it() {
     let odd = [b'"', b'\\', 0, 0x1F, 0x20, 0x7F, 0x80, 0xFF];
     let check = |u: &[u8]| {
-        // SAFETY: the place takes u.len() bytes (so below).
         let (expected, bytes) =
+            // SAFETY: the place takes u.len() bytes.
             into_place(u.len(), |dst| unsafe { scalar::copy_to_escape(u, dst) });
         let n = expected.0;
-        // SAFETY: as above.
+        // SAFETY: the place takes u.len() bytes.
         let (got, copied) = into_place(u.len(), |dst| unsafe { sse2::copy_to_escape(u, dst) });
         assert_eq!((got, &copied[..n]), (expected, &bytes[..n]));
         if u.len() > SHORT_BYTES && is_x86_feature_detected!("avx2") {
-            // SAFETY: as above; AVX2 is there and the text long enough.
+            // SAFETY: the place takes u.len() bytes; AVX2 is there and the text long enough.
             let (got, copied) = into_place(u.len(), |dst| unsafe { avx2::copy_to_escape(u, dst) });
             assert_eq!((got, &copied[..n]), (expected, &bytes[..n]));
         }
@@ -145,7 +145,7 @@ fn copying_stops_at_the_escape_and_tells_of_other_bytes_before_it() {
 #[test]
 fn plain_units_are_narrowed_up_to_the_first_other_one() {
     fn check<const JSON: bool>(u: &[u16]) {
-        // SAFETY: the place takes u.len() bytes (so below).
+        // SAFETY: the place takes u.len() bytes.
         let (n, bytes) = into_place(u.len(), |dst| unsafe {
             scalar::narrow_plain::<JSON>(u, dst)
         });
@@ -155,15 +155,14 @@ fn plain_units_are_narrowed_up_to_the_first_other_one() {
             assert!(got == n || nul, "{got} is not {n}");
             assert_eq!(copied[..got], bytes[..got]);
         };
-        // SAFETY: as above.
         let (got, copied) =
+            // SAFETY: the place takes u.len() bytes.
             into_place(u.len(), |dst| unsafe { sse2::narrow_plain::<JSON>(u, dst) });
         same(got, copied);
         if u.len() * 2 > SHORT_BYTES && is_x86_feature_detected!("avx2") {
-            let (got, copied) = into_place(u.len(), |dst| unsafe {
-                // SAFETY: as above; AVX2 is there and the text long enough.
-                avx2::narrow_plain::<JSON>(u, dst)
-            });
+            let (got, copied) =
+                // SAFETY: the place takes u.len() bytes; AVX2 is there and the text long enough.
+                into_place(u.len(), |dst| unsafe { avx2::narrow_plain::<JSON>(u, dst) });
             same(got, copied);
         }
     }
