@@ -6,7 +6,7 @@
 //! | [`json`] | the JSON writer: escaping and UTF-8 in one go, from any [`onecopy_text::Units`] |
 //! | [`csv`] | the CSV writer (RFC 4180) |
 //! | [`http`] | the strict HTTP/1.1 request head, response heads, the chunked coding |
-//! | [`datetime`], [`base64`], [`short`] | dates, binary and numbers as text, shared by JSON and CSV |
+//! | [`number`], [`datetime`], [`base64`], [`short`] | numbers, dates and binary as text, shared by JSON and CSV |
 //! | [`error`] | [`WriteError`]: why a value has no form in a format |
 #![forbid(unsafe_code)]
 
@@ -18,6 +18,7 @@ mod decimal;
 pub mod error;
 pub mod http;
 pub mod json;
+pub mod number;
 pub mod short;
 
 pub use chunk_source::{CancelHandle, ChunkError, ChunkErrorKind, ChunkSource, Filled};

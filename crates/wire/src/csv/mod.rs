@@ -18,7 +18,9 @@ pub mod scan;
 use onecopy_text::{ByteSink, Carry, Policy, Units, Window, convert};
 
 use crate::decimal::{self, Decimal};
-use crate::error::{NonFinite, WriteError, non_finite, non_finite_name};
+use crate::error::{NonFinite, WriteError, non_finite};
+use crate::number::put_float;
+pub use crate::number::{put_bool, put_i64, put_u64};
 use crate::short::{SHORT_BYTES, Short};
 
 /// Bytes that a window needs for a number, a boolean, a date or a UUID.
@@ -148,28 +150,6 @@ pub fn write_quoted_part<S: ByteSink>(
     Ok(())
 }
 
-/// Puts `true` or `false`.
-#[inline]
-pub fn put_bool<S: ByteSink>(value: bool, window: &mut Window<'_, S>) {
-    if value {
-        window.put_short(b"true", 4);
-    } else {
-        window.put_short(b"false", 5);
-    }
-}
-
-/// Puts an integer with all its digits.
-#[inline]
-pub fn put_i64<S: ByteSink>(value: i64, window: &mut Window<'_, S>) {
-    Short::of_u64(value.unsigned_abs(), value < 0).put_into(window);
-}
-
-/// Puts an unsigned integer with all its digits.
-#[inline]
-pub fn put_u64<S: ByteSink>(value: u64, window: &mut Window<'_, S>) {
-    Short::of_u64(value, false).put_into(window);
-}
-
 /// Puts the shortest decimal that reads back as the same 64-bit float.
 ///
 /// # Errors
@@ -180,11 +160,7 @@ pub fn put_f64<S: ByteSink>(
     policy: NonFinite,
     window: &mut Window<'_, S>,
 ) -> Result<(), WriteError> {
-    if !value.is_finite() {
-        return put_non_finite(non_finite_name(value), policy, window);
-    }
-    window.put(zmij::Buffer::new().format_finite(value).as_bytes());
-    Ok(())
+    put_float(value, window, |name, w| put_non_finite(name, policy, w))
 }
 
 /// Puts the shortest decimal that reads back as the same 32-bit float.
@@ -197,11 +173,7 @@ pub fn put_f32<S: ByteSink>(
     policy: NonFinite,
     window: &mut Window<'_, S>,
 ) -> Result<(), WriteError> {
-    if !value.is_finite() {
-        return put_non_finite(non_finite_name(f64::from(value)), policy, window);
-    }
-    window.put(zmij::Buffer::new().format_finite(value).as_bytes());
-    Ok(())
+    put_float(value, window, |name, w| put_non_finite(name, policy, w))
 }
 
 #[cold]

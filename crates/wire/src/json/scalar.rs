@@ -4,7 +4,9 @@ use onecopy_text::{ByteSink, Policy, Units, Window, convert};
 
 use crate::base64;
 use crate::decimal::{self, Decimal};
-use crate::error::{NonFinite, WriteError, non_finite, non_finite_name};
+use crate::error::{NonFinite, WriteError, non_finite};
+use crate::number::put_float;
+pub use crate::number::{put_bool, put_i64, put_u64};
 use crate::short::{SHORT_BYTES, Short};
 
 /// Bytes that a window needs for any value that a `put_` function writes: a [`Short`] between quotes.
@@ -14,28 +16,6 @@ pub const SCALAR_BYTES: usize = SHORT_BYTES + 2;
 #[inline]
 pub fn put_null<S: ByteSink>(window: &mut Window<'_, S>) {
     window.put_short(b"null", 4);
-}
-
-/// Puts `true` or `false`.
-#[inline]
-pub fn put_bool<S: ByteSink>(value: bool, window: &mut Window<'_, S>) {
-    if value {
-        window.put_short(b"true", 4);
-    } else {
-        window.put_short(b"false", 5);
-    }
-}
-
-/// Puts an integer with all its digits.
-#[inline]
-pub fn put_i64<S: ByteSink>(value: i64, window: &mut Window<'_, S>) {
-    Short::of_u64(value.unsigned_abs(), value < 0).put_into(window);
-}
-
-/// Puts an unsigned integer with all its digits.
-#[inline]
-pub fn put_u64<S: ByteSink>(value: u64, window: &mut Window<'_, S>) {
-    Short::of_u64(value, false).put_into(window);
 }
 
 /// Puts the shortest decimal that reads back as the same 64-bit float.
@@ -48,11 +28,7 @@ pub fn put_f64<S: ByteSink>(
     policy: NonFinite,
     window: &mut Window<'_, S>,
 ) -> Result<(), WriteError> {
-    if !value.is_finite() {
-        return put_non_finite(non_finite_name(value), policy, window);
-    }
-    window.put(zmij::Buffer::new().format_finite(value).as_bytes());
-    Ok(())
+    put_float(value, window, |name, w| put_non_finite(name, policy, w))
 }
 
 /// Puts the shortest decimal that reads back as the same 32-bit float: `0.1`, not `0.10000000149011612`.
@@ -65,11 +41,7 @@ pub fn put_f32<S: ByteSink>(
     policy: NonFinite,
     window: &mut Window<'_, S>,
 ) -> Result<(), WriteError> {
-    if !value.is_finite() {
-        return put_non_finite(non_finite_name(f64::from(value)), policy, window);
-    }
-    window.put(zmij::Buffer::new().format_finite(value).as_bytes());
-    Ok(())
+    put_float(value, window, |name, w| put_non_finite(name, policy, w))
 }
 
 #[cold]
