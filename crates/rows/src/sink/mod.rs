@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`mod@format`] | [`RowFormat`]: what a format is: how it writes a cell, a row, its beginning and its end |
 //! | [`byte_rows`] | [`ByteRows`]: any format as a [`crate::RowSink`] over one chunk, which says when it has enough |
+//! | [`objects`] | [`objects::ObjectRows`]: rows as JSON objects, in any layout |
 //! | [`json`] | [`JsonRows`]: one array of objects |
 //! | [`ndjson`] | [`NdjsonRows`]: one object a line |
 //! | [`csv`] | [`CsvRows`]: RFC 4180 with a header line |
@@ -15,7 +16,7 @@ pub mod csv;
 pub mod format;
 pub mod json;
 pub mod ndjson;
-mod objects;
+pub mod objects;
 
 pub use byte_rows::{ByteRows, SinkError, Turn};
 pub use csv::CsvRows;

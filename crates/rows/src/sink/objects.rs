@@ -1,20 +1,113 @@
-//! Rows as JSON objects: what the array and the lines have in common.
+//! Rows as JSON objects: what the array and the lines have in common, which is all but what stands between objects.
+
+use std::marker::PhantomData;
 
 use onecopy_text::{ByteSink, Carry, Tally, Units, convert, planted};
 use onecopy_wire::json::{self, KeySegments, SCALAR_BYTES};
 use onecopy_wire::{WriteError, base64};
 
-use super::format::{ValueOptions, time, timestamp};
+use super::format::{RowFormat, ValueOptions, time, timestamp};
 use crate::cell::{Cell, LongKind};
 use crate::error::{Error, ErrorKind};
 use crate::schema::Schema;
 
+/// What stands around the objects of a layout.
+pub trait Layout: Send + 'static {
+    /// Before the first.
+    const BEGIN: &'static [u8];
+    /// Before each but the first.
+    const BETWEEN: &'static [u8];
+    /// The brace that ends an object, and what stands behind each.
+    const END_ROW: &'static [u8];
+    /// Behind the last.
+    const END: &'static [u8];
+}
+
+/// Rows as objects in the layout `L`.
+#[derive(Debug)]
+pub struct ObjectRows<L> {
+    objects: Objects,
+    layout: PhantomData<fn() -> L>,
+}
+
+impl<L: Layout> ObjectRows<L> {
+    /// Rows of this schema.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Programming`] where a column has no name, or the name of one before it.
+    pub fn new(schema: &Schema, options: ValueOptions) -> Result<ObjectRows<L>, Error> {
+        Ok(ObjectRows {
+            objects: Objects::new(schema, options)?,
+            layout: PhantomData,
+        })
+    }
+}
+
+impl<L: Layout> RowFormat for ObjectRows<L> {
+    fn begin<S: ByteSink>(&mut self, out: &mut S) -> Result<(), WriteError> {
+        Ok(out.put(L::BEGIN)?)
+    }
+
+    #[inline]
+    fn begin_row<S: ByteSink>(&mut self, is_first: bool, out: &mut S) -> Result<(), WriteError> {
+        if !is_first && !L::BETWEEN.is_empty() {
+            out.put(L::BETWEEN)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn cell<S: ByteSink>(
+        &mut self,
+        column: usize,
+        cell: Cell<'_>,
+        out: &mut S,
+    ) -> Result<(), WriteError> {
+        self.objects.cell(column, cell, out)
+    }
+
+    fn long_begin<S: ByteSink>(
+        &mut self,
+        column: usize,
+        kind: LongKind,
+        out: &mut S,
+    ) -> Result<(), WriteError> {
+        self.objects.long_begin(column, kind, out)
+    }
+
+    fn long_part<S: ByteSink>(&mut self, part: Cell<'_>, out: &mut S) -> Result<(), WriteError> {
+        self.objects.long_part(part, out)
+    }
+
+    fn long_end<S: ByteSink>(&mut self, out: &mut S) -> Result<(), WriteError> {
+        self.objects.long_end(out)
+    }
+
+    #[inline]
+    fn end_row<S: ByteSink>(&mut self, out: &mut S) -> Result<(), WriteError> {
+        Ok(out.put(L::END_ROW)?)
+    }
+
+    fn end<S: ByteSink>(&mut self, out: &mut S) -> Result<(), WriteError> {
+        Ok(out.put(L::END)?)
+    }
+
+    #[inline]
+    fn cell_room_bytes(&self) -> usize {
+        self.objects.cell_room_bytes()
+    }
+
+    fn tally(&mut self) -> &mut Tally {
+        &mut self.objects.tally
+    }
+}
+
 /// Writes the cells of a row as the members of an object.
 #[derive(Debug)]
-pub(super) struct Objects {
+struct Objects {
     keys: KeySegments,
     options: ValueOptions,
-    pub(super) tally: Tally,
+    tally: Tally,
     long: Long,
 }
 
@@ -28,7 +121,7 @@ enum Long {
 impl Objects {
     /// # Errors
     /// [`ErrorKind::Programming`] where a column has no name, or the name of one before it.
-    pub(super) fn new(schema: &Schema, options: ValueOptions) -> Result<Objects, Error> {
+    fn new(schema: &Schema, options: ValueOptions) -> Result<Objects, Error> {
         if let Some((index, name)) = schema.unfit_name() {
             return Err(unfit(schema, index, name));
         }
@@ -41,7 +134,7 @@ impl Objects {
     }
 
     #[inline]
-    pub(super) fn cell<S: ByteSink>(
+    fn cell<S: ByteSink>(
         &mut self,
         column: usize,
         cell: Cell<'_>,
@@ -91,7 +184,7 @@ impl Objects {
 
     /// A key and a value whose size is known.
     #[inline]
-    pub(super) fn cell_room_bytes(&self) -> usize {
+    fn cell_room_bytes(&self) -> usize {
         self.keys.room_bytes() + SCALAR_BYTES
     }
 
@@ -103,7 +196,7 @@ impl Objects {
         Ok(())
     }
 
-    pub(super) fn long_begin<S: ByteSink>(
+    fn long_begin<S: ByteSink>(
         &mut self,
         column: usize,
         kind: LongKind,
@@ -119,11 +212,7 @@ impl Objects {
         Ok(())
     }
 
-    pub(super) fn long_part<S: ByteSink>(
-        &mut self,
-        part: Cell<'_>,
-        out: &mut S,
-    ) -> Result<(), WriteError> {
+    fn long_part<S: ByteSink>(&mut self, part: Cell<'_>, out: &mut S) -> Result<(), WriteError> {
         match (&mut self.long, part) {
             (Long::Text(carry), Cell::Text(units)) => {
                 planted::extra_work_on_text(units);
@@ -136,7 +225,7 @@ impl Objects {
         }
     }
 
-    pub(super) fn long_end<S: ByteSink>(&mut self, out: &mut S) -> Result<(), WriteError> {
+    fn long_end<S: ByteSink>(&mut self, out: &mut S) -> Result<(), WriteError> {
         match &mut self.long {
             Long::Text(carry) => {
                 carry.finish_json_body(self.options.policy, out)?;
