@@ -25,6 +25,17 @@ impl Kind {
         }
     }
 
+    /// The kind of a text in UTF-8 whose largest byte this is.
+    #[must_use]
+    pub(crate) fn of_utf8(max: u8) -> Kind {
+        match max {
+            0..0x80 => Kind::Ascii,
+            0x80..=0xC3 => Kind::Latin1,
+            0xC4..=0xEF => Kind::Ucs2,
+            0xF0.. => Kind::Ucs4,
+        }
+    }
+
     /// The largest code point of the kind, as `PyUnicode_New` wants it.
     #[must_use]
     pub fn max_char(self) -> u32 {

@@ -29,6 +29,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::convert::Made;
 use crate::{Measured, Units};
 
 /// Where text was handled on its way.
@@ -121,6 +122,16 @@ impl Tally {
         } else {
             self.converted(text.len_bytes());
         }
+    }
+
+    /// Notes a text of `len_bytes` that was made a `str` in one pass.
+    pub fn decoded_large<S>(&mut self, len_bytes: usize, made: &Made<S>) {
+        if made.is_copied {
+            self.copied(len_bytes);
+        } else {
+            self.converted(len_bytes);
+        }
+        self.copied_again(made.in_vain_bytes);
     }
 
     /// Notes a text on its way to plain UTF-8: a copy where it was UTF-8, else a conversion.

@@ -4,9 +4,11 @@
 use std::mem::MaybeUninit;
 use std::process::Command;
 
-use onecopy_text::convert::{StrData, shape, string_from_utf16, to_json_body, to_utf8, to_utf16};
+use onecopy_text::convert::{
+    NewStr, StrData, make_large, shape, string_from_utf16, to_json_body, to_utf8, to_utf16,
+};
 use onecopy_text::{
-    ByteSink, Carry, ConvertError, Kind, Malformed, Policy, SinkFull, Units, find_malformed,
+    ByteSink, Carry, ConvertError, Kind, Malformed, Policy, Shape, SinkFull, Units, find_malformed,
     is_utf8, kernel, measure, naive, utf8_len,
 };
 use proptest::prelude::*;
@@ -235,6 +237,67 @@ fn check_sink(
 }
 
 /// Writes a `str` of each kind that is wide enough, with canaries, and reads it back as code points.
+/// A `str` that was made: its shape and its data.
+#[derive(Debug)]
+struct Fresh(Shape, Vec<u8>, Vec<u16>, Vec<u32>);
+
+struct Vecs;
+
+impl NewStr for Vecs {
+    type Str = Fresh;
+    type Error = ();
+
+    fn new_str(&mut self, shape: Shape) -> Result<Fresh, ()> {
+        let n = |kinds: [Kind; 2]| {
+            if kinds.contains(&shape.kind) {
+                shape.n_chars
+            } else {
+                0
+            }
+        };
+        let one = vec![0xA5; n([Kind::Ascii, Kind::Latin1])];
+        let two = vec![0xA5A5; n([Kind::Ucs2; 2])];
+        Ok(Fresh(
+            shape,
+            one,
+            two,
+            vec![0xA5A5_A5A5; n([Kind::Ucs4; 2])],
+        ))
+    }
+
+    fn data<'a>(&self, made: &'a mut Fresh) -> StrData<'a> {
+        match made.0.kind {
+            Kind::Ascii | Kind::Latin1 => StrData::One(uninit(&mut made.1)),
+            Kind::Ucs2 => StrData::Two(uninit(&mut made.2)),
+            Kind::Ucs4 => StrData::Four(uninit(&mut made.3)),
+        }
+    }
+}
+
+fn uninit<U>(units: &mut [U]) -> &mut [MaybeUninit<U>] {
+    // SAFETY: the same layout, and the kernels write good units there and nothing else.
+    unsafe { &mut *(std::ptr::from_mut(units) as *mut [MaybeUninit<U>]) }
+}
+
+/// In one pass, or not at all: where the text is short or malformed.
+fn check_large(units: Units<'_>) {
+    let expected = naive::decode(units, Policy::Strict);
+    let Some(made) = make_large(units, &mut Vecs) else {
+        let in_one_pass = matches!(units, Units::Latin1(_) | Units::Utf16(_));
+        assert!(units.len_bytes() < 512 || expected.is_err() || !in_one_pass);
+        return;
+    };
+    let Fresh(shape, one, two, four) = made.expect("there is memory").made;
+    let got: Vec<u32> = one
+        .into_iter()
+        .map(u32::from)
+        .chain(two.into_iter().map(u32::from))
+        .chain(four)
+        .collect();
+    assert_eq!(Ok(shape), naive::shape(units, Policy::Strict));
+    assert_eq!(Ok(got), expected);
+}
+
 fn check_str(units: Units<'_>, policy: Policy) {
     let expected = naive::shape(units, policy);
     assert_eq!(shape(units, policy), expected, "{units:?}");
@@ -357,6 +420,13 @@ proptest! {
             for policy in POLICIES {
                 check_str(units, policy);
             }
+        }
+    }
+
+    #[test]
+    fn large_str_matches_naive(case in case()) {
+        for units in case.forms() {
+            check_large(units);
         }
     }
 

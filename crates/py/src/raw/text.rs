@@ -6,8 +6,8 @@
 use std::mem::MaybeUninit;
 use std::slice;
 
-use onecopy_text::convert::{self, StrData};
-use onecopy_text::{Kind, Malformed, Measured, Policy, Tally, Units, planted};
+use onecopy_text::convert::{self, NewStr, StrData};
+use onecopy_text::{Kind, Malformed, Measured, Policy, Shape, Tally, Units, planted};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -34,31 +34,39 @@ pub(crate) fn make<'py>(
     policy: Policy,
     tally: &mut Tally,
 ) -> Result<Bound<'py, PyAny>, MakeError> {
+    planted::extra_work_on_text(text);
+    if let Some(made) = convert::make_large(text, &mut Fresh(py)) {
+        let made = made.map_err(MakeError::Python)?;
+        tally.decoded_large(text.len_bytes(), &made);
+        return Ok(made.made.0);
+    }
     let measured = onecopy_text::measure(text, policy).map_err(MakeError::Malformed)?;
     tally.decoded(&measured);
-    planted::extra_work_on_text(text);
     let shape = measured.shape();
     if shape.n_chars <= 1 && shape.kind <= Kind::Latin1 {
         return shared(py, &measured).map_err(MakeError::Python);
     }
-    let made = blank(py, shape.n_chars, shape.kind).map_err(MakeError::Python)?;
-    // SAFETY: `blank` made a compact `str` of this kind and length that nobody else has seen (n_chars is not 0, so it
-    // is not shared); its data area directly follows the header, holds n_chars units, and PyUnicode_New has written
-    // the terminator. MaybeUninit asks nothing of its contents.
-    let data = unsafe {
-        let (at, n) = (ffi::PyUnicode_DATA(made.as_ptr()), shape.n_chars);
-        match shape.kind {
-            Kind::Ascii | Kind::Latin1 => {
-                StrData::One(slice::from_raw_parts_mut(at.cast::<MaybeUninit<u8>>(), n))
-            }
-            Kind::Ucs2 => StrData::Two(slice::from_raw_parts_mut(at.cast::<MaybeUninit<u16>>(), n)),
-            Kind::Ucs4 => {
-                StrData::Four(slice::from_raw_parts_mut(at.cast::<MaybeUninit<u32>>(), n))
-            }
-        }
-    };
-    measured.write(data);
+    let mut made = blank(py, shape).map_err(MakeError::Python)?;
+    // SAFETY: `blank` has just made it, and n_chars is not 0: it is not shared.
+    measured.write(unsafe { data(&mut made, shape) });
     Ok(made)
+}
+
+/// Makes the `str`s of long texts.
+struct Fresh<'py>(Python<'py>);
+
+impl<'py> NewStr for Fresh<'py> {
+    type Str = (Bound<'py, PyAny>, Shape);
+    type Error = PyErr;
+
+    fn new_str(&mut self, shape: Shape) -> PyResult<Self::Str> {
+        Ok((blank(self.0, shape)?, shape))
+    }
+
+    fn data<'a>(&self, (made, shape): &'a mut Self::Str) -> StrData<'a> {
+        // SAFETY: `blank` has made it of this shape, and nobody else has seen it; a long text has more than one character.
+        unsafe { data(made, *shape) }
+    }
 }
 
 /// The shared `str` of no or one character of Latin-1.
@@ -79,10 +87,33 @@ fn shared<'py>(py: Python<'py>, measured: &Measured<'_>) -> PyResult<Bound<'py, 
 
 /// A fresh `str` whose data is yet to be written; of at least one character.
 #[inline]
-fn blank(py: Python<'_>, n_chars: usize, kind: Kind) -> PyResult<Bound<'_, PyAny>> {
-    let n = isize::try_from(n_chars).map_err(|_| PyMemoryError::new_err(()))?;
+fn blank(py: Python<'_>, shape: Shape) -> PyResult<Bound<'_, PyAny>> {
+    let n = isize::try_from(shape.n_chars).map_err(|_| PyMemoryError::new_err(()))?;
     // SAFETY: attached; the length is not negative and max_char is one that CPython knows.
-    unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyUnicode_New(n, kind.max_char())) }
+    unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyUnicode_New(n, shape.kind.max_char())) }
+}
+
+/// The data area of a fresh `str`.
+///
+/// # Safety
+/// `made` comes from [`blank`] with this shape, and nobody else has seen it: it is no shared `str` of no or one character.
+#[inline]
+unsafe fn data<'a>(made: &'a mut Bound<'_, PyAny>, shape: Shape) -> StrData<'a> {
+    let (at, n) = (made.as_ptr(), shape.n_chars);
+    // SAFETY: a compact `str` of this kind and length; its data area directly follows the header, holds n_chars units, and
+    // PyUnicode_New has written the terminator. MaybeUninit asks nothing of its contents. It is borrowed as long as `made`.
+    unsafe {
+        let at = ffi::PyUnicode_DATA(at);
+        match shape.kind {
+            Kind::Ascii | Kind::Latin1 => {
+                StrData::One(slice::from_raw_parts_mut(at.cast::<MaybeUninit<u8>>(), n))
+            }
+            Kind::Ucs2 => StrData::Two(slice::from_raw_parts_mut(at.cast::<MaybeUninit<u16>>(), n)),
+            Kind::Ucs4 => {
+                StrData::Four(slice::from_raw_parts_mut(at.cast::<MaybeUninit<u32>>(), n))
+            }
+        }
+    }
 }
 
 /// The text of `string`, borrowed in its own representation; the UTF-8 cache where one stands already.

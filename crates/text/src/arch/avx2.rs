@@ -167,3 +167,27 @@ pub(super) unsafe fn narrow_plain<const JSON: bool>(src: &[u16], dst: *mut u8) -
     // SAFETY: the slice is longer than two vectors; dst takes src.len() bytes (duty of the caller).
     unsafe { generic::narrow_plain::<V256, JSON>(src.as_ptr(), src.len(), dst) }
 }
+
+/// # Safety
+/// As [`is_ascii`] and `arch::copy_ascii`.
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn copy_ascii(src: &[u8], dst: *mut u8) -> usize {
+    // SAFETY: the slice is longer than a vector; dst takes src.len() bytes (duty of the caller).
+    unsafe { generic::copy_ascii::<V256>(src.as_ptr(), src.len(), dst) }
+}
+
+/// # Safety
+/// As [`is_ascii`] and `arch::narrow_up_to`.
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn narrow_up_to<const MAX: u16>(src: &[u16], dst: *mut u8) -> usize {
+    // SAFETY: the slice is longer than two vectors; dst takes src.len() bytes (duty of the caller).
+    unsafe { generic::narrow_up_to::<V256, MAX>(src.as_ptr(), src.len(), dst) }
+}
+
+/// # Safety
+/// As [`is_ascii`] and `arch::copy_bmp`.
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn copy_bmp(src: &[u16], dst: *mut u16) -> usize {
+    // SAFETY: the slice is longer than two vectors; dst takes src.len() units (duty of the caller).
+    unsafe { generic::copy_bmp::<V256>(src.as_ptr(), src.len(), dst) }
+}

@@ -5,10 +5,10 @@
 
 use std::mem::MaybeUninit;
 
+use super::{Kernel, kernel, scalar, scan_utf8};
 #[cfg(target_arch = "x86_64")]
-use super::decode;
-use super::{Kernel, kernel, scalar};
-use crate::{Units, naive};
+use super::{avx512, decode};
+use crate::{Kind, Shape, Units, naive};
 
 /// Whether simdutf is to be left out.
 #[inline(always)]
@@ -23,6 +23,17 @@ fn is_cell(len_units: usize) -> bool {
     (1..=decode::CELL_BYTES).contains(&len_units) && !cfg!(miri) && kernel() >= Kernel::Avx2
 }
 
+/// Past this many bytes simdutf's kernels for Latin-1 and for pairs are faster than ours.
+#[cfg(target_arch = "x86_64")]
+const LONG_BYTES: usize = 256;
+
+/// Whether the kernels on 64-byte vectors run.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn is_avx512() -> bool {
+    !cfg!(miri) && kernel() == Kernel::Avx512
+}
+
 /// The bytes as a `str`, where they are well-formed UTF-8.
 #[inline]
 pub(crate) fn as_str(src: &[u8]) -> Option<&str> {
@@ -31,6 +42,36 @@ pub(crate) fn as_str(src: &[u8]) -> Option<&str> {
     }
     // SAFETY: simdutf has validated it (RFC 3629, the same rules as core's).
     simdutf::validate_utf8(src).then(|| unsafe { std::str::from_utf8_unchecked(src) })
+}
+
+/// The bytes as a `str` and what a Python `str` of it needs, where they are well-formed UTF-8.
+#[inline]
+pub(crate) fn as_str_of_shape(src: &[u8]) -> Option<(&str, Shape)> {
+    #[cfg(target_arch = "x86_64")]
+    if is_avx512() {
+        // SAFETY: AVX-512 is there.
+        let (kind, n_chars) = unsafe { avx512::utf8::measure(src) }?;
+        // SAFETY: it was validated (RFC 3629, the same rules as core's).
+        let text = unsafe { std::str::from_utf8_unchecked(src) };
+        return Some((text, Shape { kind, n_chars }));
+    }
+    let text = as_str(src)?;
+    let scan = scan_utf8(src);
+    let shape = Shape {
+        kind: Kind::of_utf8(scan.max),
+        n_chars: scan.n_chars,
+    };
+    Some((text, shape))
+}
+
+/// Characters of UTF-16 that is valid; units that are no second halves of pairs in other text.
+pub(crate) fn count_utf16(src: &[u16]) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if is_avx512() {
+        // SAFETY: AVX-512 is there.
+        return unsafe { avx512::utf16::count(src) };
+    }
+    scalar::count_utf16(src)
 }
 
 /// Units up to about the first malformed sequence of UTF-8 (it starts at most 3 before), or `None`.
@@ -53,6 +94,11 @@ pub(crate) fn utf16_error_near(src: &[u16]) -> Option<usize> {
 
 /// Bytes of the UTF-16 text as UTF-8, where it is well-formed; else some number.
 pub(crate) fn utf8_len_from_utf16(src: &[u16]) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if is_avx512() {
+        // SAFETY: AVX-512 is there.
+        return unsafe { avx512::encode::len_of_wide(src) };
+    }
     if no_simdutf() {
         return scalar::lossy(Units::Utf16(src)).map(utf8_len_of).sum();
     }
@@ -61,6 +107,11 @@ pub(crate) fn utf8_len_from_utf16(src: &[u16]) -> usize {
 
 /// Bytes of the Latin-1 text as UTF-8.
 pub(crate) fn utf8_len_from_latin1(src: &[u8]) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if is_avx512() {
+        // SAFETY: AVX-512 is there.
+        return unsafe { avx512::encode::len_of_latin1(src) };
+    }
     if no_simdutf() {
         return src.len() + src.iter().filter(|&&b| b >= 0x80).count();
     }
@@ -80,6 +131,11 @@ pub(crate) fn utf8_len_of(c: u32) -> usize {
 #[inline]
 pub(crate) fn utf16_to_utf8(src: &[u16], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
     assert!(out.len() / 3 >= src.len());
+    #[cfg(target_arch = "x86_64")]
+    if is_avx512() {
+        // SAFETY: AVX-512 is there; no unit gives more than 3 bytes, so out takes the text.
+        return unsafe { avx512::encode::wide::<true>(src, out.as_mut_ptr().cast(), out.len()) };
+    }
     if no_simdutf() {
         return scalar_to_utf8(Units::Utf16(src), out);
     }
@@ -95,6 +151,15 @@ pub(crate) fn utf16_to_utf8(src: &[u16], out: &mut [MaybeUninit<u8>]) -> Option<
 /// # Panics
 /// Where the text is well-formed and `out` too short: a bug of the caller.
 pub(crate) fn utf16_to_utf8_exact(src: &[u16], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
+    #[cfg(target_arch = "x86_64")]
+    if is_avx512() {
+        if out.len() < utf8_len_from_utf16(src) {
+            assert!(utf16_error_near(src).is_some(), "the room is too short");
+            return None;
+        }
+        // SAFETY: AVX-512 is there; out takes the text, or what of it is written before the first malformed unit.
+        return unsafe { avx512::encode::wide::<true>(src, out.as_mut_ptr().cast(), out.len()) };
+    }
     if utf16_error_near(src).is_some() {
         return None;
     }
@@ -115,6 +180,11 @@ pub(crate) fn utf16_to_utf8_exact(src: &[u16], out: &mut [MaybeUninit<u8>]) -> O
 #[inline]
 pub(crate) fn latin1_to_utf8(src: &[u8], out: &mut [MaybeUninit<u8>]) -> usize {
     assert!(out.len() / 2 >= src.len() || out.len() >= utf8_len_from_latin1(src));
+    #[cfg(target_arch = "x86_64")]
+    if is_avx512() && src.len() <= LONG_BYTES {
+        // SAFETY: AVX-512 is there; out takes the text, checked on the first line.
+        return unsafe { avx512::encode::latin1(src, out.as_mut_ptr().cast(), out.len()) };
+    }
     if no_simdutf() {
         return scalar_to_utf8(Units::Latin1(src), out).expect("Latin-1 has no malformed text");
     }
@@ -128,6 +198,12 @@ pub(crate) fn latin1_to_utf8(src: &[u8], out: &mut [MaybeUninit<u8>]) -> usize {
 /// # Panics
 /// Where `out` is too short: a bug of the caller.
 pub(crate) fn utf32_to_utf8(src: &[u32], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
+    #[cfg(target_arch = "x86_64")]
+    if is_avx512() {
+        assert!(out.len() / 4 >= src.len() || out.len() >= utf8_len_from_utf32(src));
+        // SAFETY: AVX-512 is there; out takes the text, checked above.
+        return unsafe { avx512::encode::ucs4(src, out.as_mut_ptr().cast(), out.len()) };
+    }
     if scalar::scan_u32(src).1 {
         return None;
     }
@@ -183,6 +259,11 @@ pub(crate) fn json_len_from_utf32(src: &[u32]) -> usize {
 
 /// Bytes of the UTF-32 text as UTF-8, where it is well-formed; else some number.
 pub(crate) fn utf8_len_from_utf32(src: &[u32]) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if is_avx512() {
+        // SAFETY: AVX-512 is there.
+        return unsafe { avx512::encode::len_of_ucs4(src) };
+    }
     src.iter().map(|&c| utf8_len_of(c)).sum()
 }
 
@@ -205,6 +286,14 @@ fn scalar_to_utf8(units: Units<'_>, out: &mut [MaybeUninit<u8>]) -> Option<usize
 /// All characters are below U+0100, and `out` is as long as there are characters.
 #[inline]
 pub(super) unsafe fn str_to_latin1(src: &str, out: &mut [MaybeUninit<u8>]) {
+    #[cfg(target_arch = "x86_64")]
+    if is_avx512() {
+        let n = out.len();
+        // SAFETY: AVX-512 is there; the rest are the caller's duties.
+        let good =
+            unsafe { avx512::utf8::to_latin1::<false>(src.as_bytes(), out.as_mut_ptr().cast(), n) };
+        return debug_assert!(good);
+    }
     #[cfg(target_arch = "x86_64")]
     if is_cell(src.len()) {
         let n_chars = out.len();
@@ -244,6 +333,14 @@ pub(super) unsafe fn str_to_utf16(src: &str, out: &mut [MaybeUninit<u16>]) {
 #[inline]
 pub(super) unsafe fn str_to_ucs2(src: &str, out: &mut [MaybeUninit<u16>]) {
     #[cfg(target_arch = "x86_64")]
+    if is_avx512() {
+        let n = out.len();
+        // SAFETY: AVX-512 is there; the rest are the caller's duties.
+        let good =
+            unsafe { avx512::utf8::to_ucs2::<false>(src.as_bytes(), out.as_mut_ptr().cast(), n) };
+        return debug_assert!(good);
+    }
+    #[cfg(target_arch = "x86_64")]
     if is_cell(src.len()) {
         let n_chars = out.len();
         // SAFETY: AVX2 is there (`kernel`); the rest are the caller's duties.
@@ -259,6 +356,14 @@ pub(super) unsafe fn str_to_ucs2(src: &str, out: &mut [MaybeUninit<u16>]) {
 /// `out` is as long as there are characters.
 #[inline]
 pub(super) unsafe fn str_to_utf32(src: &str, out: &mut [MaybeUninit<u32>]) {
+    #[cfg(target_arch = "x86_64")]
+    if is_avx512() {
+        let n = out.len();
+        // SAFETY: AVX-512 is there; the rest are the caller's duties.
+        let good =
+            unsafe { avx512::utf8::to_ucs4::<false>(src.as_bytes(), out.as_mut_ptr().cast(), n) };
+        return debug_assert!(good);
+    }
     #[cfg(target_arch = "x86_64")]
     if is_cell(src.len()) {
         let n_chars = out.len();
@@ -282,6 +387,13 @@ pub(super) unsafe fn str_to_utf32(src: &str, out: &mut [MaybeUninit<u32>]) {
 #[inline]
 pub(super) unsafe fn valid_utf16_to_utf32(src: &[u16], out: &mut [MaybeUninit<u32>]) {
     #[cfg(target_arch = "x86_64")]
+    if is_avx512() && 2 * src.len() <= LONG_BYTES {
+        let n = out.len();
+        // SAFETY: AVX-512 is there; the rest are the caller's duties.
+        let good = unsafe { avx512::utf16::to_ucs4(src, out.as_mut_ptr().cast(), n) };
+        return debug_assert!(good);
+    }
+    #[cfg(target_arch = "x86_64")]
     if is_cell(src.len()) {
         let n_chars = out.len();
         // SAFETY: AVX2 is there (`kernel`); the rest are the caller's duties.
@@ -295,4 +407,76 @@ pub(super) unsafe fn valid_utf16_to_utf32(src: &[u16], out: &mut [MaybeUninit<u3
         simdutf::convert_valid_utf16_to_utf32(src.as_ptr(), src.len(), out.as_mut_ptr().cast())
     };
     assert_eq!(n, out.len(), "measured text has another length");
+}
+
+/// Initialised units as a part of what need not be.
+pub(super) fn uninit<U>(units: &[U]) -> &[MaybeUninit<U>] {
+    // SAFETY: MaybeUninit<U> has the layout of U, and any U is a good value of it.
+    unsafe { std::slice::from_raw_parts(units.as_ptr().cast(), units.len()) }
+}
+
+/// Whether UTF-8 is validated while it is decoded; where it is not, the two are separate passes.
+pub(super) fn checks_while_decoding() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    let checks = is_avx512();
+    #[cfg(not(target_arch = "x86_64"))]
+    let checks = false;
+    checks
+}
+
+/// Decodes and validates at once; `false` where the text is malformed. Only where [`checks_while_decoding`].
+///
+/// # Safety
+/// No byte is above 0xC3, and `out` has a unit for each byte that continues nothing.
+pub(super) unsafe fn utf8_to_latin1_checked(src: &[u8], out: &mut [MaybeUninit<u8>]) -> bool {
+    assert!(checks_while_decoding());
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: AVX-512 is there; the rest are the caller's duties.
+    return unsafe { avx512::utf8::to_latin1::<true>(src, out.as_mut_ptr().cast(), out.len()) };
+    #[cfg(not(target_arch = "x86_64"))]
+    unreachable!("{src:?} {out:?}")
+}
+
+/// As [`utf8_to_latin1_checked`], with no byte above 0xEF.
+///
+/// # Safety
+/// As there.
+pub(super) unsafe fn utf8_to_ucs2_checked(src: &[u8], out: &mut [MaybeUninit<u16>]) -> bool {
+    assert!(checks_while_decoding());
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: AVX-512 is there; the rest are the caller's duties.
+    return unsafe { avx512::utf8::to_ucs2::<true>(src, out.as_mut_ptr().cast(), out.len()) };
+    #[cfg(not(target_arch = "x86_64"))]
+    unreachable!("{src:?} {out:?}")
+}
+
+/// As [`utf8_to_latin1_checked`], with any bytes.
+///
+/// # Safety
+/// As there.
+pub(super) unsafe fn utf8_to_ucs4_checked(src: &[u8], out: &mut [MaybeUninit<u32>]) -> bool {
+    assert!(checks_while_decoding());
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: AVX-512 is there; the rest are the caller's duties.
+    return unsafe { avx512::utf8::to_ucs4::<true>(src, out.as_mut_ptr().cast(), out.len()) };
+    #[cfg(not(target_arch = "x86_64"))]
+    unreachable!("{src:?} {out:?}")
+}
+
+/// Decodes and validates UTF-16 at once; `false` where it is malformed.
+///
+/// # Safety
+/// `out` has a unit for each one of `src` that is no second half of a pair.
+pub(super) unsafe fn utf16_to_ucs4_checked(src: &[u16], out: &mut [MaybeUninit<u32>]) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if is_avx512() {
+        // SAFETY: AVX-512 is there; the rest are the caller's duties.
+        return unsafe { avx512::utf16::to_ucs4(src, out.as_mut_ptr().cast(), out.len()) };
+    }
+    if utf16_error_near(src).is_some() {
+        return false;
+    }
+    // SAFETY: validated; the rest are the caller's duties.
+    unsafe { valid_utf16_to_utf32(src, out) };
+    true
 }

@@ -4,6 +4,7 @@
 //! and may look at some units twice, which the algorithms are made to bear: no scalar tails, no reads past the end.
 
 use super::{Scan8, Scan16};
+use crate::Kind;
 
 /// A vector of bytes.
 ///
@@ -240,7 +241,7 @@ pub(super) unsafe fn scan_u16<V: Vector>(p: *const u16, len: usize) -> Scan16 {
             at += units;
         }
         Scan16 {
-            or: or.or_u16(),
+            kind: Kind::of(or.or_u16().into()),
             surrogate: found.mask() != 0,
         }
     }
@@ -388,5 +389,94 @@ pub(super) unsafe fn copy_to_escape<V: Vector>(
             high = high.or(v);
         }
         (len, high.mask() != 0)
+    }
+}
+
+/// # Safety
+/// As [`copy_to_escape`].
+#[inline(always)]
+pub(super) unsafe fn copy_ascii<V: Vector>(src: *const u8, len: usize, dst: *mut u8) -> usize {
+    // SAFETY: each round reads and writes vectors that end within len bytes.
+    unsafe {
+        let mut at = 0;
+        while at + 2 * V::BYTES <= len {
+            let a = V::load(src.add(at));
+            let b = V::load(src.add(at + V::BYTES));
+            if a.or(b).mask() != 0 {
+                return at;
+            }
+            a.store(dst.add(at));
+            b.store(dst.add(at + V::BYTES));
+            at += 2 * V::BYTES;
+        }
+        while at < len {
+            // The last vector ends with the text.
+            let from = at.min(len - V::BYTES);
+            let v = V::load(src.add(from));
+            if v.mask() != 0 {
+                return at;
+            }
+            v.store(dst.add(from));
+            at = from + V::BYTES;
+        }
+        len
+    }
+}
+
+/// # Safety
+/// As [`narrow_u16`].
+#[inline(always)]
+pub(super) unsafe fn narrow_up_to<V: Vector, const MAX: u16>(
+    src: *const u16,
+    len: usize,
+    dst: *mut u8,
+) -> usize {
+    // SAFETY: each round reads 2 vectors that end within len units and writes one that ends within len bytes.
+    unsafe {
+        let mut at = 0;
+        while at < len {
+            let from = at.min(len - V::BYTES);
+            let lo = V::load(src.add(from).cast());
+            let hi = V::load(src.add(from + V::BYTES / 2).cast());
+            let over = lo.or(hi).subs16(V::splat16(MAX));
+            if over.eq16(V::splat16(0)).mask() != V::splat8(0xFF).mask() {
+                return at;
+            }
+            V::narrow(lo, hi).store(dst.add(from));
+            at = from + V::BYTES;
+        }
+        len
+    }
+}
+
+/// # Safety
+/// `src` is readable and `dst` writable for `len` units of 2 bytes, at least two vectors, apart from each other; the
+/// processor has V's feature.
+#[inline(always)]
+pub(super) unsafe fn copy_bmp<V: Vector>(src: *const u16, len: usize, dst: *mut u16) -> usize {
+    // SAFETY: each round reads and writes vectors that end within len units.
+    unsafe {
+        let units = V::BYTES / 2;
+        let mut at = 0;
+        while at + 2 * units <= len {
+            let a = V::load(src.add(at).cast());
+            let b = V::load(src.add(at + units).cast());
+            if Surrogate::marks(a).or(Surrogate::marks(b)).mask() != 0 {
+                return at;
+            }
+            a.store(dst.add(at).cast());
+            b.store(dst.add(at + units).cast());
+            at += 2 * units;
+        }
+        while at < len {
+            let from = at.min(len - units);
+            let v = V::load(src.add(from).cast());
+            if Surrogate::marks(v).mask() != 0 {
+                return at;
+            }
+            v.store(dst.add(from).cast());
+            at = from + units;
+        }
+        len
     }
 }

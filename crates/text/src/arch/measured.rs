@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::{bulk, is_ascii, narrow_u16, scalar, scan_u16, scan_utf8};
+use super::{bulk, is_ascii, narrow_u16, scalar, scan_u16};
 use crate::convert::StrData;
 use crate::validate::find_malformed;
 use crate::{Kind, Malformed, Policy, Shape, Units};
@@ -57,7 +57,7 @@ pub fn measure(units: Units<'_>, policy: Policy) -> Result<Measured<'_>, Malform
             Ok(Measured {
                 text: Text::Wide(u),
                 shape: Shape {
-                    kind: Kind::of(scan.or.into()),
+                    kind: scan.kind,
                     n_chars: u.len(),
                 },
             })
@@ -77,21 +77,14 @@ fn measure_slowly(units: Units<'_>, policy: Policy) -> Result<Measured<'_>, Malf
     match units {
         Units::Latin1(u) => return measured(Text::Bytes(u), Kind::Latin1, u.len()),
         Units::Utf8(u) => {
-            if let Some(text) = bulk::as_str(u) {
-                let scan = scan_utf8(u);
-                let kind = match scan.max {
-                    0..0x80 => Kind::Ascii,
-                    0x80..=0xC3 => Kind::Latin1,
-                    0xC4..=0xEF => Kind::Ucs2,
-                    0xF0.. => Kind::Ucs4,
-                };
-                return measured(Text::Str(text), kind, scan.n_chars);
+            if let Some((text, Shape { kind, n_chars })) = bulk::as_str_of_shape(u) {
+                return measured(Text::Str(text), kind, n_chars);
             }
         }
         Units::Utf16(u) => {
             if bulk::utf16_error_near(u).is_none() {
                 // A surrogate is here, and where all stand in pairs, each second one is no character of its own.
-                let n_chars = scalar::count_utf16(u);
+                let n_chars = bulk::count_utf16(u);
                 return measured(Text::Pairs(u), Kind::Ucs4, n_chars);
             }
         }

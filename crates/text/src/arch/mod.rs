@@ -6,25 +6,31 @@
 //! | `generic` | each vector algorithm once, over a [`generic::Vector`] |
 //! | `sse2` | 16-byte vectors, part of every x86-64: inlined into the short paths, so a cell pays no call |
 //! | `avx2` | 32-byte vectors, behind one direct call, for texts past `SHORT_BYTES` |
-//! | `decode` | UTF-8 and UTF-16 to the units of a `str`, for cells |
+//! | `avx512` | 64-byte vectors, for texts of any length |
+//! | `decode` | UTF-8 and UTF-16 to the units of a `str`, for cells, on AVX2 |
 //! | `bulk` | transcoding and validation by simdutf, which has its own choice of kernels |
 //! | `put` | kernels that end in a [`Window`](crate::Window) |
 //! | `measured` | text that was validated and measured, and its way into a `str` |
+//! | `large` | long text into a `str`, looked at and written in one pass |
 //!
 //! `ONECOPY_KERNEL` = `scalar`, `sse2`, `avx2` or `avx512` forces a kernel where the processor has it (a better one is
 //! never chosen then; `scalar` leaves simdutf out too). simdutf's own kernels below `scalar` are forced by its
-//! variable `SIMDUTF_FORCE_IMPLEMENTATION` (`icelake`, `haswell`, `westmere`, `fallback`). Our own kernels have no
-//! AVX-512 form yet: `avx512` means AVX2 here and whatever simdutf finds in bulk.
+//! variable `SIMDUTF_FORCE_IMPLEMENTATION` (`icelake`, `haswell`, `westmere`, `fallback`).
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
+use crate::Kind;
+
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 pub(crate) mod bulk;
 #[cfg(target_arch = "x86_64")]
 mod decode;
 #[cfg(target_arch = "x86_64")]
 mod generic;
+pub(crate) mod large;
 pub(crate) mod measured;
 pub(crate) mod put;
 pub(crate) mod scalar;
@@ -49,7 +55,7 @@ pub enum Kernel {
     Sse2 = 2,
     /// 32-byte vectors.
     Avx2 = 3,
-    /// 64-byte vectors, in bulk conversions only so far.
+    /// 64-byte vectors with masks and byte compression (AVX-512 with VBMI2).
     Avx512 = 4,
 }
 
@@ -102,7 +108,12 @@ fn best() -> Kernel {
         && is_x86_feature_detected!("popcnt"))
     {
         Kernel::Sse2
-    } else if !is_x86_feature_detected!("avx512vbmi2") {
+    } else if !(is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512vbmi")
+        && is_x86_feature_detected!("avx512vbmi2")
+        && is_x86_feature_detected!("bmi2"))
+    {
         Kernel::Avx2
     } else {
         Kernel::Avx512
@@ -130,9 +141,12 @@ macro_rules! run {
                         // SAFETY: SSE2 is part of x86-64; duties as above.
                         #[allow(unused_unsafe)]
                         unsafe { sse2::$name $(::<$generic>)? ($($arg),*) }
-                    } else {
+                    } else if k == Kernel::Avx2 {
                         // SAFETY: `best` found AVX2, and the text is longer than a vector; duties as above.
                         unsafe { avx2::$name $(::<$generic>)? ($($arg),*) }
+                    } else {
+                        // SAFETY: `best` found AVX-512 with VBMI2; duties as above.
+                        unsafe { avx512::$name $(::<$generic>)? ($($arg),*) }
                     }
                 }
             }
@@ -149,8 +163,8 @@ macro_rules! run {
 /// What one look at 16-bit units tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scan16 {
-    /// All units ORed: below 0x80, 0x100 where every unit is.
-    pub(crate) or: u16,
+    /// The narrowest that holds every unit, at most [`Kind::Ucs2`].
+    pub(crate) kind: Kind,
     /// Whether a unit is a surrogate.
     pub(crate) surrogate: bool,
 }
@@ -226,4 +240,31 @@ pub(crate) unsafe fn copy_to_escape(src: &[u8], dst: *mut u8) -> (usize, bool) {
 #[inline]
 pub(crate) unsafe fn narrow_plain<const JSON: bool>(src: &[u16], dst: *mut u8) -> usize {
     run!(src.len() * 2, narrow_plain::<JSON>(src, dst))
+}
+
+/// Copies bytes up to some place before the first that is not ASCII; returns how many: all, where all are.
+///
+/// # Safety
+/// `dst` takes `src.len()` units, all of which may be written, and does not overlap `src` (so for all below).
+#[inline]
+pub(crate) unsafe fn copy_ascii(src: &[u8], dst: *mut u8) -> usize {
+    run!(src.len(), copy_ascii(src, dst))
+}
+
+/// As [`copy_ascii`], 16-bit units as bytes, up to one above `MAX`: 0x7F or 0xFF.
+///
+/// # Safety
+/// As [`copy_ascii`].
+#[inline]
+pub(crate) unsafe fn narrow_up_to<const MAX: u16>(src: &[u16], dst: *mut u8) -> usize {
+    run!(src.len() * 2, narrow_up_to::<MAX>(src, dst))
+}
+
+/// As [`copy_ascii`], 16-bit units, up to a surrogate.
+///
+/// # Safety
+/// As [`copy_ascii`].
+#[inline]
+pub(crate) unsafe fn copy_bmp(src: &[u16], dst: *mut u16) -> usize {
+    run!(src.len() * 2, copy_bmp(src, dst))
 }

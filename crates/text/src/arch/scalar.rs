@@ -6,7 +6,7 @@
 use std::mem::MaybeUninit;
 
 use super::{Scan8, Scan16};
-use crate::naive;
+use crate::{Kind, naive};
 
 /// Whether JSON escapes the code point (RFC 8259, section 7).
 #[inline(always)]
@@ -74,7 +74,7 @@ pub(super) fn scan_utf8(src: &[u8]) -> Scan8 {
 
 pub(super) fn scan_u16(src: &[u16]) -> Scan16 {
     Scan16 {
-        or: src.iter().fold(0, |or, &u| or | u),
+        kind: Kind::of(src.iter().fold(0, |or, &u| or | u32::from(u))),
         surrogate: src.iter().fold(false, |any, &u| any | is_surrogate(u)),
     }
 }
@@ -134,6 +134,33 @@ pub(super) unsafe fn narrow_plain<const JSON: bool>(src: &[u16], dst: *mut u8) -
         unsafe { dst.add(i).write(u as u8) };
     }
     src.len()
+}
+
+/// # Safety
+/// As `arch::copy_ascii`.
+pub(super) unsafe fn copy_ascii(src: &[u8], dst: *mut u8) -> usize {
+    let n = src.iter().position(|b| !b.is_ascii()).unwrap_or(src.len());
+    // SAFETY: n is at most src.len(), which dst takes, and they do not overlap (duties of the caller).
+    unsafe { std::ptr::copy_nonoverlapping(src.as_ptr(), dst, n) };
+    n
+}
+
+/// # Safety
+/// As `arch::narrow_up_to`.
+pub(super) unsafe fn narrow_up_to<const MAX: u16>(src: &[u16], dst: *mut u8) -> usize {
+    let n = src.iter().position(|&u| u > MAX).unwrap_or(src.len());
+    // SAFETY: n is at most src.len(), which dst takes (duty of the caller).
+    unsafe { narrow_u16(&src[..n], dst) };
+    n
+}
+
+/// # Safety
+/// As `arch::copy_bmp`.
+pub(super) unsafe fn copy_bmp(src: &[u16], dst: *mut u16) -> usize {
+    let n = find_surrogate(src);
+    // SAFETY: n is at most src.len(), which dst takes, and they do not overlap (duties of the caller).
+    unsafe { std::ptr::copy_nonoverlapping(src.as_ptr(), dst, n) };
+    n
 }
 
 /// Narrows code points to the units of a `str`.

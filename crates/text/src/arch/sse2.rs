@@ -6,6 +6,7 @@ use std::arch::x86_64::*;
 
 use super::generic::{self, EscapeU8, EscapeU16, Surrogate, Vector, Wanted};
 use super::{Scan8, Scan16, scalar};
+use crate::Kind;
 
 #[derive(Clone, Copy)]
 pub(super) struct V128(pub(super) __m128i);
@@ -223,13 +224,13 @@ pub(super) fn scan_u16(src: &[u16]) -> Scan16 {
     unsafe {
         match src.len() {
             0 => Scan16 {
-                or: 0,
+                kind: Kind::Ascii,
                 surrogate: false,
             },
             len @ 1..8 => {
                 let v = load_repeated_u16(src.as_ptr(), len);
                 Scan16 {
-                    or: v.or_u16(),
+                    kind: Kind::of(v.or_u16().into()),
                     surrogate: Surrogate::marks(v).mask() != 0,
                 }
             }
@@ -366,5 +367,41 @@ pub(super) unsafe fn narrow_plain<const JSON: bool>(src: &[u16], dst: *mut u8) -
         }
         narrow_short(p, len, dst);
         len
+    }
+}
+
+/// # Safety
+/// As `arch::copy_ascii`.
+pub(super) unsafe fn copy_ascii(src: &[u8], dst: *mut u8) -> usize {
+    // SAFETY: the first arm has the length that its function wants; dst takes src.len() bytes (duty of the caller).
+    unsafe {
+        match src.len() {
+            16.. => generic::copy_ascii::<V128>(src.as_ptr(), src.len(), dst),
+            _ => scalar::copy_ascii(src, dst),
+        }
+    }
+}
+
+/// # Safety
+/// As `arch::narrow_up_to`.
+pub(super) unsafe fn narrow_up_to<const MAX: u16>(src: &[u16], dst: *mut u8) -> usize {
+    // SAFETY: as in `copy_ascii`.
+    unsafe {
+        match src.len() {
+            16.. => generic::narrow_up_to::<V128, MAX>(src.as_ptr(), src.len(), dst),
+            _ => scalar::narrow_up_to::<MAX>(src, dst),
+        }
+    }
+}
+
+/// # Safety
+/// As `arch::copy_bmp`.
+pub(super) unsafe fn copy_bmp(src: &[u16], dst: *mut u16) -> usize {
+    // SAFETY: as in `copy_ascii`.
+    unsafe {
+        match src.len() {
+            16.. => generic::copy_bmp::<V128>(src.as_ptr(), src.len(), dst),
+            _ => scalar::copy_bmp(src, dst),
+        }
     }
 }

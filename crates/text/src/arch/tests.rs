@@ -32,7 +32,7 @@ const CANARY: u8 = 0xA5;
 
 /// Runs a kernel into a place with canaries on both sides, at an alignment that shifts with the length.
 fn into_place<R>(len: usize, kernel: impl FnOnce(*mut u8) -> R) -> (R, Vec<u8>) {
-    let shift = 1 + len * 7 % 64;
+    let shift = 2 * (1 + len * 7 % 32);
     let mut place = vec![CANARY; shift + len + 64];
     // SAFETY: the place goes on for len bytes and more behind shift.
     let result = kernel(unsafe { place.as_mut_ptr().add(shift) });
@@ -172,4 +172,79 @@ fn plain_units_are_narrowed_up_to_the_first_other_one() {
     ];
     texts(|i| 0x61 + (i % 25) as u16, &odd, check::<true>);
     texts(|i| 0x61 + (i % 25) as u16, &odd, check::<false>);
+}
+
+#[test]
+fn copies_stop_before_what_they_were_not_made_for_and_nowhere_else() {
+    /// `n` is where the twin stops; a vector kernel may stop somewhat earlier, but is through where the twin is.
+    fn check<const N: usize>(
+        len: usize,
+        (n, expected): (usize, Vec<u8>),
+        (got, copied): (usize, Vec<u8>),
+    ) {
+        assert_eq!(got == len, n == len);
+        assert!(got <= n && n - got < 256, "{got} of {n}");
+        assert_eq!(copied[..N * got], expected[..N * got]);
+    }
+    let odd = [
+        0x7F, 0x80, 0xFF, 0x100, 0x3042, 0x8000, 0xD7FF, 0xD800, 0xDFFF, 0xE000, 0xFFFF, 0,
+    ];
+    texts(
+        |i| 0x61 + (i % 25) as u16,
+        &odd,
+        |u| {
+            let len = u.len();
+            let bytes: Vec<u8> = u.iter().map(|&u| u.min(0xFF) as u8).collect();
+            // SAFETY: the places take a unit for each unit (so below).
+            unsafe {
+                let expected = || into_place(len, |p| scalar::copy_ascii(&bytes, p));
+                check::<1>(
+                    len,
+                    expected(),
+                    into_place(len, |p| sse2::copy_ascii(&bytes, p)),
+                );
+                let ascii = || into_place(len, |p| scalar::narrow_up_to::<0x7F>(u, p));
+                check::<1>(
+                    len,
+                    ascii(),
+                    into_place(len, |p| sse2::narrow_up_to::<0x7F>(u, p)),
+                );
+                let latin1 = || into_place(len, |p| scalar::narrow_up_to::<0xFF>(u, p));
+                check::<1>(
+                    len,
+                    latin1(),
+                    into_place(len, |p| sse2::narrow_up_to::<0xFF>(u, p)),
+                );
+                let bmp = || into_place(2 * len, |p| scalar::copy_bmp(u, p.cast::<u16>()));
+                check::<2>(
+                    len,
+                    bmp(),
+                    into_place(2 * len, |p| sse2::copy_bmp(u, p.cast())),
+                );
+                if !is_x86_feature_detected!("avx2") || len <= SHORT_BYTES {
+                    return;
+                }
+                check::<1>(
+                    len,
+                    expected(),
+                    into_place(len, |p| avx2::copy_ascii(&bytes, p)),
+                );
+                check::<1>(
+                    len,
+                    ascii(),
+                    into_place(len, |p| avx2::narrow_up_to::<0x7F>(u, p)),
+                );
+                check::<1>(
+                    len,
+                    latin1(),
+                    into_place(len, |p| avx2::narrow_up_to::<0xFF>(u, p)),
+                );
+                check::<2>(
+                    len,
+                    bmp(),
+                    into_place(2 * len, |p| avx2::copy_bmp(u, p.cast())),
+                );
+            }
+        },
+    );
 }

@@ -1,0 +1,134 @@
+//! The kernels on 64-byte vectors, for any length from 0 on: what is left behind the last whole vector is loaded and
+//! stored under a mask, so there are no scalar tails and nothing past an end is touched.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `scan` | looks at text, and copies it while it stays what it was taken for |
+//! | `utf8` | UTF-8 to the units of a `str`: validated on the way, or before |
+//! | `utf16` | UTF-16 with pairs to 32-bit units |
+//! | `encode` | units of any width to UTF-8 |
+//!
+//! Wants Ice Lake or Zen 4: AVX-512 with VBMI and VBMI2, whose byte compression does most of the work.
+
+use std::arch::x86_64::*;
+
+pub(super) mod encode;
+pub(super) mod scan;
+pub(super) mod utf16;
+pub(super) mod utf8;
+
+pub(super) use scan::*;
+
+/// Bytes of a vector.
+const BYTES: usize = 64;
+
+/// A mask of the first `n` lanes, at most 64.
+#[inline]
+#[target_feature(enable = "bmi2")]
+fn first(n: usize) -> u64 {
+    _bzhi_u64(u64::MAX, n as u32)
+}
+
+/// # Safety
+/// `p` is readable for 64 bytes.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn load(p: *const u8) -> __m512i {
+    // SAFETY: the duty of the caller.
+    unsafe { _mm512_loadu_si512(p.cast()) }
+}
+
+/// The first `n` bytes, at most 64, and zeros.
+///
+/// # Safety
+/// `p` is readable for them.
+#[inline]
+#[target_feature(enable = "avx512bw,bmi2")]
+unsafe fn load_first(p: *const u8, n: usize) -> __m512i {
+    // SAFETY: no lane outside of the mask is touched; the duty of the caller.
+    unsafe { _mm512_maskz_loadu_epi8(first(n.min(BYTES)), p.cast()) }
+}
+
+/// # Safety
+/// `p` is writable for 64 bytes.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn store(p: *mut u8, v: __m512i) {
+    // SAFETY: the duty of the caller.
+    unsafe { _mm512_storeu_si512(p.cast(), v) }
+}
+
+/// # Safety
+/// `p` is writable for `n` bytes, at most 64.
+#[inline]
+#[target_feature(enable = "avx512bw,bmi2")]
+unsafe fn store_first(p: *mut u8, v: __m512i, n: usize) {
+    // SAFETY: no lane outside of the mask is touched; the duty of the caller.
+    unsafe { _mm512_mask_storeu_epi8(p.cast(), first(n), v) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512bw")]
+fn splat8(b: u8) -> __m512i {
+    _mm512_set1_epi8(b as i8)
+}
+
+#[inline]
+#[target_feature(enable = "avx512bw")]
+fn splat16(u: u16) -> __m512i {
+    _mm512_set1_epi16(u as i16)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn splat32(u: u32) -> __m512i {
+    _mm512_set1_epi32(u as i32)
+}
+
+/// Bits of `a` where `mask` has ones, of `b` where it has zeros.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn select(mask: __m512i, a: __m512i, b: __m512i) -> __m512i {
+    _mm512_ternarylogic_epi32::<0xCA>(mask, a, b)
+}
+
+/// Where output goes that may not reach past its end.
+struct Out {
+    at: *mut u8,
+    end: *mut u8,
+}
+
+impl Out {
+    /// # Safety
+    /// `p` is writable for `n_bytes`.
+    unsafe fn new(p: *mut u8, n_bytes: usize) -> Out {
+        Out {
+            at: p,
+            // SAFETY: the end of the place that the caller grants.
+            end: unsafe { p.add(n_bytes) },
+        }
+    }
+
+    /// Puts the first `n` bytes of a vector; what follows them in the place may be written over.
+    ///
+    /// # Safety
+    /// The place has room for `n` more bytes, at most 64.
+    #[inline]
+    #[target_feature(enable = "avx512bw,bmi2")]
+    unsafe fn put(&mut self, v: __m512i, n: usize) {
+        debug_assert!(n <= self.end as usize - self.at as usize);
+        // SAFETY: the whole vector is stored where as many bytes are left, else just those that the caller grants.
+        unsafe {
+            if self.end as usize - self.at as usize >= BYTES {
+                store(self.at, v);
+            } else {
+                store_first(self.at, v, n);
+            }
+            self.at = self.at.add(n);
+        }
+    }
+}
+
+#[cfg(test)]
+#[cfg(test)]
+mod tests;

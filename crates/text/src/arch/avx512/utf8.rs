@@ -1,0 +1,453 @@
+//! UTF-8 to the units of a `str`.
+//!
+//! Each vector is loaded three or four times, one byte further each, so that every place holds the start of what may be
+//! a character beside the bytes behind it. What the units are made of is put together at all places at once, and the
+//! places where no character starts are squeezed out. No step waits for the one before it but for the place of its
+//! output, and no branch looks at single characters.
+//!
+//! Well-formed or not is a matter of bits: the places that continue something must be those that the lead bytes before
+//! them call for. What is left are overlong forms, surrogates and values past U+10FFFF, told by the first two bytes.
+//!
+//! Room: a character is counted where no byte continues, in text that is well-formed or not, and one unit is written for
+//! each. So the number of units is known by [`scan_utf8`](super::scan_utf8) before any byte is validated.
+
+use std::arch::x86_64::*;
+
+use super::{BYTES, Out, first, load, load_first, select, splat8, splat32};
+use crate::Kind;
+
+/// Which bytes of a vector are what: each bit set is a part of those below it.
+#[derive(Clone, Copy)]
+struct Bytes {
+    /// Not ASCII.
+    high: u64,
+    /// Continuation bytes, 0x80 to 0xBF.
+    tails: u64,
+    /// High and no continuation bytes: leads of two bytes or more.
+    leads: u64,
+    /// Leads of three or more.
+    three: u64,
+    /// Leads of four or more.
+    four: u64,
+}
+
+/// `N`: the longest sequence that occurs.
+#[inline]
+#[target_feature(enable = "avx512bw")]
+fn bytes_of<const N: usize>(v: __m512i) -> Bytes {
+    let high = _mm512_movepi8_mask(v);
+    // Signed: continuation bytes are the lowest.
+    let tails = _mm512_cmplt_epi8_mask(v, splat8(0xC0));
+    let leads = high & !tails;
+    let three = if N >= 3 {
+        _mm512_cmpge_epu8_mask(v, splat8(0xE0))
+    } else {
+        0
+    };
+    let four = if N >= 4 {
+        _mm512_cmpge_epu8_mask(v, splat8(0xF0))
+    } else {
+        0
+    };
+    Bytes {
+        high,
+        tails,
+        leads,
+        three,
+        four,
+    }
+}
+
+/// What was found wrong, and what the lead bytes at the end of a vector call for in the next.
+#[derive(Clone, Copy, Default)]
+struct Check {
+    owed: u64,
+    bad: u64,
+}
+
+impl Check {
+    /// Looks at a vector `v` and its second bytes.
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512vbmi")]
+    fn step(&mut self, b: Bytes, v: __m512i, second: __m512i) {
+        let due = b.leads << 1 | b.three << 2 | b.four << 3 | self.owed;
+        self.owed = b.leads >> 63 | b.three >> 62 | b.four >> 61;
+        self.bad |= due ^ b.tails;
+        // 0xC0 and 0xC1: overlong.
+        self.bad |= _mm512_mask_cmplt_epu8_mask(b.leads, v, splat8(0xC2));
+        if b.three != 0 {
+            self.bad |= wrong_seconds(b.three, v, second);
+        }
+    }
+
+    fn is_good(self) -> bool {
+        self.owed | self.bad == 0
+    }
+}
+
+/// The leads of three or four bytes whose second byte no character has.
+#[inline]
+#[target_feature(enable = "avx512bw,avx512vbmi")]
+fn wrong_seconds(three: u64, v: __m512i, second: __m512i) -> u64 {
+    let least = _mm512_permutexvar_epi8(v, low_bits(&LEAST));
+    let span = _mm512_permutexvar_epi8(v, low_bits(&SPAN));
+    _mm512_mask_cmpgt_epu8_mask(three, _mm512_sub_epi8(second, least), span)
+}
+
+/// The least second byte (table 3-7 of the Unicode standard) by the low six bits of a lead of three or four bytes.
+static LEAST: [u8; 64] = second_bytes(true);
+/// How many more there are; behind leads past 0xF4 is nothing that could continue.
+static SPAN: [u8; 64] = second_bytes(false);
+
+const fn second_bytes(least: bool) -> [u8; 64] {
+    let mut all = [0; 64];
+    let mut lead = 0xE0;
+    while lead <= 0xFF {
+        let (low, high) = match lead {
+            0xE0 => (0xA0, 0xBF),
+            0xED => (0x80, 0x9F),
+            0xF0 => (0x90, 0xBF),
+            0xF4 => (0x80, 0x8F),
+            0xF5.. => (0xC0, 0xC0),
+            _ => (0x80, 0xBF),
+        };
+        all[lead & 0x3F] = if least { low } else { high - low };
+        lead += 1;
+    }
+    all
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn low_bits(table: &'static [u8; 64]) -> __m512i {
+    // SAFETY: the table has 64 bytes.
+    unsafe { load(table.as_ptr()) }
+}
+
+/// Kind and characters of the text; `None` where it is malformed.
+#[target_feature(enable = "avx512bw,avx512vbmi,bmi2,popcnt")]
+pub(in crate::arch) fn measure(src: &[u8]) -> Option<(Kind, usize)> {
+    let (p, len) = (src.as_ptr(), src.len());
+    let mut check = Check::default();
+    let mut max = _mm512_setzero_si512();
+    let mut tails = 0;
+    let mut at = 0;
+    // SAFETY: every load ends inside src.
+    unsafe {
+        while at + BYTES < len {
+            let v = load(p.add(at));
+            let b = bytes_of::<4>(v);
+            if b.high | check.owed != 0 {
+                max = _mm512_max_epu8(max, v);
+                tails += b.tails.count_ones() as usize;
+                check.step(b, v, load(p.add(at + 1)));
+                if check.bad != 0 {
+                    return None;
+                }
+            }
+            at += BYTES;
+        }
+        let v = load_first(p.add(at), len - at);
+        let b = bytes_of::<4>(v);
+        if b.high | check.owed != 0 {
+            max = _mm512_max_epu8(max, v);
+            tails += b.tails.count_ones() as usize;
+            let second = load_first(p.wrapping_add(at + 1), (len - at).saturating_sub(1));
+            check.step(b, v, second);
+        }
+    }
+    let reaches = |byte| _mm512_cmpge_epu8_mask(max, splat8(byte)) != 0;
+    let kind = if reaches(0xF0) {
+        Kind::Ucs4
+    } else if reaches(0xC4) {
+        Kind::Ucs2
+    } else if reaches(0x80) {
+        Kind::Latin1
+    } else {
+        Kind::Ascii
+    };
+    check.is_good().then_some((kind, len - tails))
+}
+
+/// Runs `step(at, n_bytes)` for each vector of the text: first where it and three bytes behind it are inside the text,
+/// then where less is left, so that each of the two can be compiled for itself.
+macro_rules! each_vector {
+    ($p:ident, $len:ident, |$v:ident, $load:ident, $n:ident| $body:block) => {
+        let mut at = 0;
+        while at + BYTES + 3 <= $len {
+            let $v = load($p.add(at));
+            let $load = |behind: usize| load($p.add(at + behind));
+            let $n = BYTES;
+            $body
+            at += BYTES;
+        }
+        while at < $len {
+            let $n = ($len - at).min(BYTES);
+            let $v = load_first($p.add(at), $n);
+            let $load = |behind: usize| {
+                load_first($p.wrapping_add(at + behind), ($len - at).saturating_sub(behind))
+            };
+            $body
+            at += BYTES;
+        }
+    };
+}
+
+/// Decodes text without a character past U+00FF into `n_chars` units; `false` where it is malformed and
+/// `CHECK` asks.
+///
+/// # Safety
+/// `dst` takes `n_chars` units, as many as there are bytes that continue nothing, apart from `src`. No byte is above
+/// 0xC3.
+#[target_feature(enable = "avx512bw,avx512vbmi2,bmi2,popcnt")]
+pub(in crate::arch) unsafe fn to_latin1<const CHECK: bool>(
+    src: &[u8],
+    dst: *mut u8,
+    n_chars: usize,
+) -> bool {
+    let (p, len) = (src.as_ptr(), src.len());
+    let mut check = Check::default();
+    // SAFETY: every load ends inside src; a unit is put for each byte that continues nothing.
+    unsafe {
+        let mut out = Out::new(dst, n_chars);
+        each_vector!(p, len, |v, behind, n| {
+            let b = bytes_of::<2>(v);
+            if b.high | check.owed == 0 {
+                out.put(v, n);
+            } else {
+                let second = behind(1);
+                let shifted = _mm512_slli_epi16::<6>(v);
+                let both = select(splat8(0xC0), shifted, second);
+                let units = _mm512_mask_mov_epi8(v, b.leads, both);
+                let starts = !b.tails & first(n);
+                out.put(
+                    _mm512_maskz_compress_epi8(starts, units),
+                    starts.count_ones() as usize,
+                );
+                if CHECK {
+                    let due = b.leads << 1 | check.owed;
+                    check.owed = b.leads >> 63;
+                    check.bad |= due ^ b.tails;
+                    check.bad |= _mm512_mask_cmplt_epu8_mask(b.leads, v, splat8(0xC2));
+                }
+            }
+        });
+    }
+    check.is_good()
+}
+
+/// Decodes text without a character past U+FFFF into `n_chars` units; `false` where it is malformed and
+/// `CHECK` asks.
+///
+/// # Safety
+/// As [`to_latin1`], with no byte above 0xEF.
+#[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+pub(in crate::arch) unsafe fn to_ucs2<const CHECK: bool>(
+    src: &[u8],
+    dst: *mut u16,
+    n_chars: usize,
+) -> bool {
+    let (p, len) = (src.as_ptr(), src.len());
+    let mut check = Check::default();
+    // SAFETY: every load ends inside src; a unit is put for each byte that continues nothing.
+    unsafe {
+        let mut out = Out::new(dst.cast(), 2 * n_chars);
+        each_vector!(p, len, |v, behind, n| {
+            let b = bytes_of::<3>(v);
+            if b.high | check.owed == 0 {
+                put_units(&mut out, v, _mm512_setzero_si512(), n);
+            } else {
+                let starts = !b.tails & first(n);
+                let n_units = starts.count_ones() as usize;
+                let second = behind(1);
+                if b.three == 0 {
+                    // The low byte: six bits of the second, two of the first, which gives three more to the high one.
+                    let low = select(splat8(0xC0), _mm512_slli_epi16::<6>(v), second);
+                    let low = _mm512_mask_mov_epi8(v, b.leads, low);
+                    let high = _mm512_and_si512(_mm512_srli_epi16::<2>(v), splat8(0x07));
+                    let high =
+                        _mm512_maskz_compress_epi8(starts, _mm512_maskz_mov_epi8(b.leads, high));
+                    put_units(
+                        &mut out,
+                        _mm512_maskz_compress_epi8(starts, low),
+                        high,
+                        n_units,
+                    );
+                } else {
+                    // The last two bytes of each character give ten or eleven bits, the lead of three the rest.
+                    let last = _mm512_mask_mov_epi8(second, b.three, behind(2));
+                    let before = _mm512_mask_mov_epi8(v, b.three, second);
+                    let low = select(splat8(0xC0), _mm512_slli_epi16::<6>(before), last);
+                    let low = _mm512_mask_mov_epi8(v, b.leads, low);
+                    let high = _mm512_and_si512(_mm512_srli_epi16::<2>(before), splat8(0x0F));
+                    let high = _mm512_maskz_mov_epi8(b.leads, high);
+                    let top = select(splat8(0xF0), _mm512_slli_epi16::<4>(v), high);
+                    let high = _mm512_mask_mov_epi8(high, b.three, top);
+                    put_units(
+                        &mut out,
+                        _mm512_maskz_compress_epi8(starts, low),
+                        _mm512_maskz_compress_epi8(starts, high),
+                        n_units,
+                    );
+                    if CHECK {
+                        // Of three bytes: below U+0800, and surrogates.
+                        let five = _mm512_and_si512(high, splat8(0xF8));
+                        check.bad |= _mm512_mask_testn_epi8_mask(b.three, five, five);
+                        check.bad |= _mm512_mask_cmpeq_epi8_mask(b.three, five, splat8(0xD8));
+                    }
+                }
+                if CHECK {
+                    let due = b.leads << 1 | b.three << 2 | check.owed;
+                    check.owed = b.leads >> 63 | b.three >> 62;
+                    check.bad |= due ^ b.tails;
+                    check.bad |= _mm512_mask_cmplt_epu8_mask(b.leads, v, splat8(0xC2));
+                }
+            }
+        });
+    }
+    check.is_good()
+}
+
+/// Puts the first `n` units of 16 bits, given as low and high bytes.
+///
+/// # Safety
+/// There is room for them.
+#[inline]
+#[target_feature(enable = "avx512bw,bmi2")]
+unsafe fn put_units(out: &mut Out, low: __m512i, high: __m512i, n: usize) {
+    let half = |low: __m256i, high: __m256i| {
+        let high = _mm512_slli_epi16::<8>(_mm512_cvtepu8_epi16(high));
+        _mm512_or_si512(_mm512_cvtepu8_epi16(low), high)
+    };
+    let (lower_low, lower_high) = (_mm512_castsi512_si256(low), _mm512_castsi512_si256(high));
+    // SAFETY: n units in all, by the caller's word.
+    unsafe {
+        out.put(half(lower_low, lower_high), 2 * n.min(BYTES / 2));
+        if n > BYTES / 2 {
+            let low = _mm512_extracti64x4_epi64::<1>(low);
+            let high = _mm512_extracti64x4_epi64::<1>(high);
+            out.put(half(low, high), 2 * n - BYTES);
+        }
+    }
+}
+
+/// Places of a vector where a character of four bytes may start and end in it.
+const WHOLE: usize = BYTES - 3;
+
+/// Decodes text into `n_chars` units; `false` where it is malformed and
+/// `CHECK` asks.
+///
+/// # Safety
+/// As [`to_latin1`], with any bytes.
+#[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+pub(in crate::arch) unsafe fn to_ucs4<const CHECK: bool>(
+    src: &[u8],
+    dst: *mut u32,
+    n_chars: usize,
+) -> bool {
+    let (p, len) = (src.as_ptr(), src.len());
+    let places = low_bits(&PLACES);
+    let mut check = Check::default();
+    // SAFETY: every load ends inside src; a unit is put for each byte that continues nothing.
+    unsafe {
+        let mut out = Out::new(dst.cast(), 4 * n_chars);
+        let mut at = 0;
+        while at < len {
+            // What is whole in this vector, then the next one from there.
+            let rest = len - at;
+            let v = if rest >= BYTES {
+                load(p.add(at))
+            } else {
+                load_first(p.add(at), rest)
+            };
+            let here = first(rest.min(WHOLE));
+            let tails = _mm512_cmplt_epi8_mask(v, splat8(0xC0)) & here;
+            let mut starts = !tails & here;
+            if CHECK {
+                let b = bytes_of::<4>(v);
+                let (leads, three, four) = (b.leads & here, b.three & here, b.four & here);
+                let due = leads << 1 | three << 2 | four << 3 | check.owed;
+                check.owed = due >> WHOLE;
+                check.bad |= due & first(WHOLE) ^ tails;
+                check.bad |= _mm512_mask_cmplt_epu8_mask(leads, v, splat8(0xC2));
+                if three != 0 {
+                    let second = _mm512_permutexvar_epi8(_mm512_add_epi8(places, splat8(1)), v);
+                    check.bad |= wrong_seconds(three, v, second);
+                }
+            }
+            let mut squeezed = _mm512_maskz_compress_epi8(starts, places);
+            let quarters = low_bits(&QUARTERS);
+            loop {
+                let n = starts.count_ones().min(16) as usize;
+                // The place of each character's first byte and the three behind it, the first byte highest.
+                let bytes = _mm512_add_epi8(
+                    _mm512_permutexvar_epi8(quarters, squeezed),
+                    splat32(0x0001_0203),
+                );
+                out.put(code_points(_mm512_permutexvar_epi8(bytes, v)), 4 * n);
+                if starts.count_ones() <= 16 {
+                    break;
+                }
+                // The next 16.
+                starts = _pdep_u64(!0xFFFF, starts);
+                squeezed = _mm512_alignr_epi32::<4>(_mm512_setzero_si512(), squeezed);
+            }
+            at += WHOLE;
+        }
+    }
+    check.is_good()
+}
+
+/// Characters of one to four bytes, in the high bytes of each lane, decoded.
+#[inline]
+#[target_feature(enable = "avx512bw")]
+fn code_points(bytes: __m512i) -> __m512i {
+    let class = _mm512_srli_epi32::<28>(bytes);
+    // By the high half of the first byte: where the last byte is, and the bits that count.
+    let shift = _mm512_setr_epi32(24, 24, 24, 24, 24, 24, 24, 24, 16, 16, 16, 16, 16, 16, 8, 0);
+    let bits = _mm512_setr_epi32(
+        0x7F,
+        0x7F,
+        0x7F,
+        0x7F,
+        0x7F,
+        0x7F,
+        0x7F,
+        0x7F,
+        0x1F3F,
+        0x1F3F,
+        0x1F3F,
+        0x1F3F,
+        0x1F3F,
+        0x1F3F,
+        0x0F_3F3F,
+        0x073F_3F3F,
+    );
+    let v = _mm512_srlv_epi32(bytes, _mm512_permutexvar_epi32(class, shift));
+    let v = _mm512_and_si512(v, _mm512_permutexvar_epi32(class, bits));
+    // Two and two of them are put together, then both halves.
+    let halves = _mm512_maddubs_epi16(v, splat32(0x4001_4001));
+    _mm512_madd_epi16(halves, splat32(0x1000_0001))
+}
+
+/// 0 to 63.
+static PLACES: [u8; 64] = {
+    let mut all = [0; 64];
+    let mut i = 0;
+    while i < 64 {
+        all[i] = i as u8;
+        i += 1;
+    }
+    all
+};
+
+/// Each of 0 to 15 four times.
+static QUARTERS: [u8; 64] = {
+    let mut all = [0; 64];
+    let mut i = 0;
+    while i < 64 {
+        all[i] = i as u8 / 4;
+        i += 1;
+    }
+    all
+};
