@@ -75,11 +75,11 @@ pub fn run(args: impl Iterator<Item = OsString>, extra: Extra) -> i32 {
             return error.exit_code();
         }
     };
-    if let Some((name, inner)) = matches.subcommand() {
-        if let Some(extra) = commands.into_iter().find(|c| c.name == name) {
-            let rest = inner.get_many::<OsString>("args").unwrap_or_default();
-            return (extra.run)(rest.cloned().collect());
-        }
+    if let Some((name, inner)) = matches.subcommand()
+        && let Some(extra) = commands.into_iter().find(|c| c.name == name)
+    {
+        let rest = inner.get_many::<OsString>("args").unwrap_or_default();
+        return (extra.run)(rest.cloned().collect());
     }
     let cli = match args::Cli::from_arg_matches(&matches) {
         Ok(cli) => cli,

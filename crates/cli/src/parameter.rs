@@ -78,30 +78,28 @@ fn value(text: &str) -> Result<Value, String> {
     if text == "null:" {
         return Ok(Value::Null);
     }
-    if let Some((prefix, rest)) = text.split_once(':') {
-        if let Some(t) = ParameterType::of_name(prefix) {
-            return t
-                .parse(rest)
-                .ok_or_else(|| format!("`{prefix}:` must be followed by {}", t.wanted()));
-        }
+    if let Some((prefix, rest)) = text.split_once(':')
+        && let Some(t) = ParameterType::of_name(prefix)
+    {
+        return t
+            .parse(rest)
+            .ok_or_else(|| format!("`{prefix}:` must be followed by {}", t.wanted()));
     }
     // Digits that would change when read and written again (leading zeros, a plus, trailing zeros of a decimal) are
     // rather a code than a number: they stay text.
-    if let Ok(n) = text.parse::<i64>() {
-        if n.to_string() == text {
-            return Ok(Value::I64(n));
-        }
+    if let Ok(n) = text.parse::<i64>()
+        && n.to_string() == text
+    {
+        return Ok(Value::I64(n));
     }
     if text.contains('.')
         && text
             .bytes()
             .all(|b| b.is_ascii_digit() || b".-".contains(&b))
+        && let Ok(x) = text.parse::<f64>()
+        && format!("{x:?}") == text
     {
-        if let Ok(x) = text.parse::<f64>() {
-            if format!("{x:?}") == text {
-                return Ok(Value::F64(x));
-            }
-        }
+        return Ok(Value::F64(x));
     }
     ParameterType::Text
         .parse(text)

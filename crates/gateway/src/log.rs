@@ -74,10 +74,11 @@ pub(crate) fn error_text(error: &Error, parameters: &[Value], debug: bool) -> St
     if debug || !matches!(error.kind, ErrorKind::Data | ErrorKind::Integrity) {
         let mut message = error.message.clone();
         for value in parameters {
-            if let Value::Text(v) | Value::Decimal(v) = value {
-                if !debug && !v.is_empty() {
-                    message = message.replace(v.as_str(), "…");
-                }
+            if let Value::Text(v) | Value::Decimal(v) = value
+                && !debug
+                && !v.is_empty()
+            {
+                message = message.replace(v.as_str(), "…");
             }
         }
         text.push_str(": ");

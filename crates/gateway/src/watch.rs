@@ -110,10 +110,10 @@ impl Shared {
             state.times.remove(&key);
             // A look may wait for a driver's cancel; new runs must not wait for it.
             drop(state);
-            if let Some(run) = run.and_then(|weak| weak.upgrade()) {
-                if let Some(next) = run.look(now, AGAIN) {
-                    self.plan(next, &run);
-                }
+            if let Some(run) = run.and_then(|weak| weak.upgrade())
+                && let Some(next) = run.look(now, AGAIN)
+            {
+                self.plan(next, &run);
             }
             state = lock(&self.state);
         }

@@ -524,7 +524,7 @@ mod base64_oracle {
                 char::from(ALPHABET[usize::from(value)])
             })
             .collect();
-        while out.len() % 4 != 0 {
+        while !out.len().is_multiple_of(4) {
             out.push('=');
         }
         out

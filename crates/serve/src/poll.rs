@@ -74,10 +74,10 @@ impl Shared {
                     WAKE => drop(self.signals.wake.drain()),
                     STOP => stop = true,
                     token => {
-                        if let Some(connection) = connections.get(token) {
-                            if connection.raise(connection::flags_of(event)) {
-                                found.push(Arc::clone(connection));
-                            }
+                        if let Some(connection) = connections.get(token)
+                            && connection.raise(connection::flags_of(event))
+                        {
+                            found.push(Arc::clone(connection));
                         }
                     }
                 }

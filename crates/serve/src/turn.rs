@@ -57,10 +57,10 @@ impl Turns {
             if turn.finished {
                 return Next::Finished;
             }
-            if turn.n_handling < self.n_handlers_max {
-                if let Some(connection) = turn.deferred.pop_front() {
-                    return Next::Connection(connection);
-                }
+            if turn.n_handling < self.n_handlers_max
+                && let Some(connection) = turn.deferred.pop_front()
+            {
+                return Next::Connection(connection);
             }
             if let Some(connection) = turn.ready.pop_front() {
                 return Next::Connection(connection);

@@ -75,7 +75,9 @@ fn days_in(year: u16, month: u8) -> u8 {
     match month {
         1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
         4 | 6 | 9 | 11 => 30,
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 if year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400)) => {
+            29
+        }
         2 => 28,
         _ => 0,
     }
@@ -110,7 +112,7 @@ impl Time {
         short.push(b':');
         short.push_two(self.second);
         let mut digits = usize::from(self.digits);
-        while self.nanosecond % POWERS[9 - digits] != 0 {
+        while !self.nanosecond.is_multiple_of(POWERS[9 - digits]) {
             digits += 1;
         }
         if digits > 0 {

@@ -290,17 +290,17 @@ fn read_parameter_table(
             problems.add(value.span(), message);
         }
     }
-    if let (Some(min), Some(max)) = (&parameter.min, &parameter.max) {
-        if compare(&min.value, &max.value) == Some(std::cmp::Ordering::Greater) {
-            problems.add(table.span(), "`min` is above `max`");
-        }
+    if let (Some(min), Some(max)) = (&parameter.min, &parameter.max)
+        && compare(&min.value, &max.value) == Some(std::cmp::Ordering::Greater)
+    {
+        problems.add(table.span(), "`min` is above `max`");
     }
     for key in ["max_length", "allow_empty"] {
-        if let Some(value) = table.get(key) {
-            if t != ParameterType::Text {
-                let message = format!("`{key}` fits parameters of type \"text\" alone");
-                problems.add(value.span(), message);
-            }
+        if let Some(value) = table.get(key)
+            && t != ParameterType::Text
+        {
+            let message = format!("`{key}` fits parameters of type \"text\" alone");
+            problems.add(value.span(), message);
         }
     }
     let max_length = table.number("max_length", 1..=1_000_000, problems);

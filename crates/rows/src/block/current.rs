@@ -77,17 +77,17 @@ impl Block for CurrentBlock {
                 }
                 _ => sink.begin_row()?,
             }
-            if let Some(part) = &self.view.stop {
-                if row + 1 == self.view.n_rows {
-                    self.cells(rowset, slot, from, part.column, sink)?;
-                    let kind = match rowset.columns[part.column].kind {
-                        Kind::Binary(_) => LongKind::Bytes,
-                        _ => LongKind::Text,
-                    };
-                    sink.long_begin(part.column, kind)?;
-                    self.part(rowset, part, sink)?;
-                    return Ok(Emitted::All);
-                }
+            if let Some(part) = &self.view.stop
+                && row + 1 == self.view.n_rows
+            {
+                self.cells(rowset, slot, from, part.column, sink)?;
+                let kind = match rowset.columns[part.column].kind {
+                    Kind::Binary(_) => LongKind::Bytes,
+                    _ => LongKind::Text,
+                };
+                sink.long_begin(part.column, kind)?;
+                self.part(rowset, part, sink)?;
+                return Ok(Emitted::All);
             }
             self.cells(rowset, slot, from, n_columns, sink)?;
             if !sink.end_row()? && row + 1 < self.view.n_rows {

@@ -189,7 +189,7 @@ impl RowSink for Together {
         let (a, n, b) = (next(), next().unwrap(), next());
         self.rows
             .push((a, i64::from_ne_bytes(n.try_into().unwrap()), b));
-        Ok(self.rows.len() % 3 != 0)
+        Ok(!self.rows.len().is_multiple_of(3))
     }
 }
 

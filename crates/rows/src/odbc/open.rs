@@ -138,12 +138,11 @@ fn ini_entry(text: &str, section: &str, key: &str) -> Option<String> {
     for line in text.lines().map(str::trim) {
         if let Some(name) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
             inside = name.trim().eq_ignore_ascii_case(section);
-        } else if inside {
-            if let Some((k, v)) = line.split_once('=') {
-                if k.trim().eq_ignore_ascii_case(key) {
-                    return Some(v.trim().to_owned());
-                }
-            }
+        } else if inside
+            && let Some((k, v)) = line.split_once('=')
+            && k.trim().eq_ignore_ascii_case(key)
+        {
+            return Some(v.trim().to_owned());
         }
     }
     None

@@ -279,7 +279,7 @@ fn timestamp(t: Timestamp) -> Bound {
     let d = date(t.date);
     let fraction = t.time.nanosecond;
     let digits = (0..9)
-        .find(|n| fraction % 10u32.pow(9 - n) == 0)
+        .find(|n| fraction.is_multiple_of(10u32.pow(9 - n)))
         .unwrap_or(9);
     // `yyyy-mm-dd hh:mm:ss` is 19, the point one more. Six digits at least: SQL Server takes the size for datetime2's.
     let digits = if digits == 0 { 0 } else { digits.max(6) };

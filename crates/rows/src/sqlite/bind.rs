@@ -86,7 +86,7 @@ fn iso_date(d: &Date) -> String {
 fn iso_time(t: &Time) -> String {
     let mut s = format!("{:02}:{:02}:{:02}", t.hour, t.minute, t.second);
     let ns = t.nanosecond;
-    if ns % 1000 != 0 {
+    if !ns.is_multiple_of(1000) {
         s.push_str(&format!(".{ns:09}"));
     } else if ns != 0 {
         s.push_str(&format!(".{:06}", ns / 1000));

@@ -132,10 +132,10 @@ impl Database {
 impl Drop for Database {
     fn drop(&mut self) {
         // A forked child must not touch the handle: it leaks, and the parent's stays whole.
-        if self.is_ours() {
-            if let Ok(mut guard) = self.enter() {
-                guard.close();
-            }
+        if self.is_ours()
+            && let Ok(mut guard) = self.enter()
+        {
+            guard.close();
         }
     }
 }

@@ -143,11 +143,12 @@ impl Drop for Many<'_> {
     fn drop(&mut self) {
         if self.own_transaction {
             // An error, or a panic of the iterator. The transaction may be gone already (ON CONFLICT ROLLBACK, close).
-            if let Ok(guard) = self.database.enter() {
-                if !guard.db().is_null() && !guard.in_autocommit() {
-                    // Nothing can be told from here; a rollback that fails leaves it to the close of the file.
-                    let _ = guard.run("ROLLBACK");
-                }
+            if let Ok(guard) = self.database.enter()
+                && !guard.db().is_null()
+                && !guard.in_autocommit()
+            {
+                // Nothing can be told from here; a rollback that fails leaves it to the close of the file.
+                let _ = guard.run("ROLLBACK");
             }
         }
     }

@@ -95,7 +95,9 @@ impl RowSink for Rows {
 
     fn end_row(&mut self) -> Result<bool, Self::Error> {
         self.calls.push("end_row");
-        Ok(self.enough_at.is_none_or(|n| self.rows.len() % n != 0))
+        Ok(self
+            .enough_at
+            .is_none_or(|n| !self.rows.len().is_multiple_of(n)))
     }
 }
 

@@ -238,10 +238,10 @@ impl Drive<'_> {
         self.state.input = Vec::new();
         // Before the peer sees the end: a connection that is closed is never counted as open.
         self.shared.forget(self.connection);
-        if let Some(socket) = self.state.socket.take() {
-            if reset {
-                let _ = sys::reset_on_close(&socket);
-            }
+        if let Some(socket) = self.state.socket.take()
+            && reset
+        {
+            let _ = sys::reset_on_close(&socket);
         }
     }
 }

@@ -74,21 +74,21 @@ impl Drive<'_> {
             stream.take(fill, &self.shared.buffers);
         }
         let mut queued = false;
-        if self.state.out.is_empty() {
-            if let Some(chunk) = stream.ready.take() {
-                self.push_chunk(&mut stream, chunk);
-                queued = true;
-            }
+        if self.state.out.is_empty()
+            && let Some(chunk) = stream.ready.take()
+        {
+            self.push_chunk(&mut stream, chunk);
+            queued = true;
         }
-        if stream.ready.is_none() {
-            if let Some(source) = stream.source.take() {
-                let job = Job::Fill {
-                    connection: Arc::clone(self.connection),
-                    source,
-                    chunk: self.shared.buffers.take(),
-                };
-                self.shared.workers.submit(self.shared, job);
-            }
+        if stream.ready.is_none()
+            && let Some(source) = stream.source.take()
+        {
+            let job = Job::Fill {
+                connection: Arc::clone(self.connection),
+                source,
+                chunk: self.shared.buffers.take(),
+            };
+            self.shared.workers.submit(self.shared, job);
         }
         let running = matches!(stream.progress, Progress::Running);
         if !running && !queued && stream.ready.is_none() && self.state.out.is_empty() {
