@@ -14,6 +14,9 @@ use crate::{Kind, Shape, Units};
 /// From this many bytes on one pass is worth a guess.
 const LARGE_BYTES: usize = 512;
 
+/// From this many bytes on one pass is worth a copy of our own: below, a look and then the C library's are as fast.
+const LARGE_COPY_BYTES: usize = 64 * 1024;
+
 /// Makes fresh `str`s.
 pub trait NewStr {
     /// A fresh `str`.
@@ -124,7 +127,7 @@ fn try_kind<U: Unit, N: NewStr>(
 
 /// Copies a text that looks like ASCII while it is; how far that went.
 fn try_ascii<N: NewStr>(u: &[u8], new: &mut N) -> Result<Tried<N::Str>, N::Error> {
-    if !looks(u).all(is_ascii) {
+    if u.len() < LARGE_COPY_BYTES || !looks(u).all(is_ascii) {
         return Ok(Tried::UpTo(0));
     }
     try_kind(
@@ -150,6 +153,9 @@ fn looks<U>(text: &[U]) -> impl Iterator<Item = &[U]> {
 }
 
 fn make_latin1<N: NewStr>(u: &[u8], new: &mut N) -> Option<Result<Made<N::Str>, N::Error>> {
+    if u.len() < LARGE_COPY_BYTES {
+        return None;
+    }
     let in_vain_bytes = match try_ascii(u, new) {
         Ok(Tried::Made(made)) => return Some(Ok(of(made, true, 0))),
         Ok(Tried::UpTo(n)) => n,
@@ -172,7 +178,8 @@ fn make_utf8<N: NewStr>(u: &[u8], new: &mut N) -> Option<Result<Made<N::Str>, N:
         Ok(Tried::UpTo(n)) => n,
         Err(e) => return Some(Err(e)),
     };
-    if !bulk::checks_while_decoding() {
+    let likely_ascii = || looks(u).all(is_ascii);
+    if !bulk::checks_while_decoding() || (u.len() < LARGE_COPY_BYTES && likely_ascii()) {
         return None;
     }
     let scan = scan_utf8(u);
@@ -204,6 +211,9 @@ fn make_utf16<N: NewStr>(u: &[u16], new: &mut N) -> Option<Result<Made<N::Str>, 
     let mut kind = looks(u).map(kind_of).max().expect("there are looks");
     let mut in_vain_bytes = 0;
     loop {
+        if kind == Kind::Ucs2 && 2 * u.len() < LARGE_COPY_BYTES {
+            return None;
+        }
         let tried = match kind {
             Kind::Ascii => try_kind(new, kind, u.len(), |data: &mut [MaybeUninit<u8>]| {
                 // SAFETY: data takes a byte for each unit, and is borrowed mutably (so below).

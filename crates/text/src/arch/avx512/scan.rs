@@ -270,6 +270,11 @@ pub(in crate::arch) unsafe fn narrow_plain<const JSON: bool>(src: &[u16], dst: *
     }
 }
 
+/// Bytes from `dst` to the next place that no store splits over two cache lines: 1 to 64.
+fn to_aligned<U>(dst: *mut U) -> usize {
+    BYTES - dst as usize % BYTES
+}
+
 /// Copies bytes up to the vector with the first that is not ASCII; returns how many: all, where all are.
 ///
 /// # Safety
@@ -280,6 +285,14 @@ pub(in crate::arch) unsafe fn copy_ascii(src: &[u8], dst: *mut u8) -> usize {
     // SAFETY: every load ends inside src, and for each byte read one is written.
     unsafe {
         let mut at = 0;
+        if len >= 4 * BYTES {
+            let v = load(p);
+            if _mm512_movepi8_mask(v) != 0 {
+                return 0;
+            }
+            store(dst, v);
+            at = to_aligned(dst);
+        }
         while at + 2 * BYTES <= len {
             let (a, b) = (load(p.add(at)), load(p.add(at + BYTES)));
             if _mm512_movepi8_mask(_mm512_or_si512(a, b)) != 0 {
@@ -313,6 +326,14 @@ pub(in crate::arch) unsafe fn narrow_up_to<const MAX: u16>(src: &[u16], dst: *mu
     // SAFETY: every load ends inside src, and for each unit read a byte is written.
     unsafe {
         let mut at = 0;
+        if len >= 4 * BYTES {
+            let (lo, hi) = (load(p.cast()), load(p.add(BYTES / 2).cast()));
+            if over(lo, hi) {
+                return 0;
+            }
+            store(dst, narrow(lo, hi));
+            at = to_aligned(dst);
+        }
         while at + BYTES <= len {
             let lo = load(p.add(at).cast());
             let hi = load(p.add(at + BYTES / 2).cast());
@@ -342,6 +363,14 @@ pub(in crate::arch) unsafe fn copy_bmp(src: &[u16], dst: *mut u16) -> usize {
     // SAFETY: every load ends inside src, and for each unit read one is written.
     unsafe {
         let mut at = 0;
+        if len >= 4 * units {
+            let v = load(p.cast());
+            if surrogates(v) != 0 {
+                return 0;
+            }
+            store(dst.cast(), v);
+            at = to_aligned(dst) / 2;
+        }
         while at + 2 * units <= len {
             let (a, b) = (load(p.add(at).cast()), load(p.add(at + units).cast()));
             if surrogates(a) | surrogates(b) != 0 {
