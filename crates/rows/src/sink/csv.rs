@@ -1,10 +1,11 @@
 //! CSV with a header line.
 
-use onecopy_text::{ByteSink, Carry, Tally, planted};
+use onecopy_text::{ByteSink, Tally, planted};
 use onecopy_wire::csv::{self, Dialect, SCALAR_BYTES};
 use onecopy_wire::{WriteError, base64};
 
 use super::format::{RowFormat, ValueOptions, time, timestamp};
+use super::long::Long;
 use crate::cell::{Cell, LongKind};
 use crate::schema::Schema;
 
@@ -21,13 +22,6 @@ pub struct CsvRows {
     long: Long,
 }
 
-/// The value that is under way.
-#[derive(Debug)]
-enum Long {
-    Text(Carry),
-    Bytes(base64::Carry),
-}
-
 impl CsvRows {
     /// Rows of this schema; names may be empty or stand twice.
     #[must_use]
@@ -37,7 +31,7 @@ impl CsvRows {
             dialect,
             options,
             tally: Tally::default(),
-            long: Long::Text(Carry::default()),
+            long: Long::default(),
         }
     }
 }
@@ -112,34 +106,23 @@ impl RowFormat for CsvRows {
         if column > 0 {
             out.put_byte(self.dialect.delimiter())?;
         }
-        self.long = match kind {
-            LongKind::Text => Long::Text(Carry::default()),
-            LongKind::Bytes => Long::Bytes(base64::Carry::default()),
-        };
+        self.long = Long::of(kind);
         Ok(out.put_byte(b'"')?)
     }
 
     fn long_part<S: ByteSink>(&mut self, part: Cell<'_>, out: &mut S) -> Result<(), WriteError> {
-        match (&mut self.long, part) {
-            (Long::Text(carry), Cell::Text(units)) => {
-                planted::extra_work_on_text(units);
-                csv::write_quoted_part(units, self.options.policy, carry, out)?;
-                self.tally.encoded(units);
-                Ok(())
-            }
-            (Long::Bytes(carry), Cell::Bytes(bytes)) => Ok(carry.part(bytes, out)?),
-            _ => unreachable!("parts are of the kind that `long_begin` told"),
-        }
+        self.long.part(part, out, |carry, units, out| {
+            csv::write_quoted_part(units, self.options.policy, carry, out)?;
+            self.tally.encoded(units);
+            Ok(())
+        })
     }
 
     fn long_end<S: ByteSink>(&mut self, out: &mut S) -> Result<(), WriteError> {
-        match &mut self.long {
-            Long::Text(carry) => {
-                carry.finish_utf8(self.options.policy, out)?;
-            }
-            Long::Bytes(carry) => carry.end(out)?,
-        }
-        Ok(out.put_byte(b'"')?)
+        self.long.end(out, |carry, out| {
+            carry.finish_utf8(self.options.policy, out)?;
+            Ok(())
+        })
     }
 
     #[inline]

@@ -15,6 +15,7 @@ pub mod byte_rows;
 pub mod csv;
 pub mod format;
 pub mod json;
+mod long;
 pub mod ndjson;
 pub mod objects;
 

@@ -2,11 +2,12 @@
 
 use std::marker::PhantomData;
 
-use onecopy_text::{ByteSink, Carry, Tally, Units, convert, planted};
+use onecopy_text::{ByteSink, Tally, Units, convert, planted};
+use onecopy_wire::WriteError;
 use onecopy_wire::json::{self, KeySegments, SCALAR_BYTES};
-use onecopy_wire::{WriteError, base64};
 
 use super::format::{RowFormat, ValueOptions, time, timestamp};
+use super::long::Long;
 use crate::cell::{Cell, LongKind};
 use crate::error::{Error, ErrorKind};
 use crate::schema::Schema;
@@ -111,13 +112,6 @@ struct Objects {
     long: Long,
 }
 
-/// The value that is under way.
-#[derive(Debug)]
-enum Long {
-    Text(Carry),
-    Bytes(base64::Carry),
-}
-
 impl Objects {
     /// # Errors
     /// [`ErrorKind::Programming`] where a column has no name, or the name of one before it.
@@ -129,7 +123,7 @@ impl Objects {
             keys: KeySegments::new(schema.columns.iter().map(|c| c.name.as_str())),
             options,
             tally: Tally::default(),
-            long: Long::Text(Carry::default()),
+            long: Long::default(),
         })
     }
 
@@ -205,34 +199,23 @@ impl Objects {
         let mut w = out.window(self.keys.room_bytes() + 1)?;
         self.keys.put_into(column, &mut w);
         w.put_byte(b'"');
-        self.long = match kind {
-            LongKind::Text => Long::Text(Carry::default()),
-            LongKind::Bytes => Long::Bytes(base64::Carry::default()),
-        };
+        self.long = Long::of(kind);
         Ok(())
     }
 
     fn long_part<S: ByteSink>(&mut self, part: Cell<'_>, out: &mut S) -> Result<(), WriteError> {
-        match (&mut self.long, part) {
-            (Long::Text(carry), Cell::Text(units)) => {
-                planted::extra_work_on_text(units);
-                carry.to_json_body(units, self.options.policy, out)?;
-                self.tally.converted(units.len_bytes());
-                Ok(())
-            }
-            (Long::Bytes(carry), Cell::Bytes(bytes)) => Ok(carry.part(bytes, out)?),
-            _ => unreachable!("parts are of the kind that `long_begin` told"),
-        }
+        self.long.part(part, out, |carry, units, out| {
+            carry.to_json_body(units, self.options.policy, out)?;
+            self.tally.converted(units.len_bytes());
+            Ok(())
+        })
     }
 
     fn long_end<S: ByteSink>(&mut self, out: &mut S) -> Result<(), WriteError> {
-        match &mut self.long {
-            Long::Text(carry) => {
-                carry.finish_json_body(self.options.policy, out)?;
-            }
-            Long::Bytes(carry) => carry.end(out)?,
-        }
-        Ok(out.put_byte(b'"')?)
+        self.long.end(out, |carry, out| {
+            carry.finish_json_body(self.options.policy, out)?;
+            Ok(())
+        })
     }
 }
 
