@@ -25,7 +25,7 @@ test: ## All tests, Rust and Python, with real databases on loopback (ARGS= goes
 test-all: ## `make test`, then what takes long: slow tests, the wheel, the other CPythons found
 	@$(PYTHON) tools/test.py --all $(ARGS)
 
-check: ## Linters: rustfmt, clippy, ruff, mypy, stubtest, layers, generated files
+check: ## Linters: rustfmt, clippy, ruff, mypy, stubtest, layers, licences, generated files
 	@$(PYTHON) tools/check.py
 
 wheel: ## A self-contained wheel for PYTHON's version, in dist/

@@ -27,6 +27,7 @@ def _main() -> int:
         "mypy": [f"{tools}/mypy"],
         "stubtest": [python, "-m", "mypy.stubtest", "onecopy", "--concise"],
         "layers": [python, "-m", "pytest", "-q", "tests/layers"],
+        "house": [python, "-m", "pytest", "-q", "tests/house/test_files.py", "tests/house/test_licences.py"],
         "generated files: Cargo.lock": ["cargo", "metadata", "--locked", "--format-version", "1"],
     }
     failed = []

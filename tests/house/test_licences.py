@@ -1,0 +1,77 @@
+"""What is linked into the wheel and the command may be given away under our own licences: every crate's licence is known."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Licences that ask for no more than their text (SPDX names). One that asks for more is a decision, made here.
+ALLOWED = {"MIT", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Unicode-3.0"}
+
+
+def allowed(expression: str) -> bool:
+    """Whether an SPDX expression can be met with the licences allowed; `/` is the old way to write `OR`."""
+    words = re.findall(r"\(|\)|[^\s()]+", expression.replace("/", " OR "))
+
+    def one() -> bool:
+        if words[0] == "(":
+            words.pop(0)
+            met = either()
+            words.pop(0)
+            return met
+        name = words.pop(0)
+        if words[:1] == ["WITH"]:
+            name = f"{name} {words.pop(0)} {words.pop(0)}"
+        return name in ALLOWED
+
+    def both() -> bool:
+        met = one()
+        while words[:1] == ["AND"]:
+            words.pop(0)
+            met &= one()
+        return met
+
+    def either() -> bool:
+        met = both()
+        while words[:1] == ["OR"]:
+            words.pop(0)
+            met |= both()
+        return met
+
+    return either() and not words
+
+
+def test_every_crate_has_a_licence_that_we_may_give_away() -> None:
+    command = ["cargo", "metadata", "--locked", "--format-version", "1"]
+    target = ["--filter-platform", "x86_64-unknown-linux-gnu"]
+    listed = subprocess.run(
+        [sys.executable, "tools/rust.py", *command, *target], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    crates = [package for package in json.loads(listed.stdout)["packages"] if package["source"]]
+    assert len(crates) > 30
+    wrong = {crate["name"]: crate["license"] for crate in crates if not allowed(crate["license"] or "none")}
+    assert wrong == {}
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("MIT", True),
+        ("GPL-3.0 OR MIT", True),
+        ("MIT/GPL-3.0", True),
+        ("(MIT OR GPL-3.0) AND Unicode-3.0", True),
+        ("Apache-2.0 WITH LLVM-exception", True),
+        ("MIT AND GPL-3.0", False),
+        ("GPL-3.0", False),
+        ("GPL-2.0 WITH Classpath-exception-2.0 OR MPL-2.0", False),
+        ("none", False),
+    ],
+)
+def test_an_expression_is_met_or_not(expression: str, expected: bool) -> None:
+    assert allowed(expression) is expected
