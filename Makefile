@@ -37,8 +37,8 @@ bench: ## Run a benchmark beside its peers: make bench NAME=rows
 bench-save: ## The same, and keep the result as the record to compare with
 	@$(PYTHON) tools/bench.py $(NAME) --save $(ARGS)
 
-fuzz: ## Run a fuzz target: make fuzz NAME=http_head
-	@$(PYTHON) tools/later.py fuzz fuzz/run.py $(NAME)
+fuzz: ## Run a fuzz target for ten minutes: make fuzz NAME=http_head (ARGS="--minutes 60", NAME=all)
+	@$(PYTHON) tools/fuzz.py $(NAME) $(ARGS)
 
 soak: ## Kill the database at random points and see that each client notices
 	@$(PYTHON) tools/later.py soak tests/soak/__main__.py $(ARGS)
