@@ -289,8 +289,8 @@ pub(super) unsafe fn str_to_latin1(src: &str, out: &mut [MaybeUninit<u8>]) {
     #[cfg(target_arch = "x86_64")]
     if is_avx512() {
         let n = out.len();
-        // SAFETY: AVX-512 is there; the rest are the caller's duties.
         let good =
+            // SAFETY: AVX-512 is there; the rest are the caller's duties.
             unsafe { avx512::utf8::to_latin1::<false>(src.as_bytes(), out.as_mut_ptr().cast(), n) };
         return debug_assert!(good);
     }
@@ -335,8 +335,8 @@ pub(super) unsafe fn str_to_ucs2(src: &str, out: &mut [MaybeUninit<u16>]) {
     #[cfg(target_arch = "x86_64")]
     if is_avx512() {
         let n = out.len();
-        // SAFETY: AVX-512 is there; the rest are the caller's duties.
         let good =
+            // SAFETY: AVX-512 is there; the rest are the caller's duties.
             unsafe { avx512::utf8::to_ucs2::<false>(src.as_bytes(), out.as_mut_ptr().cast(), n) };
         return debug_assert!(good);
     }
@@ -359,8 +359,8 @@ pub(super) unsafe fn str_to_utf32(src: &str, out: &mut [MaybeUninit<u32>]) {
     #[cfg(target_arch = "x86_64")]
     if is_avx512() {
         let n = out.len();
-        // SAFETY: AVX-512 is there; the rest are the caller's duties.
         let good =
+            // SAFETY: AVX-512 is there; the rest are the caller's duties.
             unsafe { avx512::utf8::to_ucs4::<false>(src.as_bytes(), out.as_mut_ptr().cast(), n) };
         return debug_assert!(good);
     }

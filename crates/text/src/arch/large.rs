@@ -216,15 +216,15 @@ fn make_utf16<N: NewStr>(u: &[u16], new: &mut N) -> Option<Result<Made<N::Str>, 
         }
         let tried = match kind {
             Kind::Ascii => try_kind(new, kind, u.len(), |data: &mut [MaybeUninit<u8>]| {
-                // SAFETY: data takes a byte for each unit, and is borrowed mutably (so below).
+                // SAFETY: data takes a byte for each unit, and is borrowed mutably.
                 unsafe { narrow_up_to::<0x7F>(u, data.as_mut_ptr().cast()) }
             }),
             Kind::Latin1 => try_kind(new, kind, u.len(), |data: &mut [MaybeUninit<u8>]| {
-                // SAFETY: as above.
+                // SAFETY: data takes a byte for each unit, and is borrowed mutably.
                 unsafe { narrow_up_to::<0xFF>(u, data.as_mut_ptr().cast()) }
             }),
             Kind::Ucs2 => try_kind(new, kind, u.len(), |data: &mut [MaybeUninit<u16>]| {
-                // SAFETY: as above, a unit for each unit.
+                // SAFETY: data takes a unit for each unit, and is borrowed mutably.
                 unsafe { copy_bmp(u, data.as_mut_ptr().cast()) }
             }),
             Kind::Ucs4 => {

@@ -86,14 +86,14 @@ fn check_utf8(src: &[u8]) {
         expect(good, got.into_iter().map(u32::from).collect());
     }
     if max <= 0xEF {
-        // SAFETY: as above.
+        // SAFETY: AVX-512 is there; the place takes what is written.
         let (good, got) = into_place(2 * n, |p| unsafe {
             utf8::to_ucs2::<true>(src, p.cast(), n)
         });
         let got = units(&got, u16::from_ne_bytes);
         expect(good, got.into_iter().map(u32::from).collect());
     }
-    // SAFETY: as above.
+    // SAFETY: AVX-512 is there; the place takes what is written.
     let (good, got) = into_place(4 * n, |p| unsafe {
         utf8::to_ucs4::<true>(src, p.cast(), n)
     });
@@ -163,7 +163,7 @@ fn check_utf16(src: &[u16]) {
     let n = src.iter().filter(|&&u| u & 0xFC00 != 0xDC00).count();
     // SAFETY: AVX-512 is there; the places take what is written (so below).
     assert_eq!(unsafe { utf16::count(src) }, n);
-    // SAFETY: as above.
+    // SAFETY: AVX-512 is there; the place takes what is written.
     let (good, got) = into_place(4 * n, |p| unsafe { utf16::to_ucs4(src, p.cast(), n) });
     match &text {
         Ok(text) => assert_eq!((good, &units(&got, u32::from_ne_bytes)), (true, text)),
@@ -175,10 +175,10 @@ fn check_utf16(src: &[u16]) {
         let room = expected.as_ref().map_or(3 * src.len(), Vec::len);
         let (got, bytes) = into_place(room, |p| {
             if pairs {
-                // SAFETY: as above.
+                // SAFETY: AVX-512 is there; the place takes what is written.
                 unsafe { encode::wide::<true>(src, p, room) }
             } else {
-                // SAFETY: as above.
+                // SAFETY: AVX-512 is there; the place takes what is written.
                 unsafe { encode::wide::<false>(src, p, room) }
             }
         });
@@ -231,13 +231,13 @@ fn other_units_are_encoded_whatever_their_length_and_mix() {
             // SAFETY: AVX-512 is there; the places take what is written (so below).
             assert_eq!(unsafe { encode::len_of_ucs4(&chars) }, utf8.len());
             let room = utf8.len();
-            // SAFETY: as above.
+            // SAFETY: AVX-512 is there; the place takes what is written.
             let (got, bytes) = into_place(room, |p| unsafe { encode::ucs4(&chars, p, room) });
             assert_eq!((got, &bytes), (Some(room), &utf8));
             for at in (0..n).filter(|at| at % 15 < 3) {
                 for c in [0xD800, 0xDFFF, 0x11_0000, u32::MAX] {
                     let kept = std::mem::replace(&mut chars[at], c);
-                    // SAFETY: as above.
+                    // SAFETY: AVX-512 is there; the place takes what is written.
                     let (got, _) = into_place(4 * n, |p| unsafe { encode::ucs4(&chars, p, 4 * n) });
                     assert_eq!(got, None);
                     chars[at] = kept;
@@ -247,7 +247,7 @@ fn other_units_are_encoded_whatever_their_length_and_mix() {
             let expected = naive::to_utf8(Units::Latin1(&narrow), Policy::Strict);
             let expected = expected.expect("Latin-1 has no malformed text");
             let room = expected.len();
-            // SAFETY: as above.
+            // SAFETY: AVX-512 is there; the place takes what is written.
             let (got, bytes) = into_place(room, |p| unsafe { encode::latin1(&narrow, p, room) });
             assert_eq!((got, bytes), (room, expected));
         }
@@ -283,15 +283,15 @@ fn copies_go_on_while_the_text_is_what_it_was_taken_for() {
                 let (done, got) = into_place(n, |p| unsafe { copy_ascii(&bytes, p) });
                 check(done, ascii);
                 assert_eq!(got[..done], bytes[..done]);
-                // SAFETY: as above.
+                // SAFETY: AVX-512 is there; the place takes what is written.
                 let (done, got) = into_place(n, |p| unsafe { narrow_up_to::<0x7F>(&wide, p) });
                 check(done, ascii);
                 assert_eq!(got[..done], bytes[..done]);
-                // SAFETY: as above.
+                // SAFETY: AVX-512 is there; the place takes what is written.
                 let (done, got) = into_place(n, |p| unsafe { narrow_up_to::<0xFF>(&wide, p) });
                 check(done, latin1);
                 assert_eq!(got[..done], bytes[..done]);
-                // SAFETY: as above.
+                // SAFETY: AVX-512 is there; the place takes what is written.
                 let (done, got) = into_place(2 * n, |p| unsafe { copy_bmp(&wide, p.cast()) });
                 check(done, bmp);
                 assert_eq!(units(&got, u16::from_ne_bytes)[..done], wide[..done]);
