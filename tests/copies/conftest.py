@@ -56,3 +56,11 @@ def planted(witness: Path, tmp_path_factory: pytest.TempPathFactory) -> Setting:
     folder = tmp_path_factory.mktemp("planted") / "onecopy"
     shutil.copytree(package, folder, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
     return Setting(witness, str(shutil.copy(library, folder / Path(onecopy._core.__file__).name)))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The first test with faults waits for a release build, which on a busy machine takes minutes."""
+    for item in items:
+        if "planted" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.timeout(1200))

@@ -95,7 +95,8 @@ def agree(counted: Counted, size: int, statements: int = 1) -> bool:
     ledger, witness = counted.ledger, counted.witness
     room = TOLERANCE * size
     copied = witness["copied_bytes"] + witness["moved_bytes"]
-    return abs(copied - ledger["copied"]) <= room and witness["allocated_bytes"] <= room + ONCE_BYTES * statements
+    taken = witness["allocated_bytes"] + witness["mapped_bytes"]
+    return abs(copied - ledger["copied"]) <= room and taken <= room + ONCE_BYTES * statements
 
 
 def check(counted: Counted, size: int, how: str, n_texts: int = N_ROWS, parts: int = 1) -> None:

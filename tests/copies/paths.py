@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
-import io
 import json
 import os
 import socket
@@ -23,7 +22,7 @@ import onecopy
 #: In the order of `struct counts` of the witness.
 _COUNTS = (
     "copies", "copied_bytes", "large_copies", "large_copied_bytes", "moves", "moved_bytes",
-    "allocations", "allocated_bytes", "large_allocations", "large_allocated_bytes", "sent_bytes",
+    "allocations", "allocated_bytes", "large_allocations", "large_allocated_bytes", "mapped_bytes", "sent_bytes",
 )  # fmt: skip
 
 
@@ -54,8 +53,19 @@ def _by_read(form: str) -> Callable[[Any], object]:
     return lambda cursor: getattr(cursor, form)().read()
 
 
+class _Target:
+    """An object with ``write`` that keeps what it is given as it is: what another makes of it is that one's matter."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+
+    def write(self, part: bytes, /) -> int:
+        self.parts.append(part)
+        return len(part)
+
+
 def _to_object(cursor: Any) -> object:
-    target = io.BytesIO()
+    target = _Target()
     cursor.csv().write_to(target)
     return target
 

@@ -9,7 +9,19 @@ from typing import Any
 
 import pytest
 
-from tests.copies.counting import N_ROWS, PARTS, TEXTS, Setting, check, check_red, handled, payload
+from tests.copies.counting import (
+    N_ROWS,
+    ONCE_BYTES,
+    PARTS,
+    TEXTS,
+    Setting,
+    agree,
+    check,
+    check_ledger,
+    check_red,
+    handled,
+    payload,
+)
 from tests.copies.paths import PATHS
 
 #: One path of each kind: a `str` by block, by row; a chunk that is handed out, written, sent.
@@ -83,6 +95,32 @@ def test_ledger_and_witness_agree_on_drivers_of_utf_16(
     database = request.getfixturevalue(profile)
     sql, size, n = _wide(kind, declared)
     check(setting.count(path, database.odbc, sql), size, handled(path, kind, "utf-16-le"), n, PARTS)
+
+
+# Cells of some megabytes: in parts through a chunk that stays small, or gathered whole for a `str`.
+
+N_LONG, TIMES = 8, 20_000
+
+
+@pytest.mark.parametrize("path", ["str by fetchall", "json in memory", "csv to a socket", "ndjson by read"])
+@pytest.mark.parametrize("profile", ["sqlite", "postgres", "mariadb", *WIDE])
+def test_ledger_and_witness_agree_on_long_cells(
+    setting: Setting, request: pytest.FixtureRequest, profile: str, path: str
+) -> None:
+    text, encoding = TEXTS["cyrillic"], "utf-16-le" if profile in WIDE else "utf-8"
+    target = "sqlite::memory:" if profile == "sqlite" else request.getfixturevalue(profile).odbc
+    sql = {
+        "sqlite": f"with recursive n(k) as (select 1 union all select k + 1 from n where k < {N_LONG}) "
+        f"select replace(hex(zeroblob({TIMES // 2})), '0', '{text}') as x from n",
+        "postgres": f"select repeat('{text}', {TIMES}) as x from generate_series(1, {N_LONG})",
+        "mariadb": f"select repeat('{text}', {TIMES}) as x from seq_1_to_{N_LONG}",
+    }.get(profile, f"select replicate(N'{text}', {TIMES}) as x from repeat({N_LONG})")
+    one = len(text.encode(encoding)) * TIMES
+    counted = setting.count(path, target, sql)
+    check_ledger(counted, N_LONG * one, handled(path, "cyrillic", encoding), N_LONG, parts=one // (16 << 10) + 2)
+    # The place where a value is gathered for a `str` grows to twice its size at most, for each value anew.
+    gathered = 2 * N_LONG * one if path.startswith("str") else 0
+    assert agree(counted, N_LONG * one, 1 + gathered // ONCE_BYTES), counted
 
 
 # The meters can show a fault.

@@ -20,11 +20,13 @@
 #include <link.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -35,7 +37,7 @@
 #define COUNTS(type)                                                                                                   \
     type copies, copied_bytes, large_copies, large_copied_bytes, moves, moved_bytes;                                   \
     type allocations, allocated_bytes, large_allocations, large_allocated_bytes;                                       \
-    type sent_bytes
+    type mapped_bytes, sent_bytes
 
 struct counts {
     COUNTS(uint64_t);
@@ -100,7 +102,7 @@ void witness_reset(void) { memset((void *)&now, 0, sizeof now); }
 void witness_read(struct counts *out) {
     *out = (struct counts){now.copies, now.copied_bytes, now.large_copies, now.large_copied_bytes, now.moves,
                            now.moved_bytes, now.allocations, now.allocated_bytes, now.large_allocations,
-                           now.large_allocated_bytes, now.sent_bytes};
+                           now.large_allocated_bytes, now.mapped_bytes, now.sent_bytes};
 }
 
 static inline int ours(void *caller) {
@@ -204,6 +206,25 @@ void *aligned_alloc(size_t alignment, size_t n) {
     return __libc_memalign(alignment, n);
 }
 
+static inline void mapped(void *caller, size_t n) {
+    if (text_start && ours(caller)) now.mapped_bytes += n;
+}
+
+void *mmap(void *at, size_t n, int protection, int flags, int fd, off_t offset) {
+    mapped(__builtin_return_address(0), n);
+    return (void *)syscall(SYS_mmap, at, n, protection, flags, fd, offset);
+}
+
+/* Pages that are moved are neither copied nor new. */
+void *mremap(void *at, size_t before, size_t n, int flags, ...) {
+    va_list more;
+    va_start(more, flags);
+    void *to = flags & MREMAP_FIXED ? va_arg(more, void *) : NULL;
+    va_end(more);
+    if (n > before) mapped(__builtin_return_address(0), n - before);
+    return (void *)syscall(SYS_mremap, at, before, n, flags, to);
+}
+
 /* The kernel takes the bytes itself, without the C library's wrappers. */
 ssize_t write(int fd, const void *bytes, size_t n) {
     return sent(__builtin_return_address(0), syscall(SYS_write, fd, bytes, n));
@@ -249,6 +270,7 @@ __attribute__((destructor)) static void dump(void) {
     SAY(allocated_bytes, ", ");
     SAY(large_allocations, ", ");
     SAY(large_allocated_bytes, ", ");
+    SAY(mapped_bytes, ", ");
     SAY(sent_bytes, "}\n");
     fclose(f);
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use onecopy_files::{AtomicFile, OnFailure};
-use onecopy_text::{ByteSink, Chunk, MOVED_BY_PAGES_BYTES, planted};
+use onecopy_text::{ByteSink, Chunk, planted};
 use onecopy_wire::{CancelHandle, ChunkError, ChunkSource, Filled};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
@@ -22,10 +22,6 @@ use crate::raw::interrupt;
 /// Bytes of a chunk: large enough that a system call or a yield per chunk is nothing, small enough to stay in L2 and below
 /// the size that malloc asks the system for each time.
 const CHUNK_BYTES: usize = 64 << 10;
-
-/// Bytes that `read` asks for where a chunk's worth is not all: past the size where growing moves pages instead of bytes.
-/// It is address space until it is written to, and what is left over goes back in the end.
-const WHOLE_BYTES: usize = 2 * MOVED_BY_PAGES_BYTES;
 
 /// Room that there must be for another fill of `read`: a fill takes what is there, were it one row.
 const LEAST_ROOM_BYTES: usize = CHUNK_BYTES / 4;
@@ -233,15 +229,12 @@ impl RowStream {
     /// past them the ``bytes`` grows by pages.
     fn read<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let mut state = self.lock(py)?;
-        let mut chunk = BytesMemory::chunk(CHUNK_BYTES)?;
+        let mut chunk = BytesMemory::whole(CHUNK_BYTES)?;
         self.pump(py, &mut state, |source| {
             loop {
                 if chunk.capacity() - chunk.len() < LEAST_ROOM_BYTES {
-                    // Where address space is short, and past that size, it grows to twice its size.
-                    if chunk.capacity() >= WHOLE_BYTES || chunk.spare(WHOLE_BYTES).is_err() {
-                        let full = |_| Failure::Output(std::io::ErrorKind::OutOfMemory.into());
-                        chunk.spare(CHUNK_BYTES).map_err(full)?;
-                    }
+                    let full = |_| Failure::Output(std::io::ErrorKind::OutOfMemory.into());
+                    chunk.spare(CHUNK_BYTES).map_err(full)?;
                 }
                 if source.fill(&mut chunk).map_err(Failure::Source)? == Filled::Done {
                     planted::extra_work_on_chunk(&chunk);

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use onecopy_text::{Chunk, ChunkMemory};
+use onecopy_text::{Chunk, ChunkMemory, MOVED_BY_PAGES_BYTES};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -49,19 +49,40 @@ pub(crate) fn copy_of_buffer(object: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u
 const COPIED_BYTES: usize = 128 << 10;
 
 /// A fresh `bytes` that a [`Chunk`] is filled in: what the stream wrote is then the object, with no copy made.
-pub(crate) struct BytesMemory(Option<Py<PyBytes>>);
+pub(crate) struct BytesMemory {
+    bytes: Option<Py<PyBytes>>,
+    /// What it grows to at least, where that much can be had.
+    grown_bytes: usize,
+}
+
+/// Size that a `bytes` for a whole answer grows to where its first size is not enough: past the one from which growing
+/// moves pages instead of bytes. It is address space until it is written to, and what is left over goes back in the end.
+const WHOLE_BYTES: usize = 2 * MOVED_BY_PAGES_BYTES;
 
 impl BytesMemory {
     /// A chunk in a fresh `bytes` with room for `capacity_bytes`.
     pub(crate) fn chunk(capacity_bytes: usize) -> PyResult<Chunk> {
-        Chunk::in_memory(BytesMemory(None), capacity_bytes).map_err(|_| PyMemoryError::new_err(()))
+        BytesMemory::growing_to(0, capacity_bytes)
+    }
+
+    /// As [`BytesMemory::chunk`], for an answer that may turn out long: it grows once from there, and then by its pages.
+    pub(crate) fn whole(capacity_bytes: usize) -> PyResult<Chunk> {
+        BytesMemory::growing_to(WHOLE_BYTES, capacity_bytes)
+    }
+
+    fn growing_to(grown_bytes: usize, capacity_bytes: usize) -> PyResult<Chunk> {
+        let memory = BytesMemory {
+            bytes: None,
+            grown_bytes,
+        };
+        Chunk::in_memory(memory, capacity_bytes).map_err(|_| PyMemoryError::new_err(()))
     }
 
     /// The `bytes` that `chunk` was filled in, cut to what was written.
     pub(crate) fn finish(py: Python<'_>, chunk: Chunk) -> PyResult<Bound<'_, PyBytes>> {
         let memory = chunk.into_memory().and_then(|(memory, len)| {
             let memory = memory.downcast::<BytesMemory>().ok()?;
-            Some((memory.0?, len))
+            Some((memory.bytes?, len))
         });
         match memory {
             Some((bytes, len)) => finish_at(bytes.into_bound(py), len),
@@ -75,21 +96,20 @@ impl BytesMemory {
 // may be written while detached.
 unsafe impl ChunkMemory for BytesMemory {
     fn grow(&mut self, len: usize, capacity: usize) -> Option<(*mut u8, usize)> {
-        let size = isize::try_from(capacity.max(2)).ok()?; // shorter ones are shared objects
         // Rare: once per chunk, and again where one row is larger than the chunk.
         Python::attach(|py| {
-            let bytes = match self.0.take() {
-                Some(bytes) if len > COPIED_BYTES => {
-                    resize(bytes.into_bound(py), size.unsigned_abs()).ok()?
-                }
+            let bytes = match self.bytes.take() {
+                Some(bytes) if len > COPIED_BYTES => resize(bytes.into_bound(py), capacity).ok()?,
                 before => {
-                    // SAFETY: attached; a null source makes a `bytes` whose data is left to us.
-                    let made = unsafe {
-                        let made = ffi::PyBytes_FromStringAndSize(std::ptr::null(), size);
-                        Bound::from_owned_ptr_or_err(py, made)
+                    let made = match &before {
+                        Some(_) if capacity < self.grown_bytes => {
+                            // Where address space is short, what is asked for has to do.
+                            blank(py, self.grown_bytes).or_else(|_| blank(py, capacity))
+                        }
+                        _ => blank(py, capacity.max(2)), // shorter ones are shared objects
                     };
                     let Ok(made) = made else {
-                        self.0 = before;
+                        self.bytes = before;
                         return None;
                     };
                     if let Some(before) = &before {
@@ -103,23 +123,35 @@ unsafe impl ChunkMemory for BytesMemory {
                             );
                         }
                     }
-                    // SAFETY: PyBytes_FromStringAndSize makes a `bytes` and nothing else.
-                    unsafe { made.cast_into_unchecked() }
+                    made
                 }
             };
-            // SAFETY: a `bytes`; the macro gives the start of its data area of `size` bytes.
-            let at = unsafe { ffi::PyBytes_AsString(bytes.as_ptr()) }.cast::<u8>();
-            self.0 = Some(bytes.unbind());
-            Some((at, size.unsigned_abs()))
+            // SAFETY: a `bytes`; the calls give the start of its data area and how long that is.
+            let (at, size) = unsafe {
+                let at = ffi::PyBytes_AsString(bytes.as_ptr()).cast::<u8>();
+                (at, ffi::PyBytes_Size(bytes.as_ptr()).unsigned_abs())
+            };
+            self.bytes = Some(bytes.unbind());
+            Some((at, size))
         })
     }
 
     fn is_lost(&self) -> bool {
-        self.0.is_none() // `_PyBytes_Resize` frees what it cannot resize
+        self.bytes.is_none() // `_PyBytes_Resize` frees what it cannot resize
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         self
+    }
+}
+
+/// A new `bytes` whose data is left to us.
+fn blank(py: Python<'_>, len: usize) -> PyResult<Bound<'_, PyBytes>> {
+    let len = isize::try_from(len).map_err(|_| PyMemoryError::new_err(()))?;
+    // SAFETY: attached; a null source makes a `bytes` (or NULL and an error) whose data is not written.
+    unsafe {
+        let made = ffi::PyBytes_FromStringAndSize(std::ptr::null(), len);
+        Ok(Bound::from_owned_ptr_or_err(py, made)?.cast_into_unchecked())
     }
 }
 

@@ -2,11 +2,16 @@
 
 use std::ops::Range;
 
+use super::pages::Pages;
+
 /// Bytes aligned for 16-bit text, in pieces that stay valid by their offsets while the arena grows.
 #[derive(Debug, Default)]
 pub(crate) struct Arena {
-    /// 8-byte words, so that every piece that begins at a multiple of 8 is aligned.
+    /// Room for a few values that are only a little too long, in 8-byte words, so that every piece that begins at a
+    /// multiple of 8 is aligned; empty where there are pages.
     words: Vec<u64>,
+    /// Room for more.
+    pages: Option<Pages>,
     len: usize,
     /// Finished cells, by the number that their indicator carries.
     cells: Vec<Range<usize>>,
@@ -14,14 +19,14 @@ pub(crate) struct Arena {
     moved_bytes: usize,
 }
 
-/// Room that an arena begins with: a few values that are only a little too long.
+/// Room in words, in bytes.
 const FIRST_BYTES: usize = 64 << 10;
 
-/// Room that it has next: a block full of long values ([`crate::source::Budget`]) with one more part, so that it grows once
-/// and not each time it doubles. Memory that is not written to is only address space.
+/// Room in pages at first: a block full of long values ([`crate::source::Budget`]) with one more part. Pages that are not
+/// written to are only address space.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// An arena that has grown beyond this is given back at the next fetch: one 50 MB cell must not stay for ever.
+/// An arena that has grown beyond this gives the rest back at the next fetch: one 50 MB cell must not stay for ever.
 const KEEP_BYTES: usize = 2 * BLOCK_BYTES;
 
 impl Arena {
@@ -29,8 +34,10 @@ impl Arena {
     pub(crate) fn clear(&mut self) {
         self.len = 0;
         self.cells.clear();
-        if self.words.capacity() * 8 > KEEP_BYTES {
-            self.words = Vec::new();
+        if let Some(pages) = &mut self.pages
+            && pages.bytes().len() > KEEP_BYTES
+        {
+            pages.resize(BLOCK_BYTES);
         }
     }
 
@@ -52,7 +59,7 @@ impl Arena {
 
     /// A window of `n` bytes at the end of what is held.
     pub(crate) fn window(&mut self, n: usize) -> &mut [u8] {
-        if self.words.len() * 8 < self.len + n {
+        if self.bytes().len() < self.len + n {
             self.grow(self.len + n);
         }
         let len = self.len;
@@ -61,25 +68,23 @@ impl Arena {
 
     #[cold]
     fn grow(&mut self, n_bytes: usize) {
-        let room = if n_bytes <= FIRST_BYTES {
-            FIRST_BYTES
-        } else if n_bytes <= BLOCK_BYTES {
-            BLOCK_BYTES
+        if let Some(pages) = &mut self.pages {
+            let doubled = 2 * pages.bytes().len();
+            pages.resize(n_bytes.max(doubled));
+        } else if n_bytes <= FIRST_BYTES {
+            self.words = vec![0; FIRST_BYTES / 8];
         } else {
-            n_bytes.max(self.words.len() * 8 * 2)
-        };
-        // Fresh zeros come from the system as they are; those of a vector that grows are written one by one.
-        let mut larger = vec![0; room.div_ceil(8)];
-        let held = self.len.div_ceil(8);
-        larger[..held].copy_from_slice(&self.words[..held]);
-        self.words = larger;
-        self.moved_bytes += self.len;
+            let mut pages = Pages::new(n_bytes.max(BLOCK_BYTES));
+            pages.bytes_mut()[..self.len].copy_from_slice(&self.bytes()[..self.len]);
+            self.moved_bytes += self.len;
+            (self.words, self.pages) = (Vec::new(), Some(pages));
+        }
     }
 
     /// Keeps the first `n` bytes of the last window.
     pub(crate) fn commit(&mut self, n: usize) {
         self.len += n;
-        debug_assert!(self.len <= self.words.len() * 8);
+        debug_assert!(self.len <= self.bytes().len());
     }
 
     /// Ends a cell that began at `start`; returns its number.
@@ -112,14 +117,22 @@ impl Arena {
     }
 
     fn bytes(&self) -> &[u8] {
-        // SAFETY: `u64` words are initialised bytes; the length is theirs.
-        unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.words.len() * 8) }
+        match &self.pages {
+            Some(pages) => pages.bytes(),
+            // SAFETY: `u64` words are initialised bytes; the length is theirs.
+            None => unsafe {
+                std::slice::from_raw_parts(self.words.as_ptr().cast(), self.words.len() * 8)
+            },
+        }
     }
 
     fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as `bytes`; every byte pattern is a `u64`.
-        unsafe {
-            std::slice::from_raw_parts_mut(self.words.as_mut_ptr().cast(), self.words.len() * 8)
+        match &mut self.pages {
+            Some(pages) => pages.bytes_mut(),
+            // SAFETY: as `bytes`; every byte pattern is a `u64`.
+            None => unsafe {
+                std::slice::from_raw_parts_mut(self.words.as_mut_ptr().cast(), self.words.len() * 8)
+            },
         }
     }
 }

@@ -5,6 +5,7 @@
 //! | [`buffer`] | memory a driver writes into |
 //! | [`rowset`] | a slot and an indicator per row and column |
 //! | [`arena`] | values that do not fit their slot |
+//! | [`pages`] | its memory, which grows without a copy |
 //! | [`long`] | the state machine that brings them, whole or in parts |
 //! | [`current`] | the [`crate::Block`] that is emitted from |
 //!
@@ -15,6 +16,7 @@ pub(crate) mod arena;
 pub(crate) mod buffer;
 pub(crate) mod current;
 pub(crate) mod long;
+mod pages;
 pub(crate) mod rowset;
 
 pub use current::CurrentBlock;
