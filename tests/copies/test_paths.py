@@ -107,7 +107,10 @@ N_LONG, TIMES = 8, 20_000
 def test_ledger_and_witness_agree_on_long_cells(
     setting: Setting, request: pytest.FixtureRequest, profile: str, path: str
 ) -> None:
-    text, encoding = TEXTS["cyrillic"], "utf-16-le" if profile in WIDE else "utf-8"
+    encoding = "utf-16-le" if profile in WIDE else "utf-8"
+    # A `str` that is a plain copy of so long a cell is made in one pass by code of our own, which the witness cannot see.
+    kind = "ascii" if profile in WIDE and path.startswith("str") else "cyrillic"
+    text = TEXTS[kind]
     target = "sqlite::memory:" if profile == "sqlite" else request.getfixturevalue(profile).odbc
     sql = {
         "sqlite": f"with recursive n(k) as (select 1 union all select k + 1 from n where k < {N_LONG}) "
@@ -117,7 +120,7 @@ def test_ledger_and_witness_agree_on_long_cells(
     }.get(profile, f"select replicate(N'{text}', {TIMES}) as x from repeat({N_LONG})")
     one = len(text.encode(encoding)) * TIMES
     counted = setting.count(path, target, sql)
-    check_ledger(counted, N_LONG * one, handled(path, "cyrillic", encoding), N_LONG, parts=one // (16 << 10) + 2)
+    check_ledger(counted, N_LONG * one, handled(path, kind, encoding), N_LONG, parts=one // (16 << 10) + 2)
     # The place where a value is gathered for a `str` grows to twice its size at most, for each value anew.
     gathered = 2 * N_LONG * one if path.startswith("str") else 0
     assert agree(counted, N_LONG * one, 1 + gathered // ONCE_BYTES), counted
