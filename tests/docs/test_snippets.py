@@ -14,6 +14,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -58,14 +59,15 @@ def blocks(page: str) -> list[Block]:
 
 def _answers(url: str, process: subprocess.Popen[bytes]) -> None:
     """Wait for a server: connecting is retried while its process lives."""
-    while process.poll() is None:
+    end = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < end:
         try:
             with urllib.request.urlopen(url, timeout=10):
                 return
         except urllib.error.URLError:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=0.05)
-    raise AssertionError(f"the server ended with code {process.returncode} before it answered {url}")
+    raise AssertionError(f"the server (exit code {process.returncode}) has not answered {url}")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

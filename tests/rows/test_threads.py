@@ -43,11 +43,13 @@ def test_another_thread_runs_while_a_query_does(con: onecopy.Connection, sql: st
     thread = threading.Thread(target=count)
     thread.start()
     running.wait()
-    before = turns[0]
-    con.execute(sql).fetchall()
-    during = turns[0] - before
-    done.set()
-    thread.join()
+    try:
+        before = turns[0]
+        con.execute(sql).fetchall()
+        during = turns[0] - before
+    finally:
+        done.set()
+        thread.join()
     # The statement that was timed has a handful of bytecodes: the rest of the turns came from inside the two calls.
     assert during > 10
 
@@ -124,10 +126,12 @@ def test_cancel_from_another_thread_stops_the_query_and_leaves_the_connection(co
 
     thread = threading.Thread(target=cancel)
     thread.start()
-    with pytest.raises(onecopy.OperationalError, match=r"cancel|interrupt"):
-        con.execute(COUNT.format(10**12)).fetchall()
-    stop.set()
-    thread.join()
+    try:
+        with pytest.raises(onecopy.OperationalError, match=r"cancel|interrupt"):
+            con.execute(COUNT.format(10**12)).fetchall()
+    finally:
+        stop.set()
+        thread.join()
     assert con.execute("select 1").fetchall() == [(1,)]
 
 

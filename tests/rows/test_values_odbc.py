@@ -242,7 +242,8 @@ def ready():
         pass
     print("ready", flush=True)
 
-threading.Thread(target=ready).start()
+# A daemon: where the query fails at once it never runs, and the process is to end and show why.
+threading.Thread(target=ready, daemon=True).start()
 try:
     con.execute("select pg_sleep(600) ").fetchall()
 except KeyboardInterrupt:

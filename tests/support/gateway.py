@@ -8,6 +8,7 @@ import queue
 import re
 import subprocess
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -56,6 +57,16 @@ class Gateway:
         body = response.read()
         connection.close()
         return response.status, body
+
+    def free_slot(self, path: str) -> bytes:
+        """What `path` answers as soon as there is a slot for it; fails when none comes free for a minute."""
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            status, body = self.get(path)
+            if status != 503:
+                assert status == 200, body
+                return body
+        raise AssertionError(f"no slot came free; it said {self.said}")
 
     def problem(self, path: str, status: int) -> dict[str, Any]:
         """The problem body of an answer that is none."""

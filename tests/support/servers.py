@@ -25,6 +25,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -183,9 +184,10 @@ def _start_postgres(home: Home) -> Started:
         "-p",
         str(port),
     ]
+    end = time.monotonic() + 120
     while subprocess.run(ready_now, check=False).returncode != 0:
-        if not alive(process):
-            raise RuntimeError(f"PostgreSQL ended while it started; see {log}")
+        if not alive(process) or time.monotonic() > end:
+            raise RuntimeError(f"PostgreSQL ended while it started, or recovers for two minutes; see {log}")
     return Started(process, port, fresh)
 
 
