@@ -64,9 +64,15 @@ fn judge(query: &Query, prepared: &Prepared) -> Result<String, String> {
             query.bindings.len()
         ));
     }
-    match prepared.schema.n_columns() {
+    let Some(schema) = &prepared.schema else {
+        return Ok(
+            "could not be checked before it is run: the driver tells nothing of its columns"
+                .to_owned(),
+        );
+    };
+    match schema.n_columns() {
         0 => Err("this statement gives no rows\nmake it a SELECT".to_owned()),
-        n => Ok(match prepared.schema.unfit_name() {
+        n => Ok(match schema.unfit_name() {
             None => format!("{n} columns"),
             Some((i, "")) => {
                 format!(

@@ -55,8 +55,9 @@ pub enum Format {
 /// What a statement would take and give, learned without running it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prepared {
-    /// Columns of the result; empty for a statement that gives no rows.
-    pub schema: Schema,
+    /// Columns of the result, empty for a statement that gives no rows; `None` where the driver cannot tell them before the
+    /// statement runs.
+    pub schema: Option<Schema>,
     /// How many parameters are to be bound, where the database tells.
     pub n_parameters: Option<usize>,
     /// Whether the statement only reads, where the database tells (SQLite does).
@@ -94,6 +95,13 @@ impl Connection {
             return sqlite::Connection::open(path, options).map(Connection::Sqlite);
         }
         odbc::Connection::open(target, options).map(Connection::Odbc)
+    }
+
+    /// The foreign driver that `target` goes through, as far as it says, for people; `None` for SQLite, which is our own
+    /// build. Such a driver runs in this process, and can crash it.
+    #[must_use]
+    pub fn foreign_driver(target: &str) -> Option<String> {
+        (!target.starts_with("sqlite:")).then(|| odbc::driver_named_in(target))
     }
 
     /// Whether `sql` would write into a database that has nothing in it yet (`create table …`), where `target` is one that

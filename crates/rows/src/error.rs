@@ -96,6 +96,19 @@ impl Error {
     }
 }
 
+impl Error {
+    /// The error with another way out of malformed text, in the words of the front that shows it: each names the policy
+    /// `replace` in its own way. Errors of other kinds, and of text that came from no database, stay as they are.
+    #[must_use]
+    pub fn or_else_replace(mut self, way: &str) -> Error {
+        if self.kind == ErrorKind::Malformed && self.column.is_some() {
+            self.message.push_str(", or ");
+            self.message.push_str(way);
+        }
+        self
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The place goes behind the first line: those below it say what to do.

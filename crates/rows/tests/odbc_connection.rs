@@ -393,7 +393,7 @@ fn prepare_check_runs_nothing_and_counts_parameters() {
     let prepared = c
         .prepare_check("select 1 as a, 'x'::text as b where 1 = ?")
         .unwrap();
-    assert_eq!(prepared.schema.n_columns(), 2);
+    assert_eq!(prepared.schema.unwrap().n_columns(), 2);
     assert_eq!(prepared.n_parameters, Some(1));
     assert_eq!(
         c.prepare_check("select * from no_such_table")

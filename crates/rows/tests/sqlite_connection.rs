@@ -350,7 +350,7 @@ fn a_check_prepares_and_runs_nothing() {
         (check.n_parameters, check.read_only),
         (Some(2), Some(false))
     );
-    assert_eq!(check.schema.columns[0].name, "a");
+    assert_eq!(check.schema.unwrap().columns[0].name, "a");
     assert_eq!(count(&connection), Got::I64(0));
     assert_eq!(
         connection.prepare_check("select 1").unwrap().read_only,

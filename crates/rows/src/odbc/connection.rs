@@ -248,7 +248,8 @@ impl Call<'_> {
         if rc != ffi::SUCCESS && rc != ffi::SUCCESS_WITH_INFO {
             return Err(self.shared.error(self.state.raw.0, "SQLAllocHandle"));
         }
-        let handle = StatementHandle::new(self.shared.manager, raw);
+        let cancel_after = self.shared.quirks.cancel_after;
+        let handle = StatementHandle::new(self.shared.manager, raw, cancel_after);
         self.state.statements.push(Arc::downgrade(&handle));
         Ok(handle)
     }

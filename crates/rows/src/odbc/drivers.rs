@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use super::connection_string::ConnectionString;
 use super::ffi;
 use super::manager::Manager;
 use super::quirks::{self, Quirks};
+use super::url;
 
 /// Environment variable with folders to look for drivers in, separated by `:`.
 pub(crate) const PATH_VARIABLE: &str = "ONECOPY_ODBC_DRIVERS";
@@ -329,6 +331,20 @@ fn fits_this_machine(path: &Path) -> bool {
     family.iter().any(|f| path.contains(f))
 }
 
+/// What `target` says of its driver, for people: the driver's name where it is known by its file or registered name, else
+/// what stands there; a data source or a URL's scheme as they are. Nothing is loaded, and nothing else of it is shown.
+pub(crate) fn named_in(target: &str) -> String {
+    if let Some(scheme) = url::scheme(target) {
+        return format!("{scheme}://");
+    }
+    let string = ConnectionString::parse(target);
+    match (string.get("Driver"), string.get("DSN")) {
+        (Some(driver), _) => quirks::known(driver).map_or(driver, |q| q.name).to_owned(),
+        (None, Some(dsn)) => format!("DSN={dsn}"),
+        (None, None) => "no driver named".to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -339,5 +355,18 @@ mod tests {
         assert!(is_driver_file(Path::new("/x/libmsodbcsql-18.6.so.2.1")));
         assert!(!is_driver_file(Path::new("/x/libc.so.6")));
         assert!(!is_driver_file(Path::new("/x/psqlodbcw.la")));
+    }
+
+    #[test]
+    fn what_a_target_says_of_its_driver_holds_no_secret() {
+        for (target, said) in [
+            ("Pwd=hush;Driver=/x/psqlodbcw.so", "psqlodbc (Unicode)"),
+            ("driver={Some Driver};Pwd=hush", "Some Driver"),
+            ("DSN=sales;Pwd=hush", "DSN=sales"),
+            ("mssql://sa:hush@db/x", "mssql://"),
+            ("hush", "no driver named"),
+        ] {
+            assert_eq!(named_in(target), said);
+        }
     }
 }

@@ -5,8 +5,9 @@
 //! thread either finds a live handle or none.
 
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use super::ffi::{self, Handle};
 use super::manager::Manager;
@@ -30,15 +31,32 @@ pub(crate) struct StatementHandle {
     /// A driver call is under way.
     busy: AtomicBool,
     cancelled: AtomicBool,
+    /// A thread is at calling SQLCancel. One is enough, and it may not come back soon.
+    cancelling: AtomicBool,
+    /// How long one driver call must have lasted before it is cancelled; see `Quirks::cancel_after`.
+    cancel_after: Duration,
+    /// Driver calls begun.
+    n_calls: AtomicU64,
+    idle_lock: Mutex<()>,
+    idle: Condvar,
 }
 
 impl StatementHandle {
-    pub(crate) fn new(manager: &'static Manager, raw: Handle) -> Arc<StatementHandle> {
+    pub(crate) fn new(
+        manager: &'static Manager,
+        raw: Handle,
+        cancel_after: Duration,
+    ) -> Arc<StatementHandle> {
         Arc::new(StatementHandle {
             manager,
             raw: Mutex::new(RawHandle(raw)),
             busy: AtomicBool::new(false),
             cancelled: AtomicBool::new(false),
+            cancelling: AtomicBool::new(false),
+            cancel_after,
+            n_calls: AtomicU64::new(0),
+            idle_lock: Mutex::new(()),
+            idle: Condvar::new(),
         })
     }
 
@@ -50,6 +68,15 @@ impl StatementHandle {
     /// Marks the time of a driver call.
     pub(crate) fn set_busy(&self, busy: bool) {
         self.busy.store(busy, Ordering::SeqCst);
+        if !busy && !self.cancel_after.is_zero() {
+            drop(lock(&self.idle_lock));
+            self.idle.notify_all();
+        }
+    }
+
+    /// Marks the beginning of one driver call among several.
+    pub(crate) fn next_call(&self) {
+        self.n_calls.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Whether it was cancelled.
@@ -61,7 +88,7 @@ impl StatementHandle {
     /// second connection to the server for it, so the driver is called on a thread of its own.
     pub(crate) fn cancel(self: &Arc<Self>) {
         self.cancelled.store(true, Ordering::SeqCst);
-        if !self.busy.load(Ordering::SeqCst) {
+        if !self.busy.load(Ordering::SeqCst) || self.cancelling.swap(true, Ordering::SeqCst) {
             return;
         }
         let this = Arc::clone(self);
@@ -74,7 +101,26 @@ impl StatementHandle {
         }
     }
 
+    /// Waits until one driver call has lasted as long as it must, or none is under way any more. A statement between two
+    /// calls sees by itself that it was cancelled.
+    fn wait_for_a_long_call(&self) {
+        let mut n_calls = None;
+        let mut guard = lock(&self.idle_lock);
+        while self.busy.load(Ordering::SeqCst) {
+            let now = Some(self.n_calls.load(Ordering::SeqCst));
+            if n_calls == now {
+                return;
+            }
+            n_calls = now;
+            let waited = self.idle.wait_timeout(guard, self.cancel_after);
+            guard = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
     fn cancel_now(&self) {
+        if !self.cancel_after.is_zero() {
+            self.wait_for_a_long_call();
+        }
         let raw = lock(&self.raw);
         // A call that has ended meanwhile needs none; a driver would cancel whatever its connection does next.
         if !raw.0.is_null() && self.busy.load(Ordering::SeqCst) {
@@ -82,6 +128,7 @@ impl StatementHandle {
             // thread while a function runs on the same handle.
             unsafe { (self.manager.call.cancel)(raw.0) };
         }
+        self.cancelling.store(false, Ordering::SeqCst);
     }
 
     /// Frees the handle, once. The caller holds the connection's lock.

@@ -42,4 +42,5 @@ mod url;
 
 pub use crate::block::CurrentBlock;
 pub use connection::{Connection, Statement};
+pub(crate) use drivers::named_in as driver_named_in;
 pub use drivers::{Installed, add_driver_folder, survey};

@@ -3,6 +3,8 @@
 //!
 //! What the user writes in a connection string always wins over `connect` here.
 
+use std::time::Duration;
+
 /// Which form of text passes between us and a driver: in calls, cells, parameters and messages.
 ///
 /// A driver holds its text in one of the two; asking for the other makes it convert first, which costs 2 to 5 times as
@@ -106,6 +108,12 @@ pub(crate) struct Quirks {
     /// The connection attribute by which the driver takes how many rows it asks the server for at once, at any time: it is
     /// set by the size of the rows seen, so that rows of a megabyte do not come a thousand at a time.
     pub(crate) fetch_size: Option<FetchSize>,
+    /// SQLCancel is called for a driver call only when that has lasted so long; a statement sees between its calls that it was
+    /// cancelled. In FreeTDS 1.3 a reader that is not waiting for the network, but about to, waits for ever when another
+    /// thread cancels just then. One that has been in a call this long waits for the network already.
+    pub(crate) cancel_after: Duration,
+    /// That a prepared statement has no columns can be believed before it runs.
+    pub(crate) describes_prepared: bool,
     /// A rollback or commit ends cursors although SQLGetInfo says that they are kept.
     pub(crate) ends_cursors: bool,
     /// What a user should know at connect.
@@ -135,6 +143,8 @@ pub(crate) static UNKNOWN: Quirks = Quirks {
     hides_offset: false,
     fills_dates: false,
     fetch_size: None,
+    cancel_after: Duration::ZERO,
+    describes_prepared: true,
     ends_cursors: false,
     notices: &[],
 };
@@ -179,6 +189,8 @@ const PSQLODBC: Quirks = Quirks {
         keyword: "Fetch",
         first: FIRST_FETCH,
     }),
+    cancel_after: Duration::ZERO,
+    describes_prepared: true,
     ends_cursors: true,
     notices: &[],
 };
@@ -300,6 +312,9 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         bind_offset: true,
         sizes_hold: true,
         describe_null: false,
+        cancel_after: Duration::from_millis(250),
+        // 0 columns for a SELECT, unless the server prepares it.
+        describes_prepared: false,
         guid_parameters: true,
         long_parameter_bytes: 8000,
         ..UNKNOWN

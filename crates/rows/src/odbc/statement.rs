@@ -95,8 +95,9 @@ impl Driver<'_> {
         }
     }
 
-    /// Refuses to go on with a cancelled statement.
+    /// Refuses to go on with a cancelled statement; stands before each call and after those that are long.
     pub(crate) fn check_cancelled(&self) -> Result<(), Error> {
+        self.handle.next_call();
         if self.handle.is_cancelled() {
             return Err(Error::new(
                 ErrorKind::Cancelled,
@@ -371,9 +372,15 @@ pub(crate) fn prepare_check(shared: &Arc<Shared>, sql: &str) -> Result<Prepared,
             raw: handle.get(),
         };
         driver.prepare(sql).and_then(|()| {
-            let columns = driver.columns()?;
+            let columns = match driver.columns() {
+                Ok(columns) => Some(columns),
+                // Function sequence error: this driver asks the server when the statement runs.
+                Err(error) if error.sqlstate == "HY010" => None,
+                Err(error) => return Err(error),
+            };
+            let told = columns.filter(|c| !c.is_empty() || shared.quirks.describes_prepared);
             Ok(Prepared {
-                schema: Schema::new(columns.into_iter().map(|p| p.column).collect()),
+                schema: told.map(|c| Schema::new(c.into_iter().map(|p| p.column).collect())),
                 n_parameters: driver.n_parameters(),
                 read_only: None,
             })

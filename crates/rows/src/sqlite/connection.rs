@@ -124,7 +124,7 @@ impl Connection {
         let n_parameters = Some(prepared.n_parameters);
         guard.rest(prepared);
         Ok(Prepared {
-            schema,
+            schema: Some(schema),
             n_parameters,
             read_only: Some(read_only),
         })
