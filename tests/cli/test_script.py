@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 import onecopy
+from tests.support.gateway import Gateway
+from tests.support.process import Process, alive, children
 
 ENDLESS = "with recursive c(x) as (select 1 union all select x + 1 from c) select x from c"
 
@@ -94,3 +98,48 @@ def test_a_closed_pipe_is_silent_and_ends_with_141(command: list[str]) -> None:
         said = running.stderr.read()
         running.wait(timeout=60)
     assert (running.returncode, said) == (141, b"")
+
+
+#: That a database goes through a driver is enough, it need not be there.
+SUPERVISED = """
+[databases.d]
+url = "sqlite::memory:"
+[databases.foreign]
+url = "Driver=/nowhere/psqlodbcw.so;Pwd=hush-7f3a"
+[queries.one]
+database = "d"
+sql = "select 1 as one"
+"""
+
+
+def child_of(parent: int, other_than: Process | None = None) -> Process:
+    """The process that serves for ``parent``, as soon as there is one."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        for child in children(parent):
+            if child != other_than:
+                return child
+    raise AssertionError("there is no process that serves")
+
+
+def test_serve_survives_a_crash_and_stops_once(command: list[str], tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text(SUPERVISED, encoding="utf-8")
+    with subprocess.Popen(
+        [*command, "serve", "c.toml", "--port", "0"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    ) as parent:
+        gateway = Gateway(parent)
+        assert gateway.get("/one.json") == (200, b'[{"one":1}]')
+        first = child_of(parent.pid)
+        os.kill(first.pid, signal.SIGSEGV)
+        line = gateway.wait_for(r"crash: process (\d+) died by SIGSEGV .* foreign \(psqlodbc \(Unicode\)\)")
+        assert int(line.group(1)) == first.pid
+        assert gateway.get("/one.json") == (200, b'[{"one":1}]')
+        second = child_of(parent.pid, first)
+        # A Ctrl-C of a terminal comes to both. The child leaves it to its parent, Python's handler does not come in between.
+        for _ in range(3):
+            os.kill(second.pid, signal.SIGINT)
+        assert gateway.get("/one.json") == (200, b'[{"one":1}]')
+        assert gateway.stop() == 0
+        assert not alive(second)
+        said = "".join(gateway.said)
+        assert "hush" not in said and "Traceback" not in said

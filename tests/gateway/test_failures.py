@@ -29,9 +29,7 @@ def sql_server(request: pytest.FixtureRequest) -> Database:
 
 def slot_is_free(gateway: Gateway) -> None:
     """There is one slot; a query that ended gives it back."""
-    while (answer := gateway.get("/one.json"))[0] == 503:
-        pass
-    assert answer == (200, b'[{"one":1}]')
+    assert gateway.free_slot("/one.json") == b'[{"one":1}]'
 
 
 def breaks(gateway: Gateway, path: str) -> bytes:
@@ -63,6 +61,8 @@ def test_a_lone_surrogate_is_a_problem_first_and_a_broken_answer_later(sql_serve
             assert len(got) > 100_000 and not got.endswith(b"]")
             gateway.wait_for(rf"GET /late\.{form} 200 failed")
             slot_is_free(gateway)
+        # The remedy is the configuration's.
+        assert 'or set `text_errors = "replace"` for this database' in "".join(gateway.said)
 
 
 def test_a_lone_surrogate_is_ufffd_where_the_database_says_replace(sql_server: Database, serve: Start) -> None:
@@ -104,6 +104,45 @@ def test_a_database_that_falls_silent_is_left_at_the_time_limit(
         got = breaks(gateway, "/late.ndjson")
         assert len(got) > 100_000
         slot_is_free(gateway)
+
+
+def test_a_driver_that_obeys_no_cancel_answers_at_the_time_limit_and_keeps_its_slot(
+    tds_rust: Database, serve: Start
+) -> None:
+    toml = queries({"early": f"{MANY} /* stall after 0 */", "late": f"{MANY} /* stall after 190000 */"})
+    early, late = "[queries.early]\n", "[queries.late]\n"
+    with serve(tds_rust, toml.replace(early, f"{early}time_limit_s = 1\n")) as gateway:
+        assert "limit of 1 s" in gateway.problem("/early.json", 504)["detail"]
+        gateway.wait_for(r"held query=early database=d: .* 1 of 1 slots")
+        # The driver waits for a server that says nothing, and has the one slot; the gateway lives, and stops.
+        assert gateway.get("/one.json")[0] == 503
+        assert gateway.get("/-/live")[0] == 200
+    with serve(tds_rust, toml.replace(late, f"{late}time_limit_s = 3\n")) as gateway:
+        assert len(breaks(gateway, "/late.ndjson")) > 100_000
+        gateway.wait_for(r"held query=late database=d: .* 1 of 1 slots")
+
+
+@pytest.mark.parametrize(
+    ("profile", "sql"),
+    # FreeTDS tells 0 columns of such a batch, the other one nothing of any statement.
+    [("tds_freetds", "declare @a int select 1 as a"), ("tds_rust", "select 1 as one")],
+    ids=["freetds", "rust"],
+)
+def test_a_query_that_the_driver_cannot_look_at_beforehand_is_not_called_wrong(
+    profile: str, sql: str, request: pytest.FixtureRequest, command: str, tmp_path: Path
+) -> None:
+    database: Database = request.getfixturevalue(profile)
+    (tmp_path / "url").write_text(database.odbc, encoding="utf-8")
+    (tmp_path / "c.toml").write_text(
+        f'[databases.d]\nurl_file = "url"\n[queries.one]\nsql = "{sql}"\n', encoding="utf-8"
+    )
+    checked = subprocess.run(
+        [command, "serve", str(tmp_path / "c.toml"), "--check"],
+        capture_output=True, text=True, encoding="utf-8", check=False,
+    )  # fmt: skip
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "d.one" in checked.stdout and "could not be checked before it is run" in checked.stdout
+    assert "1 query can be served" in checked.stdout
 
 
 def query(command: str, database: Database, sql: str, *more: str) -> subprocess.CompletedProcess[bytes]:

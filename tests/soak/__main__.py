@@ -12,8 +12,8 @@ Each round starts PostgreSQL (its own, not the tests'), lets readers take a rand
 Points are counted in bytes received, never in time.
 
 psqlodbc 13.02 dereferences a null pointer inside SQLFetch when its connection dies in the middle of an answer (about one
-kill in ten). Nothing in the same process can prevent that: such a round counts as a failure seen by every reader, the
-crash is counted apart, and the gateway is started anew.
+kill in ten). Such a round counts as a failure seen by every reader, and the crash is counted apart. `onecopy query` ends by
+it; `onecopy serve` must not: its first process starts another one that serves, on the same port, and the rounds go on.
 """
 
 from __future__ import annotations
@@ -78,6 +78,10 @@ class Gateway:
                 self.process.wait(timeout=0.05)
         raise RuntimeError(f"the gateway ended with {self.process.returncode}; see {config.with_name('gateway.log')}")
 
+    def crashes(self) -> int:
+        """How often the process that serves has crashed, by the log."""
+        return Path(self.log.name).read_bytes().count(b" crash: process ")
+
     def close(self) -> None:
         """Stop it cleanly: it must still be able to."""
         self.process.send_signal(signal.SIGINT)
@@ -126,9 +130,16 @@ def over_http(gateway: Gateway, fmt: str, point: int, kill: threading.Event, kil
 
 
 def from_the_command_line(
-    command: str, url: str, fmt: str, point: int, folder: Path, kill: threading.Event, killed: threading.Event
+    command: str,
+    url: str,
+    fmt: str,
+    point: int,
+    folder: Path,
+    kill: threading.Event,
+    killed: threading.Event,
+    crashed: Counter[str],
 ) -> list[str]:
-    """One round with `onecopy query`, to a pipe and to a file side by side."""
+    """One round with `onecopy query`, to a pipe and to a file side by side; crashes are counted in ``crashed``."""
     wrong: list[str] = []
     target = folder / f"export.{fmt}"
     target.unlink(missing_ok=True)
@@ -142,10 +153,11 @@ def from_the_command_line(
     killed.wait()
     read(pipe.stdout, 1 << 40)
     _, said = pipe.communicate()
-    # -11: the driver itself crashed (see the end of this page); a failure that every caller sees, too.
+    # -11: the driver itself crashed (see the top of this page); a failure that every caller sees, too.
     if pipe.returncode not in (1, -signal.SIGSEGV):
         wrong.append(f"`onecopy query` ended with {pipe.returncode} for a broken {fmt} (killed at {point})")
     _, file_said = file.communicate()
+    crashed["onecopy query"] += [pipe.returncode, file.returncode].count(-signal.SIGSEGV)
     # The file's reader is not slowed by us, so it may have been done before the kill: then it must be whole.
     if file.returncode == 0:
         if not target.exists():
@@ -170,7 +182,7 @@ def main() -> int:
     home = servers.Home(CACHE / "soak")
     wrong: list[str] = []
     tally: Counter[str] = Counter()
-    crashes = 0
+    crashed: Counter[str] = Counter()
 
     def revive() -> None:
         failed = servers.start(["postgres"], home)
@@ -202,20 +214,22 @@ def main() -> int:
                             if way == "http":
                                 found = over_http(gateway, fmt, point, kill, killed)
                             else:
-                                found = from_the_command_line(arguments.command, url, fmt, point, folder, kill, killed)
+                                found = from_the_command_line(
+                                    arguments.command, url, fmt, point, folder, kill, killed, crashed
+                                )
                         finally:
                             kill.set()
                             thread.join()
                         tally[f"{fmt} over {way}"] += 1
-                        if gateway.process.poll() == -signal.SIGSEGV:
-                            crashes += 1
-                            gateway = Gateway(arguments.command, url, folder)
+                        if (code := gateway.process.poll()) is not None:
+                            raise RuntimeError(f"`onecopy serve` ended with {code}")
                         for line in found:
                             print(f"WRONG: {line}", flush=True)
                         wrong += found
                         revive()
                 if (k + 1) % 10 == 0:
                     print(f"{k + 1} of {arguments.rounds} rounds, {len(wrong)} wrong", flush=True)
+            crashed["onecopy serve"] = gateway.crashes()
             gateway.close()
         finally:
             if gateway.process.poll() is None:
@@ -223,6 +237,9 @@ def main() -> int:
             servers.stop_servers(["postgres"], home)
     for what, count in sorted(tally.items()):
         print(f"{what:24} {count} kills")
+    for what in ("onecopy serve", "onecopy query"):
+        survived = " that it survived" if what == "onecopy serve" else ""
+        print(f"{what:24} {crashed[what]} crashes inside the driver{survived}")
     print(
         f"{sum(tally.values())} passed, {len(wrong)} failed"
         if not wrong

@@ -76,16 +76,21 @@ def crash(process: Process) -> None:
     if not alive(process):
         return
     os.kill(process.pid, signal.SIGSTOP)
-    children = []
+    for child in [*children(process.pid), process]:
+        stop(child, signal.SIGKILL)
+
+
+def children(pid: int) -> list[Process]:
+    """The running processes whose parent is ``pid``."""
+    found = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError, ValueError):
-            pid = int(entry.name)
+            child = int(entry.name)
             parent = int((entry / "stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[1])
-            started = _start_time(pid)
-            if parent == process.pid and started is not None:
-                children.append(Process(pid, started))
-    for child in [*children, process]:
-        stop(child, signal.SIGKILL)
+            started = _start_time(child)
+            if parent == pid and started is not None:
+                found.append(Process(child, started))
+    return found
 
 
 def stop_forgotten(pid_file: Path, directory: Path, first: signal.Signals) -> None:

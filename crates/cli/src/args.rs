@@ -72,6 +72,10 @@ pub struct Query {
     #[arg(long, value_name = "S", value_parser = seconds, env = "ONECOPY_TIMEOUT")]
     pub timeout: Option<std::time::Duration>,
 
+    /// What to do with malformed text in a cell (a table shows it as U+FFFD in any case)
+    #[arg(long, value_enum, value_name = "HOW", default_value = "strict")]
+    pub text_errors: TextErrors,
+
     /// Open the database for reading alone
     #[arg(long)]
     pub read_only: bool,
@@ -79,6 +83,15 @@ pub struct Query {
     /// Say nothing on stderr but errors
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+/// What is done with malformed text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TextErrors {
+    /// Fail, and tell column, row and place
+    Strict,
+    /// Put U+FFFD in its place
+    Replace,
 }
 
 /// The form rows are written in.
@@ -116,6 +129,10 @@ pub struct Serve {
     /// Allow an address that other machines reach
     #[arg(long)]
     pub public: bool,
+
+    /// Serve in this process alone, even over drivers that may crash it
+    #[arg(long)]
+    pub unsupervised: bool,
 
     /// Open each database, prepare each query, tell all problems, and serve nothing
     #[arg(long)]

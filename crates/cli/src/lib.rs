@@ -5,6 +5,7 @@
 //! | [`args`] | what the command line can say |
 //! | [`exit`] | exit codes |
 //! | `query`, `serve`, `doctor` | the commands |
+//! | `supervisor` | the process that outlives one that serves and crashes |
 //! | `table` | rows as an aligned table |
 //! | `parameter` | `--param` to a bound value |
 //! | `output` | where bytes go: stdout, or a file that appears whole |
@@ -21,6 +22,7 @@ mod output;
 mod parameter;
 mod query;
 mod serve;
+mod supervisor;
 mod table;
 
 use std::ffi::OsString;
@@ -34,6 +36,9 @@ pub struct Extra {
     pub commands: Vec<ExtraCommand>,
     /// What is to stand in `--version` and `doctor` besides, one fact each: `Python 3.13.1`.
     pub features: Vec<String>,
+    /// The command line of this process, the program's name first, if running it again runs this command again: `serve`
+    /// over foreign drivers starts a process by it, and starts another one when that crashes. `None`: it serves here.
+    pub again: Option<Vec<OsString>>,
 }
 
 /// A command that this crate does not know.
@@ -49,7 +54,11 @@ pub struct ExtraCommand {
 /// Runs the command with `args`, the program's name first. Returns the exit code; never ends the process, but for a
 /// second Ctrl-C, and one while it connects.
 pub fn run(args: impl Iterator<Item = OsString>, extra: Extra) -> i32 {
-    let Extra { commands, features } = extra;
+    let Extra {
+        commands,
+        features,
+        again,
+    } = extra;
     let mut command = args::Cli::command();
     for extra in &commands {
         let rest = clap::Arg::new("args")
@@ -90,7 +99,7 @@ pub fn run(args: impl Iterator<Item = OsString>, extra: Extra) -> i32 {
     };
     match cli.command {
         args::Command::Query(query) => query::run(&query),
-        args::Command::Serve(serve) => serve::run(&serve),
+        args::Command::Serve(serve) => serve::run(&serve, again.as_deref()),
         args::Command::Doctor(doctor) => doctor::run(&doctor, &features),
     }
 }

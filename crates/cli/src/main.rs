@@ -4,7 +4,11 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let code = onecopy_cli::run(std::env::args_os(), onecopy_cli::Extra::default());
+    let extra = onecopy_cli::Extra {
+        again: Some(std::env::args_os().collect()),
+        ..onecopy_cli::Extra::default()
+    };
+    let code = onecopy_cli::run(std::env::args_os(), extra);
     // Codes are 0 to 255 by their definition in `exit`.
     ExitCode::from(u8::try_from(code).unwrap_or(1))
 }

@@ -8,10 +8,10 @@ use indicatif::HumanCount;
 use onecopy_rows::connect::{ConnectOptions, Connection, Format, Statement};
 use onecopy_rows::named::Dialect;
 use onecopy_rows::{BlockPosition, Budget, ErrorKind, LongValues, PumpError, Pumped, Value};
-use onecopy_text::{Chunk, Ledger, planted};
+use onecopy_text::{Chunk, Ledger, Policy, planted};
 use onecopy_wire::{ChunkError, ChunkErrorKind, ChunkSource, Filled};
 
-use crate::args::{Form, Query};
+use crate::args::{Form, Query, TextErrors};
 use crate::console::{self, Progress, coloured, error, notice, tell};
 use crate::interrupt::{Interrupt, Stop};
 use crate::output::Output;
@@ -62,6 +62,8 @@ impl fmt::Display for Failure {
 
 /// A database's error with its SQLSTATE at the end of the first line, where the message does not tell it.
 fn write_rows_error(f: &mut fmt::Formatter<'_>, error: &onecopy_rows::Error) -> fmt::Result {
+    let replace = "give `--text-errors replace` to read it with U+FFFD there";
+    let error = &error.clone().or_else_replace(replace);
     let text = error.to_string();
     if error.sqlstate.is_empty() || error.message.contains(&error.sqlstate) {
         return f.write_str(&text);
@@ -139,6 +141,10 @@ fn query(args: &Query, interrupt: &Interrupt) -> Result<(), Failure> {
         // A path with a slip in it must not make a database.
         create: Connection::begins_database(&target, &sql),
         login_timeout_s: login_timeout_s(args.timeout),
+        text_policy: match args.text_errors {
+            TextErrors::Strict => Policy::Strict,
+            TextErrors::Replace => Policy::Replace,
+        },
         ..ConnectOptions::default()
     };
     let connection = Connection::open(&target, &options)?;

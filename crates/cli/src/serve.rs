@@ -1,28 +1,31 @@
 //! `onecopy serve`.
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::IsTerminal;
+use std::path::Path;
 
-use onecopy_gateway::{Checked, Config, Log, Options, ServeError, check, curl};
-use onecopy_serve::{Error as ServerError, stop_on_signals};
+use onecopy_gateway::{
+    Checked, Config, ConfigError, Log, Options, ServeError, Serving, check, curl, listen, serve_on,
+};
+use onecopy_serve::{Error as ServerError, Socket, stop_on_signals};
 use onecopy_text::Ledger;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::args::Serve;
 use crate::console::{coloured, error, ledger_table, notice, styled, tell};
 use crate::exit;
+use crate::supervisor;
 
-/// Runs the command.
-pub(crate) fn run(args: &Serve) -> i32 {
-    let mut config = match Config::load(&args.file) {
-        Ok(config) => config,
-        Err(problems) => {
-            match problems.problems.len() {
-                1 => error(&problems.to_string()),
-                n => error(&format!("the configuration has {n} problems\n{problems}")),
-            }
-            return exit::USAGE;
-        }
+/// Runs the command. `again` is the command line of this process, where running it again runs this command: what the
+/// process that serves is started by, if it is to be another one.
+pub(crate) fn run(args: &Serve, again: Option<&[OsString]>) -> i32 {
+    if let Some(lent) = Socket::inherited() {
+        return run_child(args, lent);
+    }
+    let (text, mut config) = match load(&args.file) {
+        Ok(loaded) => loaded,
+        Err(problems) => return tell_problems(&problems),
     };
     if let Some(bind) = &args.bind {
         config.server.bind.clone_from(bind);
@@ -39,22 +42,81 @@ pub(crate) fn run(args: &Serve) -> i32 {
     if args.check {
         return run_check(&config);
     }
-    let mut options = Options::new(Log::new(tell));
-    options.public = args.public;
-    options.check_at_start = true;
-    if args.ledger {
-        options.ledger = Ledger::within(&Ledger::off());
+    let socket = match listen(&config, args.public) {
+        Ok(socket) => socket,
+        Err(e) => return tell_failure(&e),
+    };
+    let foreign = supervisor::foreign_databases(&config);
+    if let Some(again) = again.filter(|_| !args.unsupervised && !foreign.is_empty()) {
+        tell(&welcome(&config, &socket.local_addr().to_string()));
+        let start = supervisor::Start {
+            again,
+            config: &text,
+            foreign: &foreign,
+        };
+        return supervisor::run(socket, &start, &Log::new(tell));
     }
-    let ledger = options.ledger.clone();
     let mut guard = None;
-    let served = onecopy_gateway::serve(config, options, |serving, config| {
+    serve(args, socket, config, |serving, config| {
         match stop_on_signals(&serving.handle, &[SIGINT, SIGTERM]) {
             Ok(g) => guard = Some(g),
             Err(e) => notice(&format!("Ctrl-C will not end requests in order: {e}")),
         }
         tell(&welcome(config, &serving.address.to_string()));
-    });
-    match served {
+    })
+}
+
+/// Serves for a supervisor: on its socket, by the text of the configuration that it read; it has told the addresses, and
+/// it stops us.
+fn run_child(args: &Serve, lent: Result<Socket, ServerError>) -> i32 {
+    let socket = match lent {
+        Ok(socket) => socket,
+        Err(e) => return tell_failure(&ServeError::Server(e)),
+    };
+    let text = match std::io::read_to_string(std::io::stdin().lock()) {
+        Ok(text) => text,
+        Err(e) => {
+            error(&format!(
+                "the configuration did not come from the parent: {e}"
+            ));
+            return exit::FAILED;
+        }
+    };
+    match Config::parse(&text, &args.file, &|name| std::env::var(name).ok()) {
+        Ok(config) => serve(args, socket, config, |_, _| ()),
+        Err(problems) => tell_problems(&problems),
+    }
+}
+
+/// The configuration, and the text it was read from.
+fn load(file: &Path) -> Result<(String, Config), ConfigError> {
+    let text = Config::read(file)?;
+    let config = Config::parse(&text, file, &|name| std::env::var(name).ok())?;
+    Ok((text, config))
+}
+
+fn tell_problems(problems: &ConfigError) -> i32 {
+    match problems.problems.len() {
+        1 => error(&problems.to_string()),
+        n => error(&format!("the configuration has {n} problems\n{problems}")),
+    }
+    exit::USAGE
+}
+
+/// Serves in this process until it is stopped.
+fn serve(
+    args: &Serve,
+    socket: Socket,
+    config: Config,
+    on_ready: impl FnOnce(&Serving, &Config),
+) -> i32 {
+    let mut options = Options::new(Log::new(tell));
+    options.check_at_start = true;
+    if args.ledger {
+        options.ledger = Ledger::within(&Ledger::off());
+    }
+    let ledger = options.ledger.clone();
+    match serve_on(socket, config, options, on_ready) {
         Ok(stopped) => {
             if stopped.n_cut > 0 {
                 notice(&format!("{} requests were cut", stopped.n_cut));
@@ -64,22 +126,24 @@ pub(crate) fn run(args: &Serve) -> i32 {
             }
             exit::OK
         }
-        Err(e) => {
-            match &e {
-                ServeError::Server(ServerError::AddressInUse { .. }) => {
-                    error(&format!("{e}: `--port PORT`, 0 for any that is free"));
-                }
-                _ => error(&e.to_string()),
-            }
-            match e {
-                ServeError::Address { .. }
-                | ServeError::NotPublic { .. }
-                | ServeError::Server(ServerError::AddressInUse { .. } | ServerError::Bind { .. }) => {
-                    exit::USAGE
-                }
-                _ => exit::FAILED,
-            }
+        Err(e) => tell_failure(&e),
+    }
+}
+
+fn tell_failure(e: &ServeError) -> i32 {
+    match e {
+        ServeError::Server(ServerError::AddressInUse { .. }) => {
+            error(&format!("{e}: `--port PORT`, 0 for any that is free"));
         }
+        _ => error(&e.to_string()),
+    }
+    match e {
+        ServeError::Address { .. }
+        | ServeError::NotPublic { .. }
+        | ServeError::Server(ServerError::AddressInUse { .. } | ServerError::Bind { .. }) => {
+            exit::USAGE
+        }
+        _ => exit::FAILED,
     }
 }
 

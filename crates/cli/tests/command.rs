@@ -4,6 +4,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 const ENDLESS: &str =
     "with recursive c(x) as (select 1 union all select x + 1 from c) select x from c";
@@ -50,38 +51,41 @@ fn signal(child: &Child, name: &str) {
     );
 }
 
+/// Waits until something is so; fails when `child` ends before, or after a minute.
+fn wait_until(child: &Child, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+        assert!(!stat.contains(") Z "), "the command has ended");
+        assert!(begun.elapsed() < Duration::from_secs(60), "it never came");
+        std::thread::yield_now();
+    }
+}
+
 /// Waits until the process catches SIGINT, by what Linux tells of it.
 fn wait_for_handler(child: &Child) {
-    loop {
+    wait_until(child, || {
         let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
         let caught = status
             .lines()
             .find_map(|l| l.strip_prefix("SigCgt:\t"))
             .unwrap();
-        if u64::from_str_radix(caught, 16).unwrap() & (1 << (2 - 1)) != 0 {
-            return;
-        }
-        std::thread::yield_now();
-    }
+        u64::from_str_radix(caught, 16).unwrap() & (1 << (2 - 1)) != 0
+    });
 }
 
 /// Waits until the process has computed for so long that it must be inside the query (ten ticks of proc_stat(5)).
 fn wait_for_work(child: &Child) {
-    loop {
+    wait_until(child, || {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
         let fields = stat.rsplit_once(") ").unwrap().1;
-        if fields.split(' ').nth(11).unwrap().parse::<u64>().unwrap() >= 10 {
-            return;
-        }
-        std::thread::yield_now();
-    }
+        fields.split(' ').nth(11).unwrap().parse::<u64>().unwrap() >= 10
+    });
 }
 
 /// Waits for the temporary file, which is made when the statement was executed and its rows can be fetched.
-fn wait_for_file(folder: &Path) {
-    while std::fs::read_dir(folder).unwrap().count() == 0 {
-        std::thread::yield_now();
-    }
+fn wait_for_file(child: &Child, folder: &Path) {
+    wait_until(child, || std::fs::read_dir(folder).unwrap().count() > 0);
 }
 
 #[test]
@@ -133,7 +137,7 @@ fn ctrl_c_in_the_middle_of_the_rows_leaves_no_file() {
         folder.path(),
         &["query", "sqlite::memory:", ENDLESS, "--output", "a.csv"],
     );
-    wait_for_file(folder.path());
+    wait_for_file(&child, folder.path());
     signal(&child, "INT");
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
@@ -213,6 +217,24 @@ fn a_failure_in_the_middle_leaves_json_unclosed_and_fails() {
     assert!(!String::from_utf8_lossy(&output.stdout).contains(']'));
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("column 0 `a`"), "{said}");
+    // The remedy is one that this command has.
+    assert!(
+        said.ends_with("mend it in the database, or give `--text-errors replace` to read it with U+FFFD there\n"),
+        "{said}"
+    );
+    let replace = [
+        "query",
+        "sqlite::memory:",
+        bad,
+        "--format",
+        "json",
+        "--text-errors",
+        "replace",
+    ];
+    let output = run(folder.path(), &replace);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let rows = String::from_utf8(output.stdout).unwrap();
+    assert!(rows.contains("\u{fffd}") && rows.ends_with(']'), "{rows}");
 }
 
 #[test]

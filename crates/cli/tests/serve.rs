@@ -4,6 +4,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStderr, Command, Stdio};
+use std::time::{Duration, Instant};
 
 struct Serving {
     child: Child,
@@ -116,7 +117,13 @@ fn a_second_signal_cuts_what_is_under_way() {
     stream.read_exact(&mut first).unwrap();
     serving.signal("INT");
     // The listener closes at the first signal; the answer goes on until the second.
-    while TcpStream::connect(&serving.address).is_ok() {}
+    let begun = Instant::now();
+    while TcpStream::connect(&serving.address).is_ok() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "it listens still"
+        );
+    }
     serving.signal("INT");
     let mut rest = Vec::new();
     let _ = stream.read_to_end(&mut rest);

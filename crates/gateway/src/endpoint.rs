@@ -11,6 +11,7 @@ use onecopy_serve::{
     Access, BodyPolicy, Chunks, Handler, Request, Response, StreamEnd, host_is_loopback,
 };
 use onecopy_text::{Chunk, Ledger};
+use onecopy_wire::http::reason_phrase;
 use onecopy_wire::{CancelHandle, ChunkError, ChunkSource, Filled};
 
 use crate::config::{Config, Query};
@@ -70,6 +71,7 @@ impl Gateway {
             .iter()
             .map(|q| {
                 Arc::new(Sql {
+                    name: q.name.clone(),
                     text: q.positional_sql.clone(),
                     can_tell: config.databases[q.database].dialect == Dialect::Sqlite,
                     reads: AtomicBool::new(false),
@@ -163,8 +165,10 @@ impl Gateway {
             &inner.ledger,
         );
         let (at_error, at_end) = (Arc::clone(inner), Arc::clone(inner));
+        let breaker = source.breaker().clone();
         let chunks = Chunks::new(source)
             .ledger(&inner.ledger)
+            .breaker(&breaker)
             .on_error(move |error| {
                 problem::failed(&at_error.config, &at_error.config.queries[index], error)
             })
@@ -184,6 +188,10 @@ impl Handler for Gateway {
             // Read, so that the answer is the method's fault and not the body's.
             _ => BodyPolicy::Read,
         }
+    }
+
+    fn refuse(&self, status: u16, detail: &str) -> Response {
+        with_common_headers(Response::problem(status, reason_phrase(status), detail))
     }
 }
 

@@ -32,4 +32,4 @@ pub use endpoint::Gateway;
 pub use log::Log;
 pub use page::curl;
 pub use run::RunError;
-pub use serve::{Options, ServeError, Serving, serve};
+pub use serve::{Options, ServeError, Serving, listen, serve, serve_on};

@@ -17,7 +17,7 @@ impl Log {
     }
 
     /// Writes a line under the present time.
-    pub(crate) fn line(&self, text: &str) {
+    pub fn line(&self, text: &str) {
         // A driver's message may hold line ends; one event is one line.
         let text = text.replace(['\n', '\r'], " | ");
         (self.0)(&format!("{} {text}", now()));
@@ -55,9 +55,14 @@ impl std::fmt::Debug for Log {
     }
 }
 
+/// How malformed text is read all the same.
+pub(crate) const REPLACE: &str =
+    "set `text_errors = \"replace\"` for this database, which puts U+FFFD there";
+
 /// What the log tells of a database's error. Messages about values quote them, so those are left out; elsewhere the
 /// text parameters of the request are taken out of the driver's words.
 pub(crate) fn error_text(error: &Error, parameters: &[Value], debug: bool) -> String {
+    let error = &error.clone().or_else_replace(REPLACE);
     let mut text = format!("{:?}", error.kind);
     if !error.sqlstate.is_empty() {
         text.push_str(&format!(" sqlstate={}", error.sqlstate));

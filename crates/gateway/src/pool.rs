@@ -17,6 +17,8 @@ pub(crate) struct Pool {
     database: Database,
     idle: Mutex<Vec<(Connection, Instant)>>,
     n_running: AtomicUsize,
+    /// Of those, the ones that were stopped and whose driver does not come back.
+    n_held: AtomicUsize,
     /// What is to be known of the driver was logged.
     noticed: AtomicBool,
     log: Log,
@@ -33,6 +35,7 @@ impl Pool {
             database,
             idle: Mutex::default(),
             n_running: AtomicUsize::new(0),
+            n_held: AtomicUsize::new(0),
             noticed: AtomicBool::new(false),
             log,
         }
@@ -47,6 +50,21 @@ impl Pool {
             })
             .ok()?;
         Some(Slot(Arc::clone(self)))
+    }
+
+    /// A run of `query` was stopped, and its driver does not come back. Its slot stays taken until it does: what the driver
+    /// is at (a thread, a connection, work on the server) goes on, and must not grow without limit.
+    pub(crate) fn hold(self: &Arc<Pool>, query: &str) -> Held {
+        let n = self.n_held.fetch_add(1, Ordering::AcqRel) + 1;
+        let (name, limit) = (&self.database.name, self.database.max_concurrent);
+        self.log.line(&format!(
+            "held query={query} database={name}: the driver does not obey the cancel; {n} of {limit} slots are taken by such queries"
+        ));
+        Held {
+            pool: Arc::clone(self),
+            query: query.to_owned(),
+            since: Instant::now(),
+        }
     }
 
     /// Opens a connection for reading alone.
@@ -77,10 +95,33 @@ pub(crate) fn options(database: &Database) -> ConnectOptions {
     }
 }
 
+/// A slot whose driver does not come back; dropped when it does.
+pub(crate) struct Held {
+    pool: Arc<Pool>,
+    query: String,
+    since: Instant,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let n = self.pool.n_held.fetch_sub(1, Ordering::AcqRel) - 1;
+        let (query, name) = (&self.query, &self.pool.database.name);
+        let seconds = self.since.elapsed().as_secs_f64();
+        self.pool.log.line(&format!(
+            "freed query={query} database={name}: the driver came back after {seconds:.1} s; {n} slots are taken by such queries"
+        ));
+    }
+}
+
 /// The right to run one query; given back when dropped.
 pub(crate) struct Slot(Arc<Pool>);
 
 impl Slot {
+    /// Whose slot it is.
+    pub(crate) fn pool(&self) -> &Arc<Pool> {
+        &self.0
+    }
+
     /// A connection that served before, if one waits.
     pub(crate) fn take_idle(&self) -> Option<Connection> {
         let mut idle = lock(&self.0.idle);

@@ -6,6 +6,7 @@ use onecopy_wire::ChunkError;
 
 use crate::config::{Config, Query};
 use crate::json::Builder;
+use crate::log;
 use crate::query_string::FieldProblem;
 use crate::run::RunError;
 
@@ -193,7 +194,10 @@ pub(crate) fn failed(config: &Config, query: &Query, error: &ChunkError) -> Resp
     }
     if config.server.debug {
         problem = problem
-            .member("message", &rows.to_string())
+            .member(
+                "message",
+                &rows.clone().or_else_replace(log::REPLACE).to_string(),
+            )
             .member("sql", &query.sql);
     }
     problem.response()

@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 
 use onecopy_rows::connect::{Connection, Format};
 use onecopy_rows::{Error, ErrorKind, Value};
+use onecopy_serve::Breaker;
 use onecopy_text::{Chunk, Ledger};
 use onecopy_wire::chunk_source::ChunkErrorKind;
 use onecopy_wire::{CancelHandle, ChunkError, ChunkSource, Filled};
 
-use crate::pool::{Slot, lock};
+use crate::pool::{Held, Pool, Slot, lock};
 use crate::watch::Watch;
 
 /// Why a run ended by no fault of the database.
@@ -52,6 +53,8 @@ impl std::error::Error for RunError {}
 
 /// The SQL of a query, shared by its runs.
 pub(crate) struct Sql {
+    /// The query's name.
+    pub(crate) name: String,
     /// With `?` for each parameter.
     pub(crate) text: String,
     /// Whether the database tells, before it runs a statement, that it writes.
@@ -82,13 +85,25 @@ pub(crate) struct Run {
     control: Mutex<Control>,
     /// What the run holds; locked while it is filled. Nothing: it ended.
     live: Mutex<Option<Live>>,
+    /// Answers the client while the driver does not come back.
+    breaker: Breaker,
+    sql: Arc<Sql>,
+    pool: Arc<Pool>,
 }
+
+/// Looks at a stopped run before it is taken for one whose driver obeys no cancel, at one each 100 ms. The client does
+/// not wait for that: it has its answer at the second look.
+const N_LOOKS_TO_HELD: u32 = 10;
 
 #[derive(Default)]
 struct Control {
     stopped: Option<RunError>,
     /// Stops what runs on the connection; nothing while there is no connection, or it is no longer ours.
     handle: Option<CancelHandle>,
+    /// How often it was looked at since it was stopped.
+    n_looks: u32,
+    /// The driver does not come back.
+    held: Option<Held>,
 }
 
 /// In the order in which they must be dropped.
@@ -135,7 +150,22 @@ impl Run {
             }
             return None;
         }
+        self.wait_no_more();
         Some(now + again)
+    }
+
+    /// A worker is with the driver, which was cancelled and has not come back yet.
+    fn wait_no_more(&self) {
+        let mut control = lock(&self.control);
+        control.n_looks += 1;
+        let (n_looks, stopped) = (control.n_looks, control.stopped);
+        if n_looks == N_LOOKS_TO_HELD {
+            control.held = Some(self.pool.hold(&self.sql.name));
+        }
+        drop(control);
+        if let (2, Some(why @ RunError::TimeLimit { .. })) = (n_looks, stopped) {
+            self.breaker.fail(run_error(why));
+        }
     }
 }
 
@@ -143,7 +173,6 @@ impl Run {
 pub(crate) struct QuerySource {
     run: Arc<Run>,
     watch: Watch,
-    sql: Arc<Sql>,
     values: Arc<[Value]>,
     format: Format,
     ledger: Ledger,
@@ -168,6 +197,9 @@ impl QuerySource {
         let run = Arc::new(Run {
             limit,
             deadline,
+            breaker: Breaker::new(),
+            sql,
+            pool: Arc::clone(slot.pool()),
             control: Mutex::default(),
             live: Mutex::new(Some(Live {
                 chunks: None,
@@ -179,7 +211,6 @@ impl QuerySource {
         QuerySource {
             run,
             watch: watch.clone(),
-            sql,
             values,
             format,
             ledger: ledger.clone(),
@@ -187,6 +218,11 @@ impl QuerySource {
             reused: false,
             filled: false,
         }
+    }
+
+    /// What ends the stream of this source when its time is up and the driver does not come back.
+    pub(crate) fn breaker(&self) -> &Breaker {
+        &self.run.breaker
     }
 
     /// Connects and executes.
@@ -199,9 +235,9 @@ impl QuerySource {
         };
         self.run.stops(connection.cancel_handle())?;
         let connection = live.connection.insert(connection);
-        self.sql.check(connection)?;
+        self.run.sql.check(connection)?;
         let statement = connection
-            .execute(&self.sql.text, &self.values)
+            .execute(&self.run.sql.text, &self.values)
             .map_err(source_error)?;
         if statement.schema().n_columns() == 0 {
             return Err(run_error(RunError::NoRows));
@@ -246,6 +282,9 @@ impl QuerySource {
         lock(&self.run.control).handle = None;
         live.chunks = None;
         drop(live);
+        // After that: closing may wait too.
+        let held = lock(&self.run.control).held.take();
+        drop(held);
     }
 }
 

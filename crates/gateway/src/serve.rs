@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use onecopy_serve::{Handle, Server, Stopped};
+use onecopy_serve::{Handle, Server, Socket, Stopped};
 use onecopy_text::Ledger;
 
 use crate::config::{Config, resolve};
@@ -90,6 +90,20 @@ impl fmt::Display for ServeError {
 
 impl std::error::Error for ServeError {}
 
+/// Listens where the configuration says, for [`serve_on`].
+///
+/// # Errors
+/// [`ServeError`].
+pub fn listen(config: &Config, public: bool) -> Result<Socket, ServeError> {
+    let address = resolve(&config.server.bind).ok_or_else(|| ServeError::Address {
+        bind: config.server.bind.clone(),
+    })?;
+    if !address.ip().is_loopback() && !public {
+        return Err(ServeError::NotPublic { address });
+    }
+    Socket::bind(address).map_err(ServeError::Server)
+}
+
 /// Listens and serves until stopped; `on_ready` is called once the socket listens, before the first request.
 ///
 /// # Errors
@@ -99,26 +113,34 @@ pub fn serve(
     options: Options,
     on_ready: impl FnOnce(&Serving, &Config),
 ) -> Result<Stopped, ServeError> {
-    let address = resolve(&config.server.bind).ok_or_else(|| ServeError::Address {
-        bind: config.server.bind.clone(),
-    })?;
-    if !address.ip().is_loopback() && !options.public {
-        return Err(ServeError::NotPublic { address });
-    }
+    let socket = listen(&config, options.public)?;
+    serve_on(socket, config, options, on_ready)
+}
+
+/// As [`serve()`], on a socket that listens already; where it does is no matter of the configuration then.
+///
+/// # Errors
+/// [`ServeError`].
+pub fn serve_on(
+    socket: Socket,
+    config: Config,
+    options: Options,
+    on_ready: impl FnOnce(&Serving, &Config),
+) -> Result<Stopped, ServeError> {
     // The access log needs the gateway, which needs the address, which only the bound server knows.
     let gateway: Arc<std::sync::OnceLock<Arc<Gateway>>> = Arc::default();
     let logging = Arc::clone(&gateway);
     let mut server_config = onecopy_serve::Config::default();
     server_config.limits = options.limits;
-    // Each stream may block a worker for as long as its database lets it wait.
+    // Each stream may block a worker for as long as its database lets it wait; one more is for what has no slot.
     let n_streams: usize = config.databases.iter().map(|d| d.max_concurrent).sum();
-    server_config.workers = n_streams.max(1);
+    server_config.workers = n_streams + 1;
     server_config.on_access = Some(Arc::new(move |access| {
         if let Some(gateway) = logging.get() {
             gateway.log_access(access);
         }
     }));
-    let server = Server::bind(address, server_config).map_err(ServeError::Server)?;
+    let server = Server::on(socket, server_config).map_err(ServeError::Server)?;
     let serving = Serving {
         address: server.local_addr(),
         handle: server.handle(),

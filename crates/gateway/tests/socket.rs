@@ -6,11 +6,11 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use onecopy_gateway::{Config, Log, Options, serve};
 use onecopy_rows::connect::{ConnectOptions, Connection};
-use onecopy_serve::Handle;
+use onecopy_serve::{Handle, Limits};
 
 const ENDLESS: &str = "with recursive c(x) as (select 1 union all select x + 1 from c) select";
 
@@ -58,6 +58,18 @@ fn served(queries: &str) -> Served {
 }
 
 fn served_with(queries: &str, change: impl FnOnce(&mut Config)) -> Served {
+    served_so(queries, change, |_| ())
+}
+
+fn served_with_limits(queries: &str, change: impl FnOnce(&mut Limits)) -> Served {
+    served_so(queries, |_| (), change)
+}
+
+fn served_so(
+    queries: &str,
+    change: impl FnOnce(&mut Config),
+    limit: impl FnOnce(&mut Limits),
+) -> Served {
     let folder = tempfile::tempdir().unwrap();
     let url = format!("sqlite:{}/d.db", folder.path().display());
     let connection = Connection::open(&url, &ConnectOptions::default()).unwrap();
@@ -75,7 +87,8 @@ fn served_with(queries: &str, change: impl FnOnce(&mut Config)) -> Served {
     change(&mut config);
     let lines = Lines::default();
     let sink = lines.clone();
-    let options = Options::new(Log::new(move |line| sink.push(line)));
+    let mut options = Options::new(Log::new(move |line| sink.push(line)));
+    limit(&mut options.limits);
     let (tell, told) = mpsc::channel();
     let thread = std::thread::spawn(move || {
         serve(config, options, |serving, _| {
@@ -137,6 +150,22 @@ impl Served {
         // A reset connection is one of the ways an answer ends.
         let _ = self.send(method, target).read_to_end(&mut bytes);
         answer(&bytes)
+    }
+
+    /// Asks until there is a slot, for a minute at most.
+    fn wait_for_slot(&self, target: &str) {
+        let begun = Instant::now();
+        loop {
+            let answer = self.get(target);
+            if answer.status == 200 {
+                return;
+            }
+            answer.problem(503);
+            assert!(
+                begun.elapsed() < Duration::from_secs(60),
+                "no slot came free"
+            );
+        }
     }
 
     fn get(&self, target: &str) -> Answer {
@@ -347,6 +376,10 @@ fn a_value_that_cannot_be_given_breaks_the_answer() {
             "{problem}"
         );
     }
+    s.lines.wait_for(&[
+        "error query=early",
+        "mend it in the database, or set `text_errors = \"replace\"` for this database",
+    ]);
 }
 
 #[test]
@@ -392,13 +425,7 @@ fn a_client_that_takes_nothing_loses_its_slot_at_the_time_limit() {
     let mut first = [0; 20];
     slow.read_exact(&mut first).unwrap();
     // The slow one reads no more; asked again and again, the next finds the slot free when its time is up.
-    loop {
-        let answer = s.get("/rows.ndjson");
-        if answer.status == 200 {
-            break;
-        }
-        answer.problem(503);
-    }
+    s.wait_for_slot("/rows.ndjson");
 }
 
 #[test]
@@ -421,13 +448,7 @@ fn more_queries_than_allowed_are_503_with_retry_after() {
     // A client that leaves frees its slot.
     drop(held.pop());
     s.lines.wait_for(&["GET /rows.ndjson 200 client_gone"]);
-    loop {
-        let answer = s.get("/items.json");
-        if answer.status == 200 {
-            break;
-        }
-        answer.problem(503);
-    }
+    s.wait_for_slot("/items.json");
 }
 
 #[test]
@@ -437,10 +458,11 @@ fn a_client_that_leaves_before_the_first_row_frees_its_slot() {
         |config| config.databases[0].max_concurrent = 1,
     );
     let silent = s.send("GET", "/silent.json");
-    // Its slot is taken as soon as it is handled.
-    while s.get("/items.json").status != 503 {}
+    // It has the slot before it connects. Asking for another query until that is refused could take the slot first.
+    s.lines.wait_for(&["connected database=d"]);
+    s.get("/items.json").problem(503);
     drop(silent);
-    while s.get("/items.json").status != 200 {}
+    s.wait_for_slot("/items.json");
 }
 
 #[test]
@@ -533,4 +555,56 @@ fn a_busy_port_is_named() {
             .contains(&format!("port `{}`", s.address.port())),
         "{error}"
     );
+}
+
+#[test]
+fn what_the_server_refuses_by_itself_is_a_problem_with_the_fields_of_all_answers() {
+    let s = served_with_limits("", |limits| {
+        limits.head = Duration::from_millis(200);
+        limits.head_bytes = 2000;
+    });
+    let host = s.address;
+    let long = "x".repeat(3000);
+    for (status, request) in [
+        (400, "GET / HTTP/1.1\nHost: x\r\n\r\n".to_owned()),
+        (408, "GET / HTTP/1.1\r\nHo".to_owned()),
+        (
+            413,
+            format!("GET / HTTP/1.1\r\nHost: {host}\r\nContent-Length: 1\r\n\r\nx"),
+        ),
+        (
+            413,
+            format!("POST / HTTP/1.1\r\nHost: {host}\r\nContent-Length: 9999999\r\n\r\n"),
+        ),
+        (414, format!("GET /{long} HTTP/1.1\r\nHost: {host}\r\n\r\n")),
+        (
+            431,
+            format!("GET / HTTP/1.1\r\nHost: {host}\r\nA: {long}\r\n\r\n"),
+        ),
+        (
+            405,
+            format!("PUT / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"),
+        ),
+        (
+            421,
+            "GET / HTTP/1.1\r\nHost: elsewhere\r\nConnection: close\r\n\r\n".to_owned(),
+        ),
+        (
+            404,
+            format!("GET /nix HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"),
+        ),
+    ] {
+        let mut stream = s.connect();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        let answer = answer(&bytes);
+        answer.problem(status);
+        assert_eq!(answer.field("Cache-Control"), "no-store", "{status}");
+        assert_eq!(
+            answer.field("X-Content-Type-Options"),
+            "nosniff",
+            "{status}"
+        );
+    }
 }

@@ -7,10 +7,15 @@ use pyo3::prelude::*;
 
 /// Runs the command with these arguments, the program's name first, and returns its exit code.
 ///
-/// It runs detached and handles signals itself: its caller has put Python's own SIGINT handler away.
+/// It runs detached and handles signals itself: its caller has put Python's own SIGINT handler away. `again` is the
+/// command line of this process, if running it again runs this command again.
 #[pyfunction]
-#[pyo3(signature = (args, /))]
-pub(crate) fn run_command(py: Python<'_>, args: Vec<OsString>) -> i32 {
+#[pyo3(signature = (args, again=None, /))]
+pub(crate) fn run_command(
+    py: Python<'_>,
+    args: Vec<OsString>,
+    again: Option<Vec<OsString>>,
+) -> i32 {
     let version = py.version_info();
     let features = vec![format!(
         "Python {}.{}.{}",
@@ -19,6 +24,7 @@ pub(crate) fn run_command(py: Python<'_>, args: Vec<OsString>) -> i32 {
     py.detach(move || {
         let extra = Extra {
             features,
+            again,
             ..Extra::default()
         };
         onecopy_cli::run(args.into_iter(), extra)

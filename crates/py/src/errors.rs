@@ -40,6 +40,8 @@ pub(crate) fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyT
 /// The exception for an error of the rows room, with its whole message and its parts as attributes.
 pub(crate) fn to_py(py: Python<'_>, error: &Error) -> PyErr {
     let name = class_of(error.kind).unwrap_or("DatabaseError");
+    let replace = "connect with `errors=\"replace\"` to read it with U+FFFD there";
+    let error = error.clone().or_else_replace(replace);
     let made = class(py, name).and_then(|class| {
         let parts = PyDict::new(py);
         parts.set_item("sqlstate", &error.sqlstate)?;

@@ -34,7 +34,7 @@ impl CellError {
             Why::Malformed(e, units) => (
                 ErrorKind::Malformed,
                 format!(
-                    "malformed text: {} at {units} {}\nconnect with `errors=\"replace\"` to read it with U+FFFD there",
+                    "malformed text: {} at {units} {}\nmend it in the database",
                     e.kind, e.at_units
                 ),
                 None,

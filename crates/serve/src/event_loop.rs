@@ -77,13 +77,15 @@ impl ThreadKit {
 
 impl Shared {
     pub(crate) fn new(
-        listener: TcpListener,
+        listener: Option<TcpListener>,
         handler: Box<dyn Handler>,
         config: Config,
         signals: Arc<Signals>,
     ) -> io::Result<Shared> {
         let epoll = Epoll::new()?;
-        epoll.add(&listener, poll::LISTENER, Interest::ReadLevel)?;
+        if let Some(listener) = &listener {
+            epoll.add(listener, poll::LISTENER, Interest::ReadLevel)?;
+        }
         epoll.add(&signals.stop, poll::STOP, Interest::ReadLevel)?;
         epoll.add(&signals.wake, poll::WAKE, Interest::ReadLevel)?;
         // Descriptors are also needed for databases, logs and the loop itself.
@@ -105,7 +107,7 @@ impl Shared {
             connections: Mutex::default(),
             n_connections_max,
             timers: Mutex::default(),
-            listener: Mutex::new(Some(listener)),
+            listener: Mutex::new(listener),
             stopping: AtomicBool::new(false),
             cutting: AtomicBool::new(false),
             ending: Mutex::default(),
@@ -245,7 +247,10 @@ impl Shared {
         if self.stopping.swap(true, SeqCst) {
             return;
         }
-        *lock(&self.listener) = None; // Closed; epoll forgets it.
+        if let Some(listener) = lock(&self.listener).take() {
+            // The poll would forget it by itself only once no process has it open.
+            let _ = self.epoll.remove(&listener);
+        }
         self.push_timer(now_ms + millis(self.config.limits.stop), poll::CUT_TIMER);
         let connections = lock(&self.connections);
         found.extend(

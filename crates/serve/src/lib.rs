@@ -15,6 +15,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`server`] | [`Server`], [`Handle`]: bind, run, stop |
+//! | [`socket`] | [`Socket`]: what listens, which can outlive the process that serves |
 //! | [`handler`], [`request`], [`response`], [`headers`] | what an application sees |
 //! | [`config`], [`clock`] | limits and their time |
 //! | [`access`] | the access log, as data |
@@ -42,6 +43,7 @@ pub mod request;
 pub mod response;
 pub mod server;
 mod slab;
+pub mod socket;
 #[allow(unsafe_code)] // Fence: system calls.
 mod sys;
 mod timers;
@@ -59,8 +61,9 @@ pub use handler::{FnHandler, Handler};
 pub use headers::{HeaderError, Headers};
 pub use host::host_is_loopback;
 pub use request::{BodyPolicy, Request};
-pub use response::{Body, Chunks, Response, StreamEnd};
+pub use response::{Body, Breaker, Chunks, Response, StreamEnd};
 pub use server::{Handle, Server, Stopped};
+pub use socket::Socket;
 pub use sys::{SignalGuard, stop_on_signals};
 
 /// Locks a mutex whose data is whole even after a panic: no code that can panic runs while one is held, but handlers,

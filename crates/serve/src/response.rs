@@ -1,12 +1,13 @@
 //! What a handler answers with.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use onecopy_text::ledger::Ledger;
 use onecopy_wire::{ChunkError, ChunkSource};
 
 use crate::headers::{HeaderError, Headers};
+use crate::lock;
 
 /// A status, header fields and a body. The server adds the framing fields, `Date` and `Connection` itself.
 #[derive(Debug)]
@@ -176,7 +177,7 @@ impl From<Chunks> for Body {
     }
 }
 
-/// Called once with how a stream ended, after its source was dropped.
+/// Called once with how a stream ended, after its source was dropped (but for one that a [`Breaker`] failed).
 pub type OnEnd = Box<dyn FnOnce(StreamEnd) + Send>;
 
 /// Makes the answer that is sent when the very first fill of a stream fails, while the status is still open.
@@ -189,6 +190,7 @@ pub struct Chunks {
     pub(crate) source: Box<dyn ChunkSource>,
     pub(crate) on_end: Option<OnEnd>,
     pub(crate) on_error: Option<OnError>,
+    pub(crate) breaker: Option<Breaker>,
     pub(crate) ledger: Ledger,
 }
 
@@ -200,6 +202,7 @@ impl Chunks {
             source: Box::new(source),
             on_end: None,
             on_error: None,
+            breaker: None,
             ledger: Ledger::off(),
         }
     }
@@ -221,6 +224,13 @@ impl Chunks {
         self
     }
 
+    /// Lets `breaker` fail this stream.
+    #[must_use]
+    pub fn breaker(mut self, breaker: &Breaker) -> Chunks {
+        self.breaker = Some(breaker.clone());
+        self
+    }
+
     /// Counts into `ledger` what the server handles of this answer in user space: its head. Of the body that is nothing;
     /// what its source converts and copies, the source counts.
     #[must_use]
@@ -233,6 +243,52 @@ impl Chunks {
 impl fmt::Debug for Chunks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Chunks")
+    }
+}
+
+/// Fails a stream from outside while a worker is inside its source: for a source that obeys no cancel, as some database
+/// drivers. The client has its answer (by [`Chunks::on_error`], or a broken end) without waiting for the source; the
+/// worker stays with it until it comes back, and the connection is closed, for what it then brings belongs to nobody.
+#[derive(Clone, Default)]
+pub struct Breaker(Arc<Mutex<BreakerState>>);
+
+#[derive(Default)]
+struct BreakerState {
+    failed: Option<ChunkError>,
+    wake: Option<Arc<dyn Fn() + Send + Sync>>,
+}
+
+impl Breaker {
+    /// A breaker of no stream yet; see [`Chunks::breaker`].
+    #[must_use]
+    pub fn new() -> Breaker {
+        Breaker::default()
+    }
+
+    /// Fails the stream with `error`, unless it has ended, its source has come back, or it was failed before. Never waits.
+    pub fn fail(&self, error: ChunkError) {
+        let mut state = lock(&self.0);
+        state.failed.get_or_insert(error);
+        let wake = state.wake.clone();
+        drop(state);
+        if let Some(wake) = wake {
+            wake();
+        }
+    }
+
+    /// Says what makes the connection look at [`Breaker::take`].
+    pub(crate) fn on_fail(&self, wake: impl Fn() + Send + Sync + 'static) {
+        lock(&self.0).wake = Some(Arc::new(wake));
+    }
+
+    pub(crate) fn take(&self) -> Option<ChunkError> {
+        lock(&self.0).failed.take()
+    }
+}
+
+impl fmt::Debug for Breaker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Breaker")
     }
 }
 

@@ -1,6 +1,5 @@
 //! Bind, run, stop.
 
-use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
@@ -10,11 +9,13 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::event_loop::Shared;
 use crate::handler::Handler;
-use crate::sys::{self, EventFd};
+use crate::socket::Socket;
+use crate::sys::EventFd;
 
 /// A server that listens. Nothing is answered until [`Server::run`].
 pub struct Server {
-    listener: TcpListener,
+    /// `None`: the socket was stopped before.
+    listener: Option<TcpListener>,
     local: SocketAddr,
     config: Config,
     signals: Arc<Signals>,
@@ -50,17 +51,19 @@ impl Server {
     /// # Errors
     /// [`Error::AddressInUse`], [`Error::Bind`], [`Error::System`].
     pub fn bind(address: SocketAddr, config: Config) -> Result<Server, Error> {
-        let listener = sys::listen(address).map_err(|source| match source.kind() {
-            io::ErrorKind::AddrInUse => Error::AddressInUse { address },
-            _ => Error::Bind { address, source },
-        })?;
-        let local = listener
-            .local_addr()
-            .map_err(Error::system("getsockname"))?;
-        let event = || EventFd::new().map_err(Error::system("eventfd"));
+        Server::on(Socket::bind(address)?, config)
+    }
+
+    /// A server on a socket that listens already.
+    ///
+    /// # Errors
+    /// [`Error::System`].
+    pub fn on(socket: Socket, config: Config) -> Result<Server, Error> {
+        let local = socket.local_addr();
+        let (listener, stop) = socket.into_parts();
         let signals = Arc::new(Signals {
-            stop: event()?,
-            wake: event()?,
+            stop,
+            wake: EventFd::new().map_err(Error::system("eventfd"))?,
             stop_asked: AtomicBool::new(false),
         });
         Ok(Server {

@@ -5,8 +5,9 @@
 mod common;
 
 use common::{Act, PATIENCE, Script, TestServer, streaming};
-use onecopy_serve::{Config, Outcome, Response, StreamEnd};
+use onecopy_serve::{Breaker, Config, Outcome, Response, StreamEnd};
 use onecopy_text::{Ledger, Stage};
+use onecopy_wire::ChunkError;
 use onecopy_wire::chunk_source::ChunkErrorKind;
 
 const GET: &str = "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -350,4 +351,108 @@ fn more_streams_than_workers_all_come_through() {
     }
     seen.sort_unstable();
     assert_eq!(seen, (0..20).collect::<Vec<u8>>());
+}
+
+fn too_late() -> ChunkError {
+    ChunkError {
+        kind: ChunkErrorKind::Limit,
+        source: "too late".into(),
+    }
+}
+
+/// What a source that obeys no cancel may bring in the end.
+fn late_acts() -> [Act; 3] {
+    [
+        Act::Bytes(rows(0..10)),
+        Act::Done(rows(0..10), 10),
+        Act::Fail(ChunkErrorKind::Source, "late"),
+    ]
+}
+
+#[test]
+fn a_breaker_answers_while_the_source_does_not_come_back() {
+    let (bodies, handler) = streaming();
+    let server = TestServer::start(handler);
+    for late in late_acts() {
+        let (script, breaker) = (Script::default(), Breaker::new());
+        let (chunks, end) = script.body();
+        let chunks = chunks
+            .breaker(&breaker)
+            .on_error(|e| Response::problem(504, "Gateway Timeout", &e.to_string()));
+        bodies.send(Response::new(200).body(chunks)).unwrap();
+        let mut client = server.connect();
+        client.send(GET);
+        script.wait_filling();
+        breaker.fail(too_late());
+        breaker.fail(too_late()); // Once is enough.
+        let answer = client.answer();
+        assert_eq!(
+            (answer.status, answer.field("Connection")),
+            (504, Some("close"))
+        );
+        assert!(answer.text().contains("too late"));
+        // Whatever comes now belongs to nobody.
+        script.act(late);
+        script.wait_dropped();
+        client.assert_closed();
+        assert!(matches!(
+            end.recv_timeout(PATIENCE),
+            Ok(StreamEnd::Failed(e)) if e.kind == ChunkErrorKind::Limit
+        ));
+        assert_eq!(server.line().outcome, Outcome::Failed);
+        assert_eq!(server.connect().get("/").text(), "short");
+        server.line();
+    }
+}
+
+#[test]
+fn a_breaker_breaks_what_was_begun() {
+    let (bodies, handler) = streaming();
+    let server = TestServer::start(handler);
+    for (request, late) in [GET, GET_1_0, GET].into_iter().zip(late_acts()) {
+        let (script, breaker) = (Script::of([Act::Bytes(rows(0..100))]), Breaker::new());
+        let (chunks, end) = script.body();
+        bodies
+            .send(Response::new(200).body(chunks.breaker(&breaker)))
+            .unwrap();
+        let mut client = server.connect();
+        client.send(request);
+        assert_eq!(client.head().unwrap().0, 200);
+        script.wait("the second fill", |p| p.n_fills == 2);
+        breaker.fail(too_late());
+        let (rest, reset) = client.rest();
+        assert!(!rest.ends_with(b"0\r\n\r\n") && !rest.windows(14).any(|w| w == b"onecopy-status"));
+        assert_eq!(reset, request == GET_1_0);
+        script.act(late);
+        script.wait_dropped();
+        assert!(matches!(
+            end.recv_timeout(PATIENCE),
+            Ok(StreamEnd::Failed(_))
+        ));
+        assert_eq!(server.line().outcome, Outcome::Failed);
+    }
+}
+
+#[test]
+fn a_breaker_is_too_late_for_a_stream_that_has_ended() {
+    let (bodies, handler) = streaming();
+    let server = TestServer::start(handler);
+    let mut client = server.connect();
+    let breaker = Breaker::new();
+    let (chunks, _) = Script::of([Act::Done(rows(0..3), 3)]).body();
+    bodies
+        .send(Response::new(200).body(chunks.breaker(&breaker)))
+        .unwrap();
+    client.send(GET);
+    assert_eq!(client.answer().body, rows(0..3));
+    breaker.fail(too_late());
+    let script = Script::default();
+    bodies
+        .send(Response::new(200).body(script.body().0))
+        .unwrap();
+    client.send(GET);
+    script.wait_filling();
+    breaker.fail(too_late());
+    script.act(Act::Done(rows(3..5), 2));
+    assert_eq!(client.answer().body, rows(3..5));
 }

@@ -37,7 +37,7 @@ impl fmt::Display for WriteError {
         match self {
             WriteError::Malformed(e) => write!(
                 f,
-                "the text is malformed: {e}\nmend it in the database, or read it with the policy `replace`"
+                "the text is malformed: {e}\nmend it in the database"
             ),
             WriteError::SinkFull(e) => e.fmt(f),
             WriteError::NonFinite => f.write_str(

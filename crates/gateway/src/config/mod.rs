@@ -143,15 +143,23 @@ impl Config {
     /// # Errors
     /// Every problem found, with its line.
     pub fn load(file: &Path) -> Result<Config, ConfigError> {
-        let text = std::fs::read_to_string(file).map_err(|error| ConfigError {
+        let text = Config::read(file)?;
+        Config::parse(&text, file, &|name| std::env::var(name).ok())
+    }
+
+    /// The text of `file`, for [`Config::parse`].
+    ///
+    /// # Errors
+    /// A problem without a line: it cannot be read.
+    pub fn read(file: &Path) -> Result<String, ConfigError> {
+        std::fs::read_to_string(file).map_err(|error| ConfigError {
             file: file.to_owned(),
             problems: vec![Problem {
                 line: 0,
                 column: 0,
                 message: format!("cannot be read: {error}"),
             }],
-        })?;
-        Config::parse(&text, file, &|name| std::env::var(name).ok())
+        })
     }
 
     /// As [`Config::load`], of a text that stands in `file` and with variables from `env`.

@@ -6,7 +6,7 @@ use std::net::Shutdown;
 use std::sync::Arc;
 
 use super::answer::Gone;
-use super::{CUT, Connection, HUNG_UP, Phase, READABLE, STOP, State, TIMER, WRITABLE};
+use super::{CUT, Connection, FILLED, HUNG_UP, Phase, READABLE, STOP, State, TIMER, WRITABLE};
 use crate::event_loop::{Shared, ThreadKit, millis};
 use crate::lock;
 use crate::out::Flushed;
@@ -79,6 +79,7 @@ impl State {
         self.peer_closed |= flags & HUNG_UP != 0;
         self.timer_due |= flags & TIMER != 0;
         self.cut |= flags & CUT != 0;
+        self.filled |= flags & FILLED != 0;
         if flags & STOP != 0 {
             // A request may be in the socket that no event has told of yet: look before closing as idle.
             self.readable = true;
@@ -99,8 +100,10 @@ impl State {
 impl Drive<'_> {
     fn step(&mut self) -> Step {
         let in_stream = matches!(self.state.phase, Phase::Stream(_));
-        if matches!(self.state.phase, Phase::Closed) {
+        if !in_stream && mem::take(&mut self.state.filled) {
             self.late_fill();
+        }
+        if matches!(self.state.phase, Phase::Closed) {
             return Step::Wait;
         }
         if self.state.cut {

@@ -48,6 +48,8 @@ pub(crate) const FILLED: u32 = 1 << 5;
 pub(crate) const STOP: u32 = 1 << 6;
 /// The server stops now.
 pub(crate) const CUT: u32 = 1 << 7;
+/// Its stream was failed by a [`crate::Breaker`].
+const BROKEN: u32 = 1 << 8;
 
 /// The flags an event stands for.
 pub(crate) fn flags_of(event: &Event) -> u32 {
@@ -108,6 +110,8 @@ struct State {
     close_after: bool,
     timer_due: bool,
     cut: bool,
+    /// A worker has put a fill down.
+    filled: bool,
     /// Deadline of the phase, and of the bytes that wait to be sent.
     phase_ms: u64,
     stall_ms: u64,
@@ -163,6 +167,7 @@ impl Connection {
                 close_after: false,
                 timer_due: false,
                 cut: false,
+                filled: false,
                 phase_ms: NEVER,
                 stall_ms: NEVER,
                 orphan: None,

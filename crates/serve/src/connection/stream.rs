@@ -15,7 +15,7 @@ use crate::access::Outcome;
 use crate::buffers::Buffers;
 use crate::guard;
 use crate::headers::Headers;
-use crate::response::{Chunks, OnEnd, OnError, Response, StreamEnd};
+use crate::response::{Breaker, Chunks, OnEnd, OnError, Response, StreamEnd};
 use crate::workers::{Fill, FillResult, Job};
 
 /// A stream being sent.
@@ -31,6 +31,7 @@ pub(super) struct Stream {
     ready: Option<Chunk>,
     progress: Progress,
     cancel: CancelHandle,
+    breaker: Option<Breaker>,
     on_end: Option<OnEnd>,
     on_error: Option<OnError>,
     ledger: Ledger,
@@ -51,6 +52,15 @@ impl Drive<'_> {
             answer.exchange.keep_alive = false;
             self.state.close_after = true;
         }
+        if let Some(breaker) = &chunks.breaker {
+            let (shared, connection) =
+                (Arc::downgrade(self.shared), Arc::downgrade(self.connection));
+            breaker.on_fail(move || {
+                if let (Some(shared), Some(connection)) = (shared.upgrade(), connection.upgrade()) {
+                    shared.signal(&connection, super::BROKEN);
+                }
+            });
+        }
         self.state.phase = Phase::Stream(Box::new(Stream {
             answer,
             head: Some(headers),
@@ -59,6 +69,7 @@ impl Drive<'_> {
             source: Some(chunks.source),
             ready: None,
             progress: Progress::Running,
+            breaker: chunks.breaker,
             on_end: chunks.on_end,
             on_error: chunks.on_error,
             ledger: chunks.ledger,
@@ -73,6 +84,7 @@ impl Drive<'_> {
         if let Some(fill) = self.connection.take_fill() {
             stream.take(fill, &self.shared.buffers);
         }
+        stream.look_at_breaker();
         let mut queued = false;
         if self.state.out.is_empty()
             && let Some(chunk) = stream.ready.take()
@@ -227,13 +239,19 @@ impl Drive<'_> {
         }
     }
 
-    /// A worker came back to a connection that is closed.
+    /// A worker came back to a stream that is no more.
     pub(super) fn late_fill(&mut self) {
         let Some(fill) = self.connection.take_fill() else {
             return;
         };
         self.shared.buffers.give(fill.chunk);
         let Some(mut answer) = self.state.orphan.take() else {
+            // Its stream was failed by a breaker, and told of then.
+            if let Some(source) = fill.source {
+                let then = Box::new(|| ());
+                let job = Job::Drop { source, then };
+                self.shared.workers.submit(self.shared, job);
+            }
             return;
         };
         answer.n_rows = Some(fill.n_rows);
@@ -248,6 +266,21 @@ impl Drive<'_> {
 }
 
 impl Stream {
+    /// Fails if it is to and a worker has the source. What that worker brings in the end must find no other stream here
+    /// (`late_fill`): nothing else is asked on this connection.
+    fn look_at_breaker(&mut self) {
+        let with_worker = self.source.is_none() && matches!(self.progress, Progress::Running);
+        if let Some(error) = self
+            .breaker
+            .as_ref()
+            .filter(|_| with_worker)
+            .and_then(Breaker::take)
+        {
+            self.progress = Progress::Failed(error);
+            self.answer.exchange.keep_alive = false;
+        }
+    }
+
     fn take(&mut self, fill: Fill, buffers: &Buffers) {
         self.source = fill.source;
         self.answer.n_rows = Some(fill.n_rows);

@@ -31,6 +31,13 @@ impl EventFd {
     }
 }
 
+impl From<OwnedFd> for EventFd {
+    /// A counter that another process made.
+    fn from(fd: OwnedFd) -> EventFd {
+        EventFd(fd)
+    }
+}
+
 impl AsRawFd for EventFd {
     fn as_raw_fd(&self) -> RawFd {
         self.0.as_raw_fd()

@@ -2,11 +2,13 @@
 
 mod epoll;
 mod eventfd;
+mod inherit;
 mod signal;
 mod socket;
 
 pub(crate) use epoll::{Epoll, Event, Interest};
 pub(crate) use eventfd::EventFd;
+pub(crate) use inherit::{lend, take_lent};
 pub use signal::{SignalGuard, stop_on_signals};
 pub(crate) use socket::{accept, listen, max_open_files, reset_on_close, send};
 

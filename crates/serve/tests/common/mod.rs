@@ -299,9 +299,9 @@ pub enum Act {
 }
 
 #[derive(Default)]
-struct Play {
+pub struct Play {
     acts: std::collections::VecDeque<Act>,
-    n_fills: u64,
+    pub n_fills: u64,
     filling: bool,
     cancelled: bool,
     dropped: bool,
@@ -326,7 +326,7 @@ impl Script {
         self.0.1.notify_all();
     }
 
-    fn wait(&self, what: &str, until: impl Fn(&Play) -> bool) {
+    pub fn wait(&self, what: &str, until: impl Fn(&Play) -> bool) {
         let play = self.0.0.lock().unwrap();
         let (_play, timeout) = self
             .0

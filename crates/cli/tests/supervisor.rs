@@ -1,0 +1,303 @@
+//! `onecopy serve` over a foreign driver: the process that serves may crash, the one that was started does not.
+#![allow(clippy::unwrap_used)] // Functions beside tests are tests too.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The driver need not be there: that a database goes through one is enough.
+const CONFIG: &str = "[databases.d]\nurl = \"sqlite::memory:\"\n\
+    [databases.foreign]\nurl = \"Driver=/nowhere/psqlodbcw.so;Pwd=hush-7f3a\"\n\
+    [queries.one]\ndatabase = \"d\"\nsql = \"select 1 as one\"\n\
+    [queries.endless]\ndatabase = \"d\"\n\
+    sql = \"with recursive c(x) as (select 1 union all select x + 1 from c) select x from c\"\n";
+
+struct Supervised {
+    parent: Child,
+    said: BufReader<ChildStderr>,
+    address: String,
+    folder: tempfile::TempDir,
+}
+
+/// The processes whose parent is `pid`, zombies too.
+fn children(pid: u32) -> Vec<u32> {
+    let processes = std::fs::read_dir("/proc").unwrap();
+    processes
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter(|child| stat(*child).is_some_and(|(_, parent)| parent == pid))
+        .collect()
+}
+
+/// State and parent of a process, by `/proc/PID/stat`.
+fn stat(pid: u32) -> Option<(char, u32)> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = text.rsplit_once(')')?.1.split_whitespace();
+    Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
+}
+
+/// Waits until something is so, half a minute at most.
+fn wait_until<T>(what: &str, is_so: impl Fn() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(value) = is_so() {
+            return value;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30), "never: {what}");
+        std::thread::yield_now();
+    }
+}
+
+fn signal(pid: u32, name: &str) {
+    let mut kill = Command::new("kill");
+    let status = kill.args(["-s", name, &pid.to_string()]).status();
+    assert!(status.unwrap().success(), "{name} to {pid}");
+}
+
+/// Has a process die by a signal. Rust's own handler takes the first SIGSEGV of a process for a stack overflow, looks, and
+/// lets the instruction at fault run again; there is none where the signal was sent.
+fn crash(pid: u32, name: &str) {
+    while stat(pid).is_some_and(|(state, _)| state != 'Z') {
+        let pid = pid.to_string();
+        let mut kill = Command::new("kill");
+        let _ = kill.args(["-s", name, &pid]).stderr(Stdio::null()).status();
+    }
+}
+
+impl Supervised {
+    fn start(more: &[&str]) -> Supervised {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("c.toml"), CONFIG).unwrap();
+        let mut parent = Command::new(env!("CARGO_BIN_EXE_onecopy"))
+            .args(["serve", "c.toml", "--port", "0"])
+            .args(more)
+            .current_dir(folder.path())
+            .env_remove("ONECOPY_BIND")
+            .env_remove("ONECOPY_PORT")
+            .env_remove("CLICOLOR_FORCE")
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut supervised = Supervised {
+            said: BufReader::new(parent.stderr.take().unwrap()),
+            parent,
+            address: String::new(),
+            folder,
+        };
+        let line = supervised.line_with("serves at http://");
+        let address = line.trim().rsplit("http://").next().unwrap();
+        supervised.address = address.trim_end_matches('/').to_owned();
+        supervised
+    }
+
+    /// The next line on stderr that holds `part`.
+    fn line_with(&mut self, part: &str) -> String {
+        let mut line = String::new();
+        while !line.contains(part) {
+            line.clear();
+            let n = self.said.read_line(&mut line).unwrap();
+            assert_ne!(n, 0, "no line with {part}");
+            assert!(!line.contains("hush"), "{line}");
+        }
+        line
+    }
+
+    fn ask(&self, path: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let address = &self.address;
+        let head = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    }
+
+    fn assert_answers(&self) {
+        let mut answer = String::new();
+        let mut stream = self.ask("/one.json");
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+        assert!(answer.contains("[{\"one\":1}]"), "{answer}");
+    }
+
+    /// The process that serves.
+    fn child(&self) -> u32 {
+        // The addresses are told before it is started.
+        let first = || children(self.parent.id()).first().copied();
+        let child = wait_until("a child", first);
+        assert_eq!(children(self.parent.id()), [child]);
+        child
+    }
+
+    fn wait_until_closed(&self) {
+        wait_until("nobody listens", || {
+            TcpStream::connect(&self.address).is_err().then_some(())
+        });
+    }
+
+    fn end(&mut self) -> Option<i32> {
+        self.parent.wait().unwrap().code()
+    }
+}
+
+impl Drop for Supervised {
+    fn drop(&mut self) {
+        let _ = self.parent.kill();
+        let _ = self.parent.wait();
+    }
+}
+
+#[test]
+fn a_crash_is_told_and_survived_with_those_who_wait() {
+    let mut served = Supervised::start(&[]);
+    served.assert_answers();
+    for (name, meaning) in [
+        ("SEGV", "memory that is not its own"),
+        ("ABRT", "gave up"),
+        ("KILL", "want of memory"),
+    ] {
+        let child = served.child();
+        let mut under_way = served.ask("/endless.csv");
+        under_way.read_exact(&mut [0; 1000]).unwrap();
+        let mut waits = Vec::new();
+        if name == "KILL" {
+            // Halted, it takes no connection (and another signal would wait until it goes on): these two wait in the
+            // kernel for the next process.
+            signal(child, "STOP");
+            waits.extend([served.ask("/one.json"), served.ask("/one.json")]);
+        }
+        crash(child, name);
+        let line = served.line_with("crash: ");
+        assert!(
+            line.contains(&format!("process {child} died by SIG{name}")),
+            "{line}"
+        );
+        assert!(line.contains(meaning), "{line}");
+        assert!(line.contains("foreign (psqlodbc (Unicode))"), "{line}");
+        for waiting in &mut waits {
+            let mut answer = String::new();
+            waiting.read_to_string(&mut answer).unwrap();
+            assert!(answer.contains("[{\"one\":1}]"), "{answer}");
+        }
+        let mut rest = Vec::new();
+        let _ = under_way.read_to_end(&mut rest);
+        assert!(!rest.ends_with(b"0\r\n\r\n"));
+        served.assert_answers();
+        // The dead one was waited for: it is no zombie.
+        assert_ne!(served.child(), child);
+        assert!(
+            line.contains(&format!("process {} serves now", served.child())),
+            "{line}"
+        );
+    }
+    signal(served.parent.id(), "TERM");
+    assert_eq!(served.end(), Some(0));
+}
+
+#[test]
+fn a_stop_reaches_the_process_that_serves_once() {
+    for name in ["INT", "TERM"] {
+        let mut served = Supervised::start(&[]);
+        let child = served.child();
+        let mut stream = served.ask("/endless.csv");
+        stream.read_exact(&mut [0; 1000]).unwrap();
+        // As a terminal does it: both get the signal. The one that serves leaves it to the other.
+        signal(child, name);
+        signal(served.parent.id(), name);
+        served.wait_until_closed();
+        // A second one would have cut the answer.
+        stream.read_exact(&mut [0; 1 << 20]).unwrap();
+        signal(child, name);
+        signal(served.parent.id(), name);
+        let mut rest = Vec::new();
+        let _ = stream.read_to_end(&mut rest);
+        assert!(!rest.ends_with(b"0\r\n\r\n"));
+        served.line_with("GET /endless.csv 200 stopped");
+        assert_eq!(served.end(), Some(0), "{name}");
+        assert!(stat(child).is_none(), "the child is left");
+    }
+}
+
+#[test]
+fn the_process_that_serves_ends_with_a_parent_that_is_killed() {
+    let mut served = Supervised::start(&[]);
+    served.assert_answers();
+    let child = served.child();
+    signal(served.parent.id(), "KILL");
+    served.end();
+    wait_until("the child is gone", || {
+        stat(child)
+            .is_none_or(|(state, _)| state == 'Z')
+            .then_some(())
+    });
+    served.wait_until_closed();
+}
+
+#[test]
+fn crash_after_crash_is_given_up_with_1() {
+    let mut served = Supervised::start(&[]);
+    let mut child = served.child();
+    for _ in 0..10 {
+        crash(child, "SEGV");
+        let line = served.line_with("serves now");
+        let words = line.split("; process ").nth(1).unwrap();
+        child = words.split(' ').next().unwrap().parse().unwrap();
+    }
+    crash(child, "SEGV");
+    served.line_with(
+        "error: the process that serves crashed more than 10 times within 60 s: given up",
+    );
+    served.line_with("find the driver at fault");
+    assert_eq!(served.end(), Some(1));
+    served.wait_until_closed();
+}
+
+#[test]
+fn a_crash_while_it_stops_is_told_and_not_started_anew() {
+    let mut served = Supervised::start(&[]);
+    let child = served.child();
+    let mut stream = served.ask("/endless.csv");
+    stream.read_exact(&mut [0; 1000]).unwrap();
+    signal(served.parent.id(), "TERM");
+    served.wait_until_closed();
+    crash(child, "SEGV");
+    served.line_with("while it was being stopped");
+    assert_eq!(served.end(), Some(1));
+}
+
+#[test]
+fn the_configuration_is_read_once() {
+    let mut served = Supervised::start(&[]);
+    let file = served.folder.path().join("c.toml");
+    std::fs::write(&file, "half edit").unwrap();
+    crash(served.child(), "SEGV");
+    served.line_with("serves now");
+    served.assert_answers();
+}
+
+#[test]
+fn sqlite_alone_and_unsupervised_serve_in_one_process() {
+    let served = Supervised::start(&["--unsupervised"]);
+    served.assert_answers();
+    assert_eq!(children(served.parent.id()), [0; 0]);
+    let folder = tempfile::tempdir().unwrap();
+    let config = CONFIG.replace(
+        "Driver=/nowhere/psqlodbcw.so;Pwd=hush-7f3a",
+        "sqlite::memory:",
+    );
+    std::fs::write(folder.path().join("c.toml"), config).unwrap();
+    let mut alone = Command::new(env!("CARGO_BIN_EXE_onecopy"))
+        .args(["serve", "c.toml", "--port", "0"])
+        .current_dir(Path::new(folder.path()))
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(alone.stderr.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    assert!(line.contains("serves at http://"), "{line}");
+    assert_eq!(children(alone.id()), [0; 0]);
+    signal(alone.id(), "TERM");
+    assert_eq!(alone.wait().unwrap().code(), Some(0));
+}
