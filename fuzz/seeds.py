@@ -22,7 +22,15 @@ WRITTEN = {
         "loose": [" ;; Driver = x ; =y; lone;Pwd={open;Server=h", "{}}=;", " AccessToken = abc d ;client_secret={x}y;"],
     },
     "database_urls": {
-        "postgresql": ["postgresql://ann:p%40s@db.example:6432/sales?sslmode=require", "ann", "p@s:w/d", "db", "s", "a", "b c"],
+        "postgresql": [
+            "postgresql://ann:p%40s@db.example:6432/sales?sslmode=require",
+            "ann",
+            "p@s:w/d",
+            "db",
+            "s",
+            "a",
+            "b c",
+        ],
         "v6": ["mysql+pymysql://[::1]:3307/d?a=b+c&d", "", "", "::1", "", "é", "=&"],
         "sqlite": ["//data/cities.db?mode=ro&busy_timeout_ms=20", "u", "*", "a b?.db"],
         "memory": [":memory:", "a"],
@@ -39,7 +47,9 @@ WRITTEN = {
     "gateway_config": {
         "small": [DATABASE + "[queries.q]\nsql = 'select :n'\nparameters.n = 'int'\n"],
         "secret": ['[databases.d]\nurl = "postgresql://u:${PASSWORD}@h/${EMPTY:-d}"\nmax_concurrent = 0\n'],
-        "wrong": [DATABASE + "[queries.q]\nsql = 'select ?; select :x'\nsql_file = 1\nparameters.y = {}\n[server]\nbind=1\n"],
+        "wrong": [
+            DATABASE + "[queries.q]\nsql = 'select ?; select :x'\nsql_file = 1\nparameters.y = {}\n[server]\nbind=1\n"
+        ],
         "broken": [DATABASE + "[queries.q\nsql = 'select\n"],
         "large": [
             """\

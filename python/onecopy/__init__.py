@@ -5,6 +5,7 @@
 | ``onecopy`` | `connect`, `Connection`, `Cursor`, `RowStream`, `ledger`, and all of ``dbapi`` and ``errors`` |
 | ``onecopy.dbapi`` | what PEP 249 asks of a module: globals, type objects, constructors |
 | ``onecopy.errors`` | the exception classes |
+| ``onecopy.text`` | text between buffers and `str` |
 | ``onecopy.rows`` | what row streams need of Python: iteration in asyncio |
 
 >>> import onecopy
@@ -16,6 +17,7 @@
 (2, '東京')
 """
 
+from onecopy import text
 from onecopy._core import Connection, Cursor, Ledger, RowStream, __version__, connect, ledger
 from onecopy.dbapi import (
     BINARY,
@@ -83,5 +85,6 @@ __all__ = [
     "connect",
     "ledger",
     "paramstyle",
+    "text",
     "threadsafety",
 ]

@@ -1,6 +1,8 @@
 //! `onecopy.ledger()`: bytes of text taken in, converted and copied inside a `with` block.
 
-use onecopy_text::{Entry, Ledger, Stage};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use onecopy_text::{Entry, Ledger, Stage, Tally};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
@@ -23,6 +25,24 @@ pub(crate) fn current(py: Python<'_>) -> PyResult<Ledger> {
     Ok(scope
         .cast::<LedgerScope>()
         .map_or_else(|_| Ledger::off(), |scope| scope.get().ledger.clone()))
+}
+
+/// `with` blocks under way in the process. Only a hint: where it is 0, no scope is looked for.
+static N_SCOPES: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether anybody may be counting.
+#[inline]
+pub(crate) fn is_kept() -> bool {
+    N_SCOPES.load(Relaxed) != 0
+}
+
+/// Enters the counts of one call under `stage`, where anybody counts.
+#[inline]
+pub(crate) fn enter(py: Python<'_>, tally: &mut Tally, stage: Stage) -> PyResult<()> {
+    if is_kept() {
+        tally.enter(&current(py)?, stage);
+    }
+    Ok(())
 }
 
 /// Counts of text handled in one scope.
@@ -82,6 +102,7 @@ impl LedgerScope {
         let py = slf.py();
         let token = context::set(variable(py)?, slf.as_any())?;
         slf.get().tokens.lock(py)?.push(token.unbind());
+        N_SCOPES.fetch_add(1, Relaxed);
         Ok(slf)
     }
 
@@ -93,7 +114,10 @@ impl LedgerScope {
     ) -> PyResult<()> {
         let token = self.tokens.lock(py)?.pop();
         match token {
-            Some(token) => context::reset(variable(py)?, token.bind(py)),
+            Some(token) => {
+                N_SCOPES.fetch_sub(1, Relaxed);
+                context::reset(variable(py)?, token.bind(py))
+            }
             None => Ok(()),
         }
     }

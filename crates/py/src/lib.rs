@@ -11,6 +11,7 @@
 //! | `stream`, `output` | `RowStream`, and where it can be written to |
 //! | `ledger` | `onecopy.ledger()` |
 //! | `errors` | one table from error kinds to exception classes |
+//! | `text` | `onecopy.text`: text between buffers and `str` |
 //! | `guard` | the lock behind each object: never waited for while attached |
 //! | `command` | the command, for the wheel's script |
 //! | `raw` | CPython's own data structures: the only place with `unsafe` |
@@ -29,6 +30,7 @@ mod parameters;
 mod raw;
 mod rows;
 mod stream;
+mod text;
 mod types;
 
 use pyo3::exceptions::PyImportError;
@@ -65,6 +67,6 @@ mod _core {
         }
         raw::temporal::import(module.py())?;
         raw::process::watch_forks();
-        Ok(())
+        text::add(module)
     }
 }

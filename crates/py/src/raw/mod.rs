@@ -5,10 +5,14 @@
 //! | module | what it makes or reads |
 //! |---|---|
 //! | [`text`] | `str` in its own representation (PEP 393), read and made without a UTF-8 cache |
+//! | [`view`] | views of the UTF-8 that stands behind a `str` |
 //! | [`row`] | row tuples, filled in any order |
 //! | [`number`] | `int`, `float`, `bool`, `decimal.Decimal` |
 //! | [`temporal`] | `date`, `time`, `datetime` through the C API of `datetime` |
 //! | [`uuid`] | `uuid.UUID` without its Python-level constructor |
+//! | [`buffer`] | the memory of any object with a buffer, borrowed |
+//! | [`codecs`] | CPython's own codecs, for malformed text |
+//! | [`method`] | functions called with a plain array |
 //! | [`binary`] | `bytes`, and any object with a buffer |
 //! | [`collector`] | the cyclic garbage collector, held off while rows are built |
 //! | [`context`] | context variables |
@@ -17,9 +21,12 @@
 //! | [`interrupt`] | Ctrl-C while a driver call blocks |
 
 pub(crate) mod binary;
+pub(crate) mod buffer;
+pub(crate) mod codecs;
 pub(crate) mod collector;
 pub(crate) mod context;
 pub(crate) mod interrupt;
+pub(crate) mod method;
 pub(crate) mod number;
 pub(crate) mod output;
 
@@ -28,3 +35,4 @@ pub(crate) mod row;
 pub(crate) mod temporal;
 pub(crate) mod text;
 pub(crate) mod uuid;
+pub(crate) mod view;

@@ -6,7 +6,7 @@
 use std::mem::MaybeUninit;
 use std::slice;
 
-use onecopy_text::convert::{self, NewStr, StrData};
+use onecopy_text::convert::{self, NewStr, StrData, Utf8Cell, Utf16Cell};
 use onecopy_text::{Kind, Malformed, Measured, Policy, Shape, Tally, Units, planted};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
@@ -50,6 +50,50 @@ pub(crate) fn make<'py>(
     // SAFETY: `blank` has just made it, and n_chars is not 0: it is not shared.
     measured.write(unsafe { data(&mut made, shape) });
     Ok(made)
+}
+
+/// As [`make`], for a short text in UTF-16 without surrogates; `None` for any other, and for one that is a shared `str`.
+#[inline]
+pub(crate) fn make_utf16_cell<'py>(
+    py: Python<'py>,
+    units: &[u16],
+) -> Option<PyResult<Bound<'py, PyAny>>> {
+    let cell = Utf16Cell::of(units)?;
+    let shape = cell.shape();
+    if shape.n_chars <= 1 {
+        return None;
+    }
+    Some(blank(py, shape).map(|mut made| {
+        // SAFETY: `blank` has just made it of this shape, and more than one character is never shared.
+        match unsafe { data(&mut made, shape) } {
+            StrData::One(out) => cell.write_one(out),
+            StrData::Two(out) => cell.write_two(out),
+            StrData::Four(_) => unreachable!("no surrogates, no kind 4"),
+        }
+        made
+    }))
+}
+
+/// As [`make`], for a short well-formed text in UTF-8; `None` for any other, and for one that is a shared `str`.
+#[inline]
+pub(crate) fn make_utf8_cell<'py>(
+    py: Python<'py>,
+    bytes: &[u8],
+) -> Option<PyResult<Bound<'py, PyAny>>> {
+    let cell = Utf8Cell::of(bytes)?;
+    let shape = cell.shape();
+    if shape.n_chars <= 1 {
+        return None;
+    }
+    Some(blank(py, shape).map(|mut made| {
+        // SAFETY: `blank` has just made it of this shape, and more than one character is never shared.
+        match unsafe { data(&mut made, shape) } {
+            StrData::One(out) => cell.write_one(out),
+            StrData::Two(out) => cell.write_two(out),
+            StrData::Four(out) => cell.write_four(out),
+        }
+        made
+    }))
 }
 
 /// Makes the `str`s of long texts.
@@ -122,14 +166,7 @@ unsafe fn data<'a>(made: &'a mut Bound<'_, PyAny>, shape: Shape) -> StrData<'a> 
 /// brought into the new form by CPython itself.)
 pub(crate) fn units<'a>(string: Borrowed<'a, '_, PyString>) -> PyResult<Units<'a>> {
     let at = string.as_ptr();
-    #[cfg(not(Py_3_12))]
-    {
-        // SAFETY: `at` is a `str`, and we are attached. The call returns -1 with an error set when memory runs out.
-        #[allow(deprecated)]
-        if unsafe { ffi::PyUnicode_READY(at) } != 0 {
-            return Err(PyErr::fetch(string.py()));
-        }
-    }
+    ready(string)?;
     // SAFETY: `at` is a ready `str`. It is immutable, and its data lives as long as the object, which 'a borrows. Kind
     // says how wide the units are, and the data area is aligned for them.
     unsafe {
@@ -150,6 +187,67 @@ pub(crate) fn units<'a>(string: Borrowed<'a, '_, PyString>) -> PyResult<Units<'a
             },
         })
     }
+}
+
+/// As [`units`], in the `str`'s own form, whether a UTF-8 cache stands or not: never UTF-8.
+#[inline]
+pub(crate) fn own_units<'a>(string: Borrowed<'a, '_, PyString>) -> PyResult<Units<'a>> {
+    let at = string.as_ptr();
+    ready(string)?;
+    // SAFETY: as in `units`.
+    unsafe {
+        let n = ffi::PyUnicode_GET_LENGTH(at).unsigned_abs();
+        let data = ffi::PyUnicode_DATA(at);
+        Ok(match ffi::PyUnicode_KIND(at) {
+            ffi::PyUnicode_1BYTE_KIND => Units::Latin1(slice::from_raw_parts(data.cast(), n)),
+            ffi::PyUnicode_2BYTE_KIND => Units::Ucs2(slice::from_raw_parts(data.cast(), n)),
+            _ => Units::Utf32(slice::from_raw_parts(data.cast(), n)),
+        })
+    }
+}
+
+/// The characters of a `str` that is ASCII; `None` of another one, and of what is no `str`.
+#[inline]
+pub(crate) fn ascii<'a>(object: Borrowed<'a, '_, PyAny>) -> Option<&'a [u8]> {
+    // SAFETY: any object has a type, and PyUnicode_Check asks for the flag in it.
+    if unsafe { ffi::PyUnicode_Check(object.as_ptr()) } == 0 {
+        return None;
+    }
+    match own_units(as_str_object(object)) {
+        Ok(Units::Latin1(u)) if u.is_ascii() => Some(u),
+        _ => None,
+    }
+}
+
+/// The object as the `str` that it is.
+///
+/// # Panics
+/// Where it is none: a bug of the caller.
+#[inline]
+pub(crate) fn as_str_object<'a, 'py>(
+    object: Borrowed<'a, 'py, PyAny>,
+) -> Borrowed<'a, 'py, PyString> {
+    // SAFETY: any object has a type; the cast is to what has just been checked.
+    unsafe {
+        assert!(ffi::PyUnicode_Check(object.as_ptr()) != 0);
+        object.cast_unchecked()
+    }
+}
+
+/// Brings a `str` in the form of before PEP 393 (possible until Python 3.11) into the new form.
+#[inline]
+fn ready(string: Borrowed<'_, '_, PyString>) -> PyResult<()> {
+    #[cfg(not(Py_3_12))]
+    {
+        // SAFETY: a `str`, and we are attached. The call returns -1 with an error set when memory runs out.
+        #[allow(deprecated)]
+        if unsafe { ffi::PyUnicode_READY(string.as_ptr()) } != 0 {
+            return Err(PyErr::fetch(string.py()));
+        }
+    }
+    #[cfg(Py_3_12)]
+    let _ = string;
+    Ok(())
 }
 
 /// The UTF-8 form of a `str` where it already stands in memory: ASCII data, or a cache that somebody else made.

@@ -410,7 +410,7 @@ pub(super) unsafe fn valid_utf16_to_utf32(src: &[u16], out: &mut [MaybeUninit<u3
 }
 
 /// Initialised units as a part of what need not be.
-pub(super) fn uninit<U>(units: &[U]) -> &[MaybeUninit<U>] {
+pub(crate) fn uninit<U>(units: &[U]) -> &[MaybeUninit<U>] {
     // SAFETY: MaybeUninit<U> has the layout of U, and any U is a good value of it.
     unsafe { std::slice::from_raw_parts(units.as_ptr().cast(), units.len()) }
 }

@@ -11,6 +11,7 @@
 //! | `bulk` | transcoding and validation by simdutf, which has its own choice of kernels |
 //! | `put` | kernels that end in a [`Window`](crate::Window) |
 //! | `measured` | text that was validated and measured, and its way into a `str` |
+//! | `cell` | short text into a `str`, step by step in the caller |
 //! | `large` | long text into a `str`, looked at and written in one pass |
 //!
 //! `ONECOPY_KERNEL` = `scalar`, `sse2`, `avx2` or `avx512` forces a kernel where the processor has it (a better one is
@@ -26,6 +27,7 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 pub(crate) mod bulk;
+pub(crate) mod cell;
 #[cfg(target_arch = "x86_64")]
 mod decode;
 #[cfg(target_arch = "x86_64")]

@@ -5,6 +5,7 @@
 //! Every function starts with the short way, inlined where it is called: a cell of plain ASCII is one look and one
 //! store per vector. Longer or wider text goes on in blocks that stay in the first cache.
 
+mod exact;
 mod json;
 mod str;
 mod utf16;
@@ -12,11 +13,13 @@ mod utf8;
 
 use std::fmt;
 
+pub use self::exact::{utf8_exact, utf8_len_exact, utf16_exact, utf16_len_exact};
 pub use self::json::to_json_body;
 pub use self::str::{StrData, shape, write_str};
 pub use self::utf8::to_utf8;
 pub use self::utf16::{string_from_utf16, to_utf16};
 use crate::arch::bulk;
+pub use crate::arch::cell::{Utf8Cell, Utf16Cell};
 pub use crate::arch::large::{Made, NewStr, make_large};
 pub use crate::arch::measured::{Measured, measure};
 use crate::validate::find_malformed;

@@ -1,0 +1,176 @@
+//! Buffers of other objects (PEP 3118, PEP 688), borrowed.
+
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::slice;
+
+use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::{Borrowed, ffi};
+
+/// The bytes of an object, borrowed for as long as this lives; gathered into a copy where they do not lie in one piece.
+pub(crate) enum Bytes<'a, 'py> {
+    /// The data of a `bytes`, which never moves or changes.
+    Immutable(&'a [u8], PhantomData<Python<'py>>),
+    /// A view of an object, held until the drop: its owner neither moves nor frees the memory meanwhile.
+    View(Held<'py>),
+    /// A copy of a buffer in pieces, in the order of its elements.
+    Gathered(Vec<u8>),
+}
+
+/// A buffer that is released when this is dropped.
+pub(crate) struct Held<'py>(Box<ffi::Py_buffer>, PhantomData<Python<'py>>);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        // SAFETY: filled by PyObject_GetBuffer, released here alone, attached ('py).
+        unsafe { ffi::PyBuffer_Release(&raw mut *self.0) }
+    }
+}
+
+impl Held<'_> {
+    fn bytes(&self) -> &[u8] {
+        let len = usize::try_from(self.0.len).unwrap_or(0);
+        if len == 0 {
+            return &[];
+        }
+        // SAFETY: a contiguous buffer of `len` bytes (asked for with PyBUF_SIMPLE or PyBUF_WRITABLE), held by us. Another
+        // thread may write to it while it runs Python; we are attached for as long as the slice is read, and hold no
+        // invariant on its contents that is trusted later without a new look.
+        unsafe { slice::from_raw_parts(self.0.buf.cast(), len) }
+    }
+}
+
+/// The data of a `bytes`; `None` of any other object.
+#[inline]
+pub(crate) fn of_bytes<'a>(object: Borrowed<'a, '_, PyAny>) -> Option<&'a [u8]> {
+    let at = object.as_ptr();
+    // SAFETY: a `bytes`, whose data of `Py_SIZE` bytes lives and stays as long as the object, which 'a borrows.
+    unsafe {
+        if ffi::PyBytes_CheckExact(at) == 0 {
+            return None;
+        }
+        let len = ffi::Py_SIZE(at).unsigned_abs();
+        let data = ffi::PyBytes_AS_STRING(at);
+        Some(slice::from_raw_parts(data.cast(), len))
+    }
+}
+
+fn view<'py>(object: Borrowed<'_, 'py, PyAny>, flags: i32) -> PyResult<Held<'py>> {
+    // SAFETY: a Py_buffer of zeros is a valid place for PyObject_GetBuffer to fill.
+    let mut view = unsafe { Box::new(MaybeUninit::<ffi::Py_buffer>::zeroed().assume_init()) };
+    // SAFETY: any object may be asked; the view is filled where 0 comes back.
+    if unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &raw mut *view, flags) } != 0 {
+        return Err(PyErr::fetch(object.py()));
+    }
+    Ok(Held(view, PhantomData))
+}
+
+impl<'a, 'py> Bytes<'a, 'py> {
+    /// The bytes of any object with a buffer. Copies: none; one where they do not lie in one piece.
+    ///
+    /// # Errors
+    /// `TypeError` for an object without a buffer; what the object raises.
+    #[inline]
+    pub(crate) fn of(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Bytes<'a, 'py>> {
+        if let Some(bytes) = of_bytes(object) {
+            return Ok(Bytes::Immutable(bytes, PhantomData));
+        }
+        Bytes::of_other(object)
+    }
+
+    #[inline(never)]
+    fn of_other(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Bytes<'a, 'py>> {
+        let py = object.py();
+        // SAFETY: any object may be asked.
+        if unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } == 0 {
+            let kind = object.get_type().name()?;
+            return Err(PyTypeError::new_err(format!(
+                "a bytes-like object is required, not '{kind}'"
+            )));
+        }
+        match view(object, ffi::PyBUF_SIMPLE) {
+            Ok(view) => return Ok(Bytes::View(view)),
+            Err(e) if e.is_instance_of::<PyBufferError>(py) => {}
+            Err(e) => return Err(e),
+        }
+        let mut view = view(object, ffi::PyBUF_FULL_RO)?;
+        let mut bytes = vec![0_u8; usize::try_from(view.0.len).unwrap_or(0)];
+        // SAFETY: the place takes `len` bytes, and 'C' is an order that CPython knows.
+        let failed = unsafe {
+            let (len, order) = (view.0.len, b'C' as std::ffi::c_char);
+            ffi::PyBuffer_ToContiguous(bytes.as_mut_ptr().cast(), &raw mut *view.0, len, order)
+        };
+        if failed != 0 {
+            return Err(PyErr::fetch(py));
+        }
+        Ok(Bytes::Gathered(bytes))
+    }
+
+    /// The bytes.
+    #[inline]
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        match self {
+            Bytes::Immutable(bytes, _) => bytes,
+            Bytes::View(view) => view.bytes(),
+            Bytes::Gathered(bytes) => bytes,
+        }
+    }
+}
+
+/// Writes into a writable, contiguous buffer; `write` gets all of it.
+///
+/// # Errors
+/// `BufferError` where it is read-only or in pieces, `TypeError` where there is no buffer.
+pub(crate) fn with_writable<'py, R>(
+    object: Borrowed<'_, 'py, PyAny>,
+    write: impl FnOnce(&mut [MaybeUninit<u8>]) -> PyResult<R>,
+) -> PyResult<R> {
+    let view = view(object, ffi::PyBUF_WRITABLE)?;
+    let len = usize::try_from(view.0.len).unwrap_or(0);
+    if len == 0 {
+        return write(&mut []);
+    }
+    // SAFETY: a writable contiguous buffer of `len` bytes, held by us; nothing else runs meanwhile that is attached, and
+    // the text that is written comes from a `str`, whose data is no buffer.
+    write(unsafe { slice::from_raw_parts_mut(view.0.buf.cast(), len) })
+}
+
+/// The bytes as units of a wider size, where they stand at a place for such.
+pub(crate) fn as_units<U: Unit>(bytes: &[u8]) -> Option<&[U]> {
+    // SAFETY: any bits are a good unit.
+    let (before, units, after) = unsafe { bytes.align_to::<U>() };
+    (before.is_empty() && after.is_empty()).then_some(units)
+}
+
+/// As [`as_units`], to be written.
+pub(crate) fn as_units_mut<U: Unit>(
+    bytes: &mut [MaybeUninit<u8>],
+) -> Option<&mut [MaybeUninit<U>]> {
+    // SAFETY: MaybeUninit asks nothing of its contents.
+    let (before, units, after) = unsafe { bytes.align_to_mut::<MaybeUninit<U>>() };
+    (before.is_empty() && after.is_empty()).then_some(units)
+}
+
+/// A unit of any bits.
+pub(crate) trait Unit: Copy {}
+impl Unit for u16 {}
+impl Unit for u32 {}
+
+/// Copies bytes into a place of their size.
+#[inline]
+pub(crate) fn put(out: &mut [MaybeUninit<u8>], bytes: &[u8]) {
+    // SAFETY: MaybeUninit<u8> has the layout of u8, and any byte is a good value of it.
+    out.copy_from_slice(unsafe { slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len()) });
+}
+
+/// The format of an object's elements (PEP 3118); `B` where it gives none.
+pub(crate) fn format_of(object: Borrowed<'_, '_, PyAny>) -> PyResult<String> {
+    let view = view(object, ffi::PyBUF_FORMAT | ffi::PyBUF_ND)?;
+    if view.0.format.is_null() {
+        return Ok("B".to_owned());
+    }
+    // SAFETY: not null: a C string that lives as long as the view.
+    let format = unsafe { std::ffi::CStr::from_ptr(view.0.format) };
+    Ok(format.to_string_lossy().into_owned())
+}

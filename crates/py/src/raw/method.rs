@@ -1,0 +1,177 @@
+//! Functions of the module that cost no more than their work: called with a plain array (vectorcall, PEP 590), no
+//! argument parser in front.
+
+use std::ffi::CString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::panic::PanicException;
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple};
+use pyo3::{Borrowed, ffi};
+
+/// A function of the module.
+pub(crate) trait Function {
+    /// Its name.
+    const NAME: &'static str;
+    /// Its signature, as `inspect` reads it: `(buffer, errors='strict')`.
+    const SIGNATURE: &'static str;
+    /// Its docstring.
+    const DOC: &'static str;
+    /// The parameters, in order, at most [`MOST`].
+    const PARAMETERS: &'static [&'static str];
+    /// How many of them must be given.
+    const REQUIRED: usize;
+
+    /// The call. (References are counted as always; what is dropped here must be bound to `py`.)
+    fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>>;
+}
+
+/// The most parameters that a function has.
+const MOST: usize = 6;
+
+/// The arguments of a call, by the number of the parameter.
+pub(crate) struct Args<'a, 'py>(&'a [*mut ffi::PyObject], Python<'py>);
+
+impl<'a, 'py> Args<'a, 'py> {
+    /// The argument, where one was given.
+    #[inline]
+    pub(crate) fn get(&self, parameter: usize) -> Option<Borrowed<'a, 'py, PyAny>> {
+        let given = *self.0.get(parameter)?;
+        if given.is_null() {
+            return None;
+        }
+        // SAFETY: an argument of the call under way, which holds it as long as `'a`.
+        Some(unsafe { Borrowed::from_ptr(self.1, given) })
+    }
+
+    /// An argument that must be given, as the call has checked.
+    #[inline]
+    pub(crate) fn required(&self, parameter: usize) -> Borrowed<'a, 'py, PyAny> {
+        self.get(parameter).expect("checked by the call")
+    }
+}
+
+/// Adds a function to a module.
+pub(crate) fn add<F: Function>(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let name = CString::new(F::NAME).expect("no name has a zero byte");
+    // CPython takes the signature off the docstring where this line stands between them.
+    let doc = format!("{}{}\n--\n\n{}", F::NAME, F::SIGNATURE, F::DOC);
+    let doc = CString::new(doc).expect("no docstring has a zero byte");
+    let name_of_module = module.name()?;
+    let method = Box::leak(Box::new(ffi::PyMethodDef {
+        ml_name: Box::leak(name.into_boxed_c_str()).as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer {
+            PyCFunctionFastWithKeywords: entry::<F>,
+        },
+        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+        ml_doc: Box::leak(doc.into_boxed_c_str()).as_ptr(),
+    }));
+    // SAFETY: attached; the definition and what it points at live for ever. A new reference or null with an error.
+    let function = unsafe {
+        let function =
+            ffi::PyCFunction_NewEx(method, std::ptr::null_mut(), name_of_module.as_ptr());
+        Bound::from_owned_ptr_or_err(module.py(), function)?
+    };
+    module.add(F::NAME, function)
+}
+
+/// What CPython calls.
+///
+/// # Safety
+/// CPython's: attached, `args` holds the positional arguments and then those of the keywords in the tuple `names`.
+unsafe extern "C" fn entry<F: Function>(
+    _module: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    n_positional: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // Nothing that the panic may have left half done is looked at again. The closure gives a pointer, not a result: that
+    // would pass through memory.
+    let made = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: CPython calls attached.
+        let py = unsafe { Python::assume_attached() };
+        let n = n_positional.unsigned_abs();
+        let made = if names.is_null() && (F::REQUIRED..=F::PARAMETERS.len()).contains(&n) {
+            // SAFETY: as many arguments, held by the caller until we return.
+            let given = unsafe { std::slice::from_raw_parts(args, n) };
+            F::call(py, &Args(given, py))
+        } else {
+            // SAFETY: names is null or a tuple of `str`, and as many arguments follow the positional ones.
+            unsafe { call_by_name::<F>(py, args, n, names) }
+        };
+        match made {
+            Ok(made) => made.into_ptr(),
+            Err(error) => fail(error),
+        }
+    }));
+    made.unwrap_or_else(|panic| {
+        let said = panic.downcast_ref::<&str>().map(ToString::to_string);
+        let said = said.or_else(|| panic.downcast_ref::<String>().cloned());
+        fail(PanicException::new_err(said.unwrap_or_default()))
+    })
+}
+
+/// Sets the error.
+#[cold]
+fn fail(error: PyErr) -> *mut ffi::PyObject {
+    // Attached by our own count too: an error holds references.
+    Python::attach(|py| error.restore(py));
+    std::ptr::null_mut()
+}
+
+/// A call with keywords, or with too few or too many arguments.
+///
+/// # Safety
+/// As [`entry`].
+#[cold]
+unsafe fn call_by_name<'py, F: Function>(
+    py: Python<'py>,
+    args: *const *mut ffi::PyObject,
+    n: usize,
+    names: *mut ffi::PyObject,
+) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: null or a tuple that the caller holds.
+    let names = unsafe { Borrowed::from_ptr_or_opt(py, names) };
+    let names = match names {
+        Some(names) => names.to_owned().cast_into::<PyTuple>()?,
+        None => PyTuple::empty(py),
+    };
+    let most = F::PARAMETERS.len();
+    if n > most {
+        return Err(PyTypeError::new_err(format!(
+            "{}() takes at most {most} arguments ({n} given)",
+            F::NAME
+        )));
+    }
+    let mut given = [std::ptr::null_mut(); MOST];
+    // SAFETY: as many positional arguments, held by the caller until we return.
+    given[..n].copy_from_slice(unsafe { std::slice::from_raw_parts(args, n) });
+    for (i, name) in names.iter().enumerate() {
+        let name = name.cast_into::<PyString>()?;
+        let at = F::PARAMETERS.iter().position(|&p| name == p);
+        let Some(at) = at else {
+            return Err(PyTypeError::new_err(format!(
+                "{}() got an unexpected keyword argument '{name}'",
+                F::NAME
+            )));
+        };
+        if !given[at].is_null() {
+            return Err(PyTypeError::new_err(format!(
+                "{}() got multiple values for argument '{name}'",
+                F::NAME
+            )));
+        }
+        // SAFETY: one argument for each name behind the positional ones.
+        given[at] = unsafe { *args.add(n + i) };
+    }
+    if let Some(missing) = given[..F::REQUIRED].iter().position(|p| p.is_null()) {
+        return Err(PyTypeError::new_err(format!(
+            "{}() missing required argument '{}' (pos {})",
+            F::NAME,
+            F::PARAMETERS[missing],
+            missing + 1
+        )));
+    }
+    F::call(py, &Args(&given[..most], py))
+}

@@ -1,0 +1,113 @@
+//! The encodings by their names.
+
+use std::ffi::CStr;
+
+use pyo3::exceptions::{PyLookupError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use pyo3::{Borrowed, PyTypeInfo};
+
+use crate::raw::text;
+
+/// The order of the bytes of a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// The lowest byte first.
+    Little,
+    /// The highest byte first.
+    Big,
+    /// As the byte order mark says, little-endian without one; written with a mark.
+    Marked,
+}
+
+/// An encoding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Codec {
+    Utf8,
+    /// UTF-8 with a mark that is dropped where it stands, and written.
+    Utf8Marked,
+    Utf16(Order),
+    Utf32(Order),
+    Latin1,
+    Ascii,
+}
+
+impl Codec {
+    /// The name that CPython's codecs take.
+    pub(crate) fn name(self) -> &'static CStr {
+        match self {
+            Codec::Utf8 => c"utf-8",
+            Codec::Utf8Marked => c"utf-8-sig",
+            Codec::Utf16(Order::Little) => c"utf-16-le",
+            Codec::Utf16(Order::Big) => c"utf-16-be",
+            Codec::Utf16(Order::Marked) => c"utf-16",
+            Codec::Utf32(Order::Little) => c"utf-32-le",
+            Codec::Utf32(Order::Big) => c"utf-32-be",
+            Codec::Utf32(Order::Marked) => c"utf-32",
+            Codec::Latin1 => c"latin-1",
+            Codec::Ascii => c"ascii",
+        }
+    }
+
+    /// The encoding of this name, case and `-`, `_`, ` ` left aside.
+    ///
+    /// # Errors
+    /// `LookupError` for a name that is unknown, `TypeError` for what is no `str`.
+    #[inline]
+    pub(crate) fn of(name: Borrowed<'_, '_, PyAny>) -> PyResult<Codec> {
+        if !PyString::is_exact_type_of(&name) {
+            let kind = name.get_type().name()?;
+            return Err(PyTypeError::new_err(format!(
+                "encoding must be str, not '{kind}'"
+            )));
+        }
+        let written = text::ascii(name);
+        match written.and_then(Codec::by_name) {
+            Some(codec) => Ok(codec),
+            None => Err(unknown(name)),
+        }
+    }
+
+    fn by_name(name: &[u8]) -> Option<Codec> {
+        Some(match name {
+            // The common spellings, as they are.
+            b"utf-8" => Codec::Utf8,
+            b"utf-16-le" | b"utf-16le" => Codec::Utf16(Order::Little),
+            b"latin-1" => Codec::Latin1,
+            b"ascii" => Codec::Ascii,
+            _ => return Codec::by_any_spelling(name),
+        })
+    }
+
+    #[inline(never)]
+    fn by_any_spelling(name: &[u8]) -> Option<Codec> {
+        let plain: Vec<u8> = name
+            .iter()
+            .filter(|b| !matches!(b, b'-' | b'_' | b' '))
+            .map(u8::to_ascii_lowercase)
+            .collect();
+        Some(match plain.as_slice() {
+            b"utf8" | b"u8" => Codec::Utf8,
+            b"utf8sig" => Codec::Utf8Marked,
+            b"utf16le" => Codec::Utf16(Order::Little),
+            b"utf16be" => Codec::Utf16(Order::Big),
+            b"utf16" | b"u16" => Codec::Utf16(Order::Marked),
+            b"utf32le" => Codec::Utf32(Order::Little),
+            b"utf32be" => Codec::Utf32(Order::Big),
+            b"utf32" | b"u32" => Codec::Utf32(Order::Marked),
+            b"latin1" | b"iso88591" | b"l1" => Codec::Latin1,
+            b"ascii" | b"usascii" => Codec::Ascii,
+            _ => return None,
+        })
+    }
+}
+
+#[cold]
+fn unknown(name: Borrowed<'_, '_, PyAny>) -> PyErr {
+    let name = name.repr().map(|name| name.to_string());
+    let name = name.unwrap_or_default();
+    PyLookupError::new_err(format!(
+        "unknown encoding: {name}\n\
+         known are UTF-8, UTF-16 and UTF-32 (with -le, -be), Latin-1 and ASCII"
+    ))
+}

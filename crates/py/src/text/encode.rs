@@ -1,0 +1,291 @@
+//! `str` to `bytes` or into a buffer.
+
+use std::mem::MaybeUninit;
+
+use onecopy_text::convert::{to_utf16, utf8_exact, utf8_len_exact, utf16_exact, utf16_len_exact};
+use onecopy_text::{Policy, Stage, Tally, Units};
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use pyo3::{Borrowed, PyTypeInfo};
+
+use super::codec::{Codec, Order};
+use crate::ledger;
+use crate::raw::buffer::{as_units_mut, put, with_writable};
+use crate::raw::method::{self, Args, Function};
+use crate::raw::{binary, codecs, text};
+
+/// The argument as a `str`.
+#[inline]
+fn string<'a, 'py>(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Borrowed<'a, 'py, PyString>> {
+    if PyString::is_type_of(&object) {
+        return Ok(text::as_str_object(object));
+    }
+    let kind = object.get_type().name()?;
+    Err(PyTypeError::new_err(format!(
+        "a str is required, not '{kind}'"
+    )))
+}
+
+/// Bytes that the text has in the encoding; `None` where CPython's codec must be asked: it cannot be encoded, or the
+/// encoding is rare.
+#[inline]
+fn len_of(units: Units<'_>, codec: Codec) -> Option<usize> {
+    match codec {
+        Codec::Utf8 => utf8_len_exact(units),
+        Codec::Utf16(Order::Little | Order::Big) => utf16_len_exact(units).map(|n| 2 * n),
+        Codec::Utf16(Order::Marked) => utf16_len_exact(units).map(|n| 2 * n + 2),
+        Codec::Latin1 => match units {
+            Units::Latin1(u) => Some(u.len()),
+            _ => None,
+        },
+        Codec::Ascii => match units {
+            Units::Latin1(u) if u.is_ascii() => Some(u.len()),
+            _ => None,
+        },
+        Codec::Utf8Marked => utf8_len_exact(units).map(|n| n + 3),
+        Codec::Utf32(_) => None,
+    }
+}
+
+/// Writes the text: all of `out`, which is as long as [`len_of`] says.
+#[inline]
+fn write(units: Units<'_>, codec: Codec, out: &mut [MaybeUninit<u8>]) {
+    match codec {
+        Codec::Utf8 => utf8_exact(units, out),
+        Codec::Utf8Marked => {
+            let (mark, rest) = out.split_at_mut(3);
+            put(mark, b"\xEF\xBB\xBF");
+            utf8_exact(units, rest);
+        }
+        Codec::Latin1 | Codec::Ascii => utf8_exact_bytes(units, out),
+        Codec::Utf16(Order::Little) => write_utf16(units, out),
+        Codec::Utf16(Order::Big) => {
+            write_utf16(units, out);
+            out.chunks_exact_mut(2).for_each(|unit| unit.swap(0, 1));
+        }
+        Codec::Utf16(Order::Marked) => {
+            let (mark, rest) = out.split_at_mut(2);
+            put(mark, b"\xFF\xFE");
+            write_utf16(units, rest);
+        }
+        Codec::Utf32(_) => unreachable!("CPython's codec was asked"),
+    }
+}
+
+/// Copies units of a byte each.
+fn utf8_exact_bytes(units: Units<'_>, out: &mut [MaybeUninit<u8>]) {
+    if let Units::Latin1(u) = units {
+        put(out, u);
+    }
+}
+
+#[inline]
+fn write_utf16(units: Units<'_>, out: &mut [MaybeUninit<u8>]) {
+    if let Some(out) = as_units_mut::<u16>(out) {
+        return utf16_exact(units, out);
+    }
+    // At an odd address: by way of a place that is not.
+    let mut aside = Vec::with_capacity(out.len() / 2);
+    let _ = to_utf16(units, Policy::Strict, &mut aside);
+    for (to, unit) in out.chunks_exact_mut(2).zip(aside) {
+        put(to, &unit.to_le_bytes());
+    }
+}
+
+/// Encodes a `str`.
+#[inline]
+fn encode<'py>(
+    py: Python<'py>,
+    object: Borrowed<'_, 'py, PyAny>,
+    codec: Codec,
+    errors: Option<Borrowed<'_, 'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let string = string(object)?;
+    // A cache of UTF-8 that stands is UTF-8 already; for other encodings the data itself is nearer.
+    let units = match codec {
+        Codec::Utf8 | Codec::Utf8Marked => text::units(string)?,
+        _ => text::own_units(string)?,
+    };
+    let Some(len) = len_of(units, codec) else {
+        return codecs::encode(string, codec.name(), errors);
+    };
+    let made = binary::make_with(py, len, |out| write(units, codec, out))?;
+    let mut tally = Tally::default();
+    tally.encoded(units);
+    ledger::enter(py, &mut tally, Stage::Encode)?;
+    Ok(made)
+}
+
+struct Encode;
+
+impl Function for Encode {
+    const NAME: &'static str = "encode";
+    const SIGNATURE: &'static str = "(string, encoding='utf-8', errors='strict')";
+    const DOC: &'static str = "\
+The text of a `str` as `bytes`.
+
+Encodings and errors as in :func:`decode`. Raises `UnicodeEncodeError` as :meth:`str.encode` does. No UTF-8 cache is left
+behind the `str`; one that stands is used.
+
+Copies: none besides the conversion, into a `bytes` of its size.
+
+>>> onecopy.text.encode('Zürich', 'utf-16-le')
+b'Z\\x00\\xfc\\x00r\\x00i\\x00c\\x00h\\x00'
+";
+    const PARAMETERS: &'static [&'static str] = &["string", "encoding", "errors"];
+    const REQUIRED: usize = 1;
+
+    #[inline]
+    fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+        let codec = match args.get(1) {
+            None => Codec::Utf8,
+            Some(name) => Codec::of(name)?,
+        };
+        encode(py, args.required(0), codec, args.get(2))
+    }
+}
+
+struct EncodeInto;
+
+impl Function for EncodeInto {
+    const NAME: &'static str = "encode_into";
+    const SIGNATURE: &'static str = "(string, buffer, offset=0, encoding='utf-8', errors='strict')";
+    const DOC: &'static str = "\
+Encode a `str` into a writable buffer from byte ``offset`` on; the number of bytes written.
+
+The buffer is contiguous (PEP 3118). Raises `ValueError` where the text does not fit, `BufferError` where the buffer is
+read-only, `IndexError` where ``offset`` is outside of it; the buffer is then as it was.
+
+Copies: none besides the conversion.
+
+>>> place = bytearray(8)
+>>> onecopy.text.encode_into('Zürich', place, 1)
+7
+>>> place
+bytearray(b'\\x00Z\\xc3\\xbcrich')
+";
+    const PARAMETERS: &'static [&'static str] =
+        &["string", "buffer", "offset", "encoding", "errors"];
+    const REQUIRED: usize = 2;
+
+    fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+        let codec = match args.get(3) {
+            None => Codec::Utf8,
+            Some(name) => Codec::of(name)?,
+        };
+        let offset: usize = match args.get(2) {
+            None => 0,
+            Some(offset) => offset.extract().map_err(|_| {
+                PyIndexError::new_err("offset is a whole number from 0 to the end of the buffer")
+            })?,
+        };
+        let string = string(args.required(0))?;
+        let units = match codec {
+            Codec::Utf8 | Codec::Utf8Marked => text::units(string)?,
+            _ => text::own_units(string)?,
+        };
+        let len = len_of(units, codec);
+        // What CPython's codec makes is copied in.
+        let made = match len {
+            Some(_) => None,
+            None => Some(codecs::encode(string, codec.name(), args.get(4))?),
+        };
+        let made = made.as_ref().map(|made| binary::bytes_of(made));
+        let len = made.map_or(len.unwrap_or(0), <[u8]>::len);
+        with_writable(args.required(1), |room| {
+            let size = room.len();
+            let Some(room) = room.get_mut(offset..) else {
+                return Err(PyIndexError::new_err(format!(
+                    "offset {offset} is behind the end of a buffer of {size} bytes"
+                )));
+            };
+            let left = room.len();
+            let Some(room) = room.get_mut(..len) else {
+                return Err(PyValueError::new_err(format!(
+                    "the text is {len} bytes long, and {left} are left in the buffer from offset {offset} on"
+                )));
+            };
+            match made {
+                Some(made) => put(room, made),
+                None => write(units, codec, room),
+            }
+            Ok(())
+        })?;
+        let mut tally = Tally::default();
+        tally.encoded(units);
+        ledger::enter(py, &mut tally, Stage::Encode)?;
+        Ok(len.into_pyobject(py)?.into_any())
+    }
+}
+
+struct EncodedLength;
+
+impl Function for EncodedLength {
+    const NAME: &'static str = "encoded_length";
+    const SIGNATURE: &'static str = "(string, encoding='utf-8')";
+    const DOC: &'static str = "\
+Bytes that a `str` has in an encoding, without encoding it.
+
+Raises `UnicodeEncodeError` where it cannot be encoded.
+
+>>> onecopy.text.encoded_length('Zürich')
+7
+";
+    const PARAMETERS: &'static [&'static str] = &["string", "encoding"];
+    const REQUIRED: usize = 1;
+
+    fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+        let codec = match args.get(1) {
+            None => Codec::Utf8,
+            Some(name) => Codec::of(name)?,
+        };
+        let string = string(args.required(0))?;
+        let len = match len_of(text::own_units(string)?, codec) {
+            Some(len) => len,
+            None => codecs::encode(string, codec.name(), None)?.len()?,
+        };
+        Ok(len.into_pyobject(py)?.into_any())
+    }
+}
+
+macro_rules! direct {
+    ($($type:ident $name:literal $codec:expr, $what:literal;)*) => {
+    $(
+        struct $type;
+
+        impl Function for $type {
+            const NAME: &'static str = $name;
+            const SIGNATURE: &'static str = "(string, errors='strict')";
+            const DOC: &'static str = concat!("A `str` as `bytes` in ", $what, ".\n\nAs :func:`encode`, without the look at a name.\n");
+            const PARAMETERS: &'static [&'static str] = &["string", "errors"];
+            const REQUIRED: usize = 1;
+
+            #[inline]
+            fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+                encode(py, args.required(0), $codec, args.get(1))
+            }
+        }
+    )*
+
+    /// Adds the functions to the module.
+    pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        $(method::add::<$type>(module)?;)*
+        method::add::<Encode>(module)?;
+        method::add::<EncodeInto>(module)?;
+        method::add::<EncodedLength>(module)
+    }
+    };
+}
+
+direct! {
+    Utf8 "utf_8_encode" Codec::Utf8, "UTF-8";
+    Utf16Le "utf_16_le_encode" Codec::Utf16(Order::Little), "UTF-16, little-endian, without a mark";
+    Utf16Be "utf_16_be_encode" Codec::Utf16(Order::Big), "UTF-16, big-endian, without a mark";
+    Utf16 "utf_16_encode" Codec::Utf16(Order::Marked), "UTF-16, little-endian, with a byte order mark";
+    Utf32Le "utf_32_le_encode" Codec::Utf32(Order::Little), "UTF-32, little-endian, without a mark";
+    Utf32Be "utf_32_be_encode" Codec::Utf32(Order::Big), "UTF-32, big-endian, without a mark";
+    Utf32 "utf_32_encode" Codec::Utf32(Order::Marked), "UTF-32, little-endian, with a byte order mark";
+    Latin1 "latin_1_encode" Codec::Latin1, "Latin-1 (ISO 8859-1)";
+    Ascii "ascii_encode" Codec::Ascii, "ASCII";
+}

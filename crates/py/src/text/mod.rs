@@ -1,0 +1,28 @@
+//! `onecopy.text`: text between buffers and `str`.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `codec` | the encodings by their names |
+//! | `decode` | buffer to `str` |
+//! | `encode` | `str` to `bytes` or into a buffer |
+//! | `look` | whether text is well-formed; views of UTF-8 that stands already |
+//! | `column` | columns of fixed stride to lists |
+//!
+//! Well-formed text never meets CPython's codecs. What is malformed, or asks for an error handler, is handed to them with
+//! the name of the handler: their exceptions, positions and replacements are then ours by construction.
+
+mod codec;
+mod column;
+mod decode;
+mod encode;
+mod look;
+
+use pyo3::prelude::*;
+
+/// Adds all functions to the module.
+pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    decode::add(module)?;
+    encode::add(module)?;
+    look::add(module)?;
+    column::add(module)
+}

@@ -1,0 +1,98 @@
+//! Text into a place of exactly its size: an object that is made once and never grows.
+
+use std::mem::MaybeUninit;
+
+use crate::Units;
+use crate::arch::{self, bulk, scalar};
+use crate::validate::is_utf8;
+
+/// Bytes of the text as UTF-8; `None` where it is malformed.
+///
+/// Copies: none.
+#[inline]
+#[must_use]
+pub fn utf8_len_exact(units: Units<'_>) -> Option<usize> {
+    match units {
+        Units::Latin1(u) => Some(bulk::utf8_len_from_latin1(u)),
+        Units::Utf8(u) => is_utf8(u).then_some(u.len()),
+        Units::Utf16(u) => bulk::utf16_error_near(u)
+            .is_none()
+            .then(|| bulk::utf8_len_from_utf16(u)),
+        Units::Ucs2(u) => (!arch::scan_u16(u).surrogate).then(|| bulk::utf8_len_from_utf16(u)),
+        Units::Utf32(u) => (!scalar::scan_u32(u).1).then(|| bulk::utf8_len_from_utf32(u)),
+    }
+}
+
+/// Writes the text as UTF-8: all of `out`, which is as long as [`utf8_len_exact`] says.
+///
+/// Copies: none besides the conversion (for UTF-8 input one copy).
+///
+/// # Panics
+/// Where `out` has another length: a bug of the caller (so below).
+#[inline]
+pub fn utf8_exact(units: Units<'_>, out: &mut [MaybeUninit<u8>]) {
+    let n = match units {
+        Units::Latin1(u) | Units::Utf8(u) if u.len() == out.len() => {
+            out.copy_from_slice(bulk::uninit(u));
+            Some(u.len())
+        }
+        Units::Latin1(u) => Some(bulk::latin1_to_utf8(u, out)),
+        Units::Utf8(_) => None,
+        Units::Utf16(u) | Units::Ucs2(u) => bulk::utf16_to_utf8_exact(u, out),
+        Units::Utf32(u) => bulk::utf32_to_utf8(u, out),
+    };
+    assert_eq!(n, Some(out.len()), "the place was made for another text");
+}
+
+/// Units of the text as UTF-16; `None` where it is malformed.
+///
+/// Copies: none.
+#[inline]
+#[must_use]
+pub fn utf16_len_exact(units: Units<'_>) -> Option<usize> {
+    match units {
+        Units::Latin1(u) => Some(u.len()),
+        Units::Utf8(u) => std::str::from_utf8(u)
+            .ok()
+            .map(|u| u.encode_utf16().count()),
+        Units::Utf16(u) => bulk::utf16_error_near(u).is_none().then_some(u.len()),
+        Units::Ucs2(u) => (!arch::scan_u16(u).surrogate).then_some(u.len()),
+        Units::Utf32(u) => {
+            let pairs = || u.iter().map(|&c| usize::from(c >= 0x1_0000)).sum::<usize>();
+            (!scalar::scan_u32(u).1).then(|| u.len() + pairs())
+        }
+    }
+}
+
+/// Writes the text as UTF-16: all of `out`, which is as long as [`utf16_len_exact`] says.
+///
+/// Copies: none besides the conversion (for 16-bit units one copy).
+///
+/// # Panics
+/// As [`utf8_exact`].
+#[inline]
+pub fn utf16_exact(units: Units<'_>, out: &mut [MaybeUninit<u16>]) {
+    match units {
+        Units::Latin1(u) => {
+            assert_eq!(u.len(), out.len(), "the place was made for another text");
+            for (to, &b) in out.iter_mut().zip(u) {
+                to.write(b.into());
+            }
+        }
+        Units::Utf16(u) | Units::Ucs2(u) => out.copy_from_slice(bulk::uninit(u)),
+        Units::Utf8(u) => {
+            let text = std::str::from_utf8(u).expect("well-formed text was measured");
+            scalar::fill(text.encode_utf16().map(u32::from), out);
+        }
+        Units::Utf32(u) => scalar::fill(u.iter().flat_map(|&c| pair_of(c)), out),
+    }
+}
+
+/// The one or two units of a scalar value.
+fn pair_of(c: u32) -> impl Iterator<Item = u32> {
+    let (first, second) = match c.checked_sub(0x1_0000) {
+        None => (c, None),
+        Some(c) => (0xD800 | c >> 10, Some(0xDC00 | c & 0x3FF)),
+    };
+    std::iter::once(first).chain(second)
+}
