@@ -12,11 +12,13 @@ use super::quirks::{self, Dialect, Quirks, Width};
 use super::secrets::Secrets;
 use super::url::{self, DatabaseUrl};
 use super::{diag, drivers, probe};
+use crate::block::buffer;
 use crate::connect::ConnectOptions;
 use crate::error::{Error, ErrorKind};
 
 /// Opens `target`: a URL, a connection string, `DSN=name`.
 pub(crate) fn open(target: &str, options: &ConnectOptions) -> Result<Connection, Error> {
+    buffer::keep_freed_pages();
     let (manager, mut string, hint) = resolve(target)?;
     // What the user wrote, before keywords of ours: the driver may turn out to be another than the hint says.
     let given = string.clone();
