@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import datetime
+import json
+import math
 import os
 import pathlib
 import signal
+import struct
 import subprocess
 import sys
 import threading
 import time
 import uuid
 from decimal import Decimal
+from random import Random
 from typing import Any
 
 import pytest
@@ -108,6 +112,28 @@ def test_every_type_of_postgresql_is_that_of_psycopg(postgres: Database) -> None
         expected = theirs.execute(POSTGRES_TYPES).fetchall()
     con = onecopy.connect(postgres.odbc)
     same(con.execute(POSTGRES_TYPES).fetchall(), expected)
+    con.close()
+
+
+@pytest.mark.parametrize("profile", ["postgres", "postgres_ansi"])
+def test_doubles_of_postgresql_are_the_same_to_the_last_bit(request: pytest.FixtureRequest, profile: str) -> None:
+    """They are bound as text and read by us."""
+    random = Random(1)
+    doubles = [0.0, -0.0, 0.1, 1e23, 5e-324, 2.2250738585072011e-308, 2.2250738585072014e-308, sys.float_info.max]
+    doubles += [float("inf"), float("-inf"), float("nan"), 123456789012345680.0, -1e16, 1e15, 9007199254740993.0]
+    patterns = (struct.unpack("<d", random.randbytes(8))[0] for _ in range(3000))
+    doubles += [d for d in patterns if not math.isnan(d)]
+    con = onecopy.connect(request.getfixturevalue(profile).odbc)
+    got = con.execute(f"select unnest('{{{','.join(map(repr, doubles))}}}'::float8[])").fetchall()
+    assert [struct.pack("<d", d) for (d,) in got] == [struct.pack("<d", d) for d in doubles]
+    # As JSON they round-trip, and what JSON has no form for is refused.
+    numbers = [d for d in doubles if math.isfinite(d)]
+    sql = f"select unnest('{{{','.join(map(repr, numbers))}}}'::float8[]) as x"
+    read = [row["x"] for row in json.loads(con.execute(sql).json().read())]
+    assert [struct.pack("<d", float(d)) for d in read] == [struct.pack("<d", d) for d in numbers]
+    for word in ("NaN", "Infinity", "-Infinity"):
+        with pytest.raises(onecopy.DataError):
+            con.execute(f"select '{word}'::float8 as x").json().read()
     con.close()
 
 

@@ -143,6 +143,7 @@ kinds! {
     Unsigned(integer::Unsigned),
     Real(float::Real),
     Double(float::Double),
+    DoubleText(float::DoubleText),
     Boolean(boolean::Boolean),
     Decimal(decimal::Decimal),
     Money(money::Money),
@@ -165,6 +166,7 @@ macro_rules! each_kind {
             $crate::column::Kind::Unsigned($kind) => $body,
             $crate::column::Kind::Real($kind) => $body,
             $crate::column::Kind::Double($kind) => $body,
+            $crate::column::Kind::DoubleText($kind) => $body,
             $crate::column::Kind::Boolean($kind) => $body,
             $crate::column::Kind::Decimal($kind) => $body,
             $crate::column::Kind::Money($kind) => $body,
@@ -237,6 +239,7 @@ pub(crate) fn plan(d: &Described, width: Width, quirks: &Quirks) -> Planned {
         }
         sql::REAL => float::Real::plan(),
         // The precision of SQL_FLOAT is bits in one driver and digits in another (psqlodbc says 17): always 64 bit.
+        sql::FLOAT | sql::DOUBLE if quirks.float_text => float::DoubleText::plan(),
         sql::FLOAT | sql::DOUBLE => float::Double::plan(),
         sql::NUMERIC | sql::DECIMAL => decimal::Decimal::plan(d.size, d.digits),
         sql::BINARY | sql::VARBINARY | sql::LONGVARBINARY | sql::SS_UDT => {
@@ -287,9 +290,12 @@ mod tests {
     }
 
     #[test]
-    fn psqlodbc_floats_of_17_digits_are_64_bit() {
-        let q = known("psqlodbcw.so").unwrap();
-        let p = plan(&described(sql::FLOAT, 17, 0, "float8"), Width::Narrow, q);
+    fn floats_of_17_digits_are_64_bit_and_text_in_psqlodbc() {
+        let float = described(sql::FLOAT, 17, 0, "float8");
+        let p = plan(&float, Width::Narrow, known("psqlodbcw.so").unwrap());
+        assert_eq!(p.column.column_type, ColumnType::Double);
+        assert_eq!(p.spec, Spec::digits(32));
+        let p = plan(&float, Width::Narrow, &UNKNOWN);
         assert_eq!(p.column.column_type, ColumnType::Double);
         assert_eq!(p.spec, Spec::fixed(c::DOUBLE, 8));
     }

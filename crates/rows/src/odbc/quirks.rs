@@ -105,6 +105,9 @@ pub(crate) struct Quirks {
     /// that could be such a one is looked at again as text, where it leaves zeros. (Its `timestamp 'infinity'` is
     /// 9999-12-31 23:59:59 in either form, and a `date` before Christ loses its sign: nothing can be done about those.)
     pub(crate) fills_dates: bool,
+    /// Floats of 64 bit are bound as text, all 17 digits of which arrive: the driver holds text, and its own conversion is
+    /// the dearer one.
+    pub(crate) float_text: bool,
     /// The connection attribute by which the driver takes how many rows it asks the server for at once, at any time: it is
     /// set by the size of the rows seen, so that rows of a megabyte do not come a thousand at a time.
     pub(crate) fetch_size: Option<FetchSize>,
@@ -142,6 +145,7 @@ pub(crate) static UNKNOWN: Quirks = Quirks {
     long_parameter_bytes: 8000,
     hides_offset: false,
     fills_dates: false,
+    float_text: false,
     fetch_size: None,
     cancel_after: Duration::ZERO,
     describes_prepared: true,
@@ -184,6 +188,7 @@ const PSQLODBC: Quirks = Quirks {
     long_parameter_bytes: 8000,
     hides_offset: true,
     fills_dates: true,
+    float_text: true,
     fetch_size: Some(FetchSize {
         attribute: 65541, // SQL_ATTR_PGOPT_FETCH
         keyword: "Fetch",
