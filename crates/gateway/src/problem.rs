@@ -155,8 +155,8 @@ pub(crate) fn failed(config: &Config, query: &Query, error: &ChunkError) -> Resp
             .response();
     };
     let mut problem = match rows.kind {
-        // The database enforced what was asked of it; the kind alone would say that it is away.
-        _ if refuses_to_write(rows) => {
+        // The database enforced what was asked of it.
+        ErrorKind::ReadOnly => {
             Problem::new(500, "Internal Server Error", &RunError::Writes.to_string())
         }
         ErrorKind::Connect | ErrorKind::Operational => Problem::new(
@@ -201,12 +201,4 @@ pub(crate) fn failed(config: &Config, query: &Query, error: &ChunkError) -> Resp
             .member("sql", &query.sql);
     }
     problem.response()
-}
-
-/// Whether the error is that of a write on a connection for reading alone: SQLSTATE 25006 (read-only transaction), or
-/// SQLite's `SQLITE_READONLY`, with its ODBC driver too.
-fn refuses_to_write(error: &onecopy_rows::Error) -> bool {
-    const SQLITE_READONLY: i32 = 8;
-    error.sqlstate == "25006"
-        || (error.native & 0xff == SQLITE_READONLY && error.message.contains("readonly database"))
 }

@@ -10,9 +10,11 @@ use pyo3::types::{PyDict, PyType};
 /// asks it for each).
 fn class_of(kind: ErrorKind) -> Option<&'static str> {
     Some(match kind {
-        ErrorKind::Connect | ErrorKind::Operational | ErrorKind::Cancelled | ErrorKind::Timeout => {
-            "OperationalError"
-        }
+        ErrorKind::Connect
+        | ErrorKind::Operational
+        | ErrorKind::Cancelled
+        | ErrorKind::Timeout
+        | ErrorKind::ReadOnly => "OperationalError",
         ErrorKind::Programming => "ProgrammingError",
         ErrorKind::Data | ErrorKind::Malformed => "DataError",
         ErrorKind::Integrity => "IntegrityError",

@@ -30,11 +30,14 @@ pub enum ErrorKind {
     Cancelled,
     /// A time limit ran out. PEP 249 `OperationalError`.
     Timeout,
+    /// A write was refused, since the connection, its transaction or the database is for reading alone (SQLSTATE 25006,
+    /// `SQLITE_READONLY`). The database itself works. PEP 249 `OperationalError`.
+    ReadOnly,
 }
 
 impl ErrorKind {
     /// Every kind: for tables that must know them all, and the tests that they do.
-    pub const ALL: [ErrorKind; 11] = [
+    pub const ALL: [ErrorKind; 12] = [
         ErrorKind::Connect,
         ErrorKind::Operational,
         ErrorKind::Programming,
@@ -46,6 +49,7 @@ impl ErrorKind {
         ErrorKind::Malformed,
         ErrorKind::Cancelled,
         ErrorKind::Timeout,
+        ErrorKind::ReadOnly,
     ];
 }
 
@@ -147,8 +151,9 @@ mod tests {
                 | ErrorKind::NotSupported
                 | ErrorKind::Interface
                 | ErrorKind::Malformed
-                | ErrorKind::Cancelled => ErrorKind::Timeout,
-                ErrorKind::Timeout => kind,
+                | ErrorKind::Cancelled
+                | ErrorKind::Timeout => ErrorKind::ReadOnly,
+                ErrorKind::ReadOnly => kind,
             };
             assert_eq!(kind as usize, i);
             assert_eq!(ErrorKind::ALL.len(), last as usize + 1);

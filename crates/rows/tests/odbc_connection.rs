@@ -91,6 +91,11 @@ fn read_only_connections_refuse_writes() {
         ] {
             let error = reader.execute(sql, &[]).unwrap_err();
             assert!(!error.sqlstate.is_empty(), "{profile:?} {sql}: {error}");
+            assert_eq!(
+                error.kind,
+                ErrorKind::ReadOnly,
+                "{profile:?} {sql}: {error}"
+            );
             reader.rollback().unwrap();
         }
         assert_eq!(

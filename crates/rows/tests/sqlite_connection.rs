@@ -135,7 +135,7 @@ fn a_read_only_connection_refuses_to_write_and_stays_usable() {
             let (kind, native, message) = error_of(&connection, sql);
             assert_eq!(
                 (kind, native & 0xff),
-                (ErrorKind::Operational, 8),
+                (ErrorKind::ReadOnly, 8),
                 "{sql}: {message}"
             );
             assert!(message.contains("read-only"), "{message}");
@@ -143,12 +143,18 @@ fn a_read_only_connection_refuses_to_write_and_stays_usable() {
         assert_eq!(count(&connection), Got::I64(3));
     }
     let copy = dir.path().join("copy.db");
-    for sql in [
-        format!("vacuum into '{}'", copy.display()),
-        format!("attach '{}' as copy", copy.display()),
+    for (sql, expected) in [
+        (
+            format!("vacuum into '{}'", copy.display()),
+            ErrorKind::ReadOnly,
+        ),
+        (
+            format!("attach '{}' as copy", copy.display()),
+            ErrorKind::Operational,
+        ),
     ] {
         let (kind, _, message) = error_of(&open_read_only(&path).unwrap(), &sql);
-        assert_eq!(kind, ErrorKind::Operational, "{sql}: {message}");
+        assert_eq!(kind, expected, "{sql}: {message}");
         assert!(!copy.exists(), "{sql}");
     }
     let connection = open_read_only(":memory:").unwrap();

@@ -235,7 +235,8 @@ pub(crate) fn kind(sqlstate: &str) -> ErrorKind {
         "HY001" | "HY013" | "HY014" => return ErrorKind::Operational,
         "HY010" | "HY011" | "HY012" | "HY017" => return ErrorKind::Internal,
         "44000" => return ErrorKind::Integrity,
-        "25006" | "25S02" | "25S03" => return ErrorKind::Operational,
+        "25006" => return ErrorKind::ReadOnly,
+        "25S02" | "25S03" => return ErrorKind::Operational,
         _ => {}
     }
     match sqlstate.get(..2).unwrap_or("") {
@@ -309,6 +310,7 @@ mod tests {
             ("HYT00", ErrorKind::Timeout),
             ("HYC00", ErrorKind::NotSupported),
             ("IM002", ErrorKind::Connect),
+            ("25006", ErrorKind::ReadOnly),
             ("40001", ErrorKind::Operational),
             ("XX000", ErrorKind::Internal),
             ("HY000", ErrorKind::Operational),

@@ -11,7 +11,7 @@ use super::connection::Shared;
 use super::ffi::{self, Handle};
 use super::handle::StatementHandle;
 use super::parameters::Parameters;
-use super::quirks::{FIRST_FETCH, Width};
+use super::quirks::{Dialect, FIRST_FETCH, Width};
 use super::reader::Reader;
 use super::{describe, diag};
 use crate::block::CurrentBlock;
@@ -72,6 +72,10 @@ impl Driver<'_> {
             &self.shared.secrets,
             call,
         );
+        // SQLite's driver has one SQLSTATE for all, and tells SQLite's own code: 8 is `SQLITE_READONLY`.
+        if self.shared.quirks.dialect == Dialect::Sqlite && error.native & 0xff == 8 {
+            error.kind = ErrorKind::ReadOnly;
+        }
         if self.handle.is_cancelled() {
             error.kind = ErrorKind::Cancelled;
         }

@@ -23,6 +23,7 @@ pub(super) fn kind(extended: c_int, during: During) -> ErrorKind {
         (ffi::SQLITE_INTERRUPT, _) => ErrorKind::Cancelled,
         (ffi::SQLITE_MISUSE, _) => ErrorKind::Interface,
         (_, During::Open) => ErrorKind::Connect,
+        (ffi::SQLITE_READONLY, _) => ErrorKind::ReadOnly,
         (ffi::SQLITE_ERROR | ffi::SQLITE_AUTH | ffi::SQLITE_RANGE, During::Prepare) => {
             ErrorKind::Programming
         }
@@ -128,6 +129,12 @@ mod tests {
                 During::Step,
                 ErrorKind::Operational,
             ),
+            (
+                ffi::SQLITE_READONLY_DBMOVED,
+                During::Step,
+                ErrorKind::ReadOnly,
+            ),
+            (ffi::SQLITE_READONLY, During::Open, ErrorKind::Connect),
             (ffi::SQLITE_TOOBIG, During::Step, ErrorKind::Data),
             (ffi::SQLITE_INTERRUPT, During::Prepare, ErrorKind::Cancelled),
         ] {
