@@ -117,7 +117,7 @@ pub fn chunks_with<S: Source + 'static>(
 ///
 /// A fill ends when another row as long as the longest so far may not fit, between two parts of a long value likewise,
 /// after [`CHUNK_DELAY`] with what is there, or before a fetch that may block where a quarter of a chunk is there. A
-/// small answer so comes whole in one fill.
+/// small answer so comes whole in one fill. A fill that fails leaves the complete rows before the failure in the chunk.
 #[derive(Debug)]
 pub struct RowStream<S, F> {
     source: S,
@@ -211,8 +211,14 @@ impl<S: Source, F: RowFormat> RowStream<S, F> {
                         sink.forget_deadline();
                     }
                 }
-                Err(PumpError::Source(error)) => return Err(error),
-                Err(PumpError::Sink(error)) => return Err(self.sink_error(error)),
+                // The rows before it may go out: nothing of the one that failed stands behind them.
+                Err(error) => {
+                    sink.take_back();
+                    return Err(match error {
+                        PumpError::Source(error) => error,
+                        PumpError::Sink(error) => self.sink_error(error),
+                    });
+                }
             }
         }
     }

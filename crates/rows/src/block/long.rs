@@ -33,9 +33,8 @@ const MARKED: usize = 64;
 
 /// The driver calls that the state machine makes; a trait so that it can be tested without a driver.
 pub(crate) trait Calls {
-    /// Brings rows into the rowset from slot 0 on (by column: as many as fit; by row: one, into slot `into`). Returns how
-    /// many; 0 at the end.
-    fn fetch_rows(&mut self, rowset: &Rowset, into: usize) -> Result<usize, Error>;
+    /// Brings rows into the rowset from slot 0 on (by column: as many as fit; by row: one, into slot `into`).
+    fn fetch_rows(&mut self, rowset: &Rowset, into: usize) -> Brought;
 
     /// Makes `row` (slot number, by column) the row that `get_data` reads.
     fn position(&mut self, row: usize) -> Result<(), Error>;
@@ -47,6 +46,23 @@ pub(crate) trait Calls {
         c_type: i16,
         window: &mut [u8],
     ) -> Result<(ffi::Return, isize), Error>;
+}
+
+/// What a call of [`Calls::fetch_rows`] brought: good rows, then perhaps a failure. No rows and no failure is the end.
+#[derive(Debug, Default)]
+pub(crate) struct Brought {
+    pub(crate) n_rows: usize,
+    pub(crate) failure: Option<Error>,
+}
+
+impl Brought {
+    /// A failure before any row.
+    pub(crate) fn failed(failure: Error) -> Brought {
+        Brought {
+            n_rows: 0,
+            failure: Some(failure),
+        }
+    }
 }
 
 /// A part of a long value, in the arena.
@@ -80,6 +96,10 @@ pub(crate) struct Walk {
     under_way: Option<usize>,
     /// Whether any column needs a look at each of its rows.
     check: bool,
+    /// What comes after the rows `next..end`, or after the last view: rows before a failure are given first.
+    failure: Option<Box<Error>>,
+    /// Rows of the result before slot 0 (by column), or given whole (by row).
+    before: u64,
     /// The slot that `get_data` reads, where it was positioned.
     positioned: Option<usize>,
     /// When the statement was executed: the driver's today is of then.
@@ -93,6 +113,8 @@ impl Walk {
             end: 0,
             under_way: None,
             check: false,
+            failure: None,
+            before: 0,
             positioned: None,
             today: Today::now(),
         }
@@ -124,16 +146,30 @@ impl Walk {
         budget: Budget,
     ) -> Result<View, Error> {
         if self.next == self.end {
-            let n_rows = calls.fetch_rows(rowset, 0)?;
-            (self.next, self.end, self.positioned) = (0, n_rows, None);
+            self.fail_now()?;
+            self.before += self.end as u64;
+            let brought = calls.fetch_rows(rowset, 0);
+            (self.next, self.end, self.positioned) = (0, brought.n_rows, None);
+            self.failure = brought.failure.map(Box::new);
             for column in 0..rowset.columns.len() {
-                rowset.tidy(column, 0..n_rows);
-                self.check_dates(column, 0..n_rows, rowset, arena, calls)?;
+                rowset.tidy(column, 0..brought.n_rows);
+                // The first row at fault ends the block, whichever column it is found in.
+                let mut row = 0;
+                while row < self.end {
+                    if let Err(error) = self.check_date(column, row, rowset, arena, calls) {
+                        self.failure = Some(Box::new(error.at_row(self.before + row as u64)));
+                        self.end = row;
+                    }
+                    row += 1;
+                }
+            }
+            if self.end == 0 {
+                self.fail_now()?;
             }
             self.check = rowset
                 .columns
                 .iter()
-                .any(|c| c.access == Access::GetData || rowset.any_cut(c, n_rows));
+                .any(|c| c.access == Access::GetData || rowset.any_cut(c, self.end));
         }
         let mut view = View {
             first_slot: self.next,
@@ -150,8 +186,18 @@ impl Walk {
         }
         while self.next < self.end && view.n_rows < budget.block_rows.max(1) {
             view.n_rows += 1;
-            if !self.row(&mut view, column, rowset, arena, calls, long_values)? {
-                return Ok(view);
+            match self.row(&mut view, column, rowset, arena, calls, long_values) {
+                Ok(true) => {}
+                Ok(false) => return Ok(view),
+                Err(error) => {
+                    let error = error.at_row(self.before + self.next as u64);
+                    view.n_rows -= 1;
+                    if view.n_rows == 0 {
+                        return Err(error);
+                    }
+                    (self.end, self.failure) = (self.next, Some(Box::new(error)));
+                    return Ok(view);
+                }
             }
             column = 0;
             self.next += 1;
@@ -179,63 +225,96 @@ impl Walk {
             let mut column = 0;
             if self.resume(&mut view, &mut column, rowset, arena, calls, long_values)? {
                 view.n_rows = 1;
-                if self.row(&mut view, column, rowset, arena, calls, long_values)? {
+                let row = self.row(&mut view, column, rowset, arena, calls, long_values);
+                if row.map_err(|e| e.at_row(self.before))? {
+                    self.before += 1;
                     self.next = 0;
                 }
             }
             return Ok(view);
         }
+        self.fail_now()?;
         self.next = 0;
         let mut view = View::default();
         while self.next < rowset.capacity.min(budget.block_rows.max(1)) {
-            if calls.fetch_rows(rowset, self.next)? == 0 {
+            let brought = calls.fetch_rows(rowset, self.next);
+            self.failure = brought.failure.map(Box::new);
+            if brought.n_rows == 0 {
                 break;
             }
             view.n_rows += 1;
-            if !self.row(&mut view, 0, rowset, arena, calls, long_values)? {
-                return Ok(view);
+            match self.whole_row(&mut view, rowset, arena, calls, long_values) {
+                Ok(true) => {}
+                Ok(false) => return Ok(view),
+                Err(error) => {
+                    view.n_rows -= 1;
+                    self.failure = Some(Box::new(error.at_row(self.before)));
+                }
             }
-            for column in 0..rowset.columns.len() {
-                rowset.tidy(column, self.next..self.next + 1);
-                self.check_dates(column, self.next..self.next + 1, rowset, arena, calls)?;
+            if self.failure.is_some() {
+                break;
             }
+            self.before += 1;
             self.next += 1;
             if arena.len() >= budget.block_bytes {
                 break;
             }
         }
         self.next = 0;
+        if view.n_rows == 0 {
+            self.fail_now()?;
+        }
         Ok(view)
     }
 
-    /// Looks again, as text, at dates that the driver may have made up: see `Quirks::fills_dates`.
-    fn check_dates<C: Calls>(
+    /// [`Walk::row`] from its first column on, then what a block by column does for all rows at once.
+    fn whole_row<C: Calls>(
+        &mut self,
+        view: &mut View,
+        rowset: &mut Rowset,
+        arena: &mut Arena,
+        calls: &mut C,
+        long_values: LongValues,
+    ) -> Result<bool, Error> {
+        if !self.row(view, 0, rowset, arena, calls, long_values)? {
+            return Ok(false);
+        }
+        for column in 0..rowset.columns.len() {
+            rowset.tidy(column, self.next..self.next + 1);
+            self.check_date(column, self.next, rowset, arena, calls)?;
+        }
+        Ok(true)
+    }
+
+    /// Fails with what was kept until the rows before it were given.
+    fn fail_now(&mut self) -> Result<(), Error> {
+        self.failure.take().map_or(Ok(()), |failure| Err(*failure))
+    }
+
+    /// Looks again, as text, at a date that the driver may have made up: see `Quirks::fills_dates`.
+    #[inline]
+    fn check_date<C: Calls>(
         &mut self,
         column: usize,
-        rows: Range<usize>,
+        row: usize,
         rowset: &Rowset,
         arena: &Arena,
         calls: &mut C,
     ) -> Result<(), Error> {
         let slots = &rowset.columns[column];
-        if !slots.kind.fills_dates() {
+        if !slots.kind.fills_dates() || !rowset.is_doubtful(slots, row, arena, &self.today) {
             return Ok(());
         }
-        for row in rows {
-            if !rowset.is_doubtful(slots, row, arena, &self.today) {
-                continue;
-            }
-            self.position(row, rowset, calls)?;
-            let mut text = [0u8; 48];
-            calls.get_data(column, c::CHAR, &mut text)?;
-            if is_unreadable(&text) {
-                return Err(Error::new(
-                    ErrorKind::Data,
-                    "a date that the driver cannot represent (`infinity`, or a year above 9999)\n\
-                     Cast the column to text, or to a date within its range, in the query.",
-                )
-                .at_column(column, ""));
-            }
+        self.position(row, rowset, calls)?;
+        let mut text = [0u8; 48];
+        calls.get_data(column, c::CHAR, &mut text)?;
+        if is_unreadable(&text) {
+            return Err(Error::new(
+                ErrorKind::Data,
+                "a date that the driver cannot represent (`infinity`, or a year above 9999)\n\
+                 Cast the column to text, or to a date within its range, in the query.",
+            )
+            .at_column(column, ""));
         }
         Ok(())
     }

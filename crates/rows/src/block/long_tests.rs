@@ -25,10 +25,20 @@ struct Manner {
     no_data: bool,
 }
 
+/// Where the fake driver fails.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fault {
+    /// The fetch that would bring this row, after the rows before it.
+    Fetch(usize),
+    /// SQLGetData in this row.
+    GetData(usize),
+}
+
 /// A driver of two text columns and a number between them.
 struct Fake {
     rows: Vec<Row>,
     manner: Manner,
+    fault: Option<Fault>,
     fetched: usize,
     first: usize,
     row: usize,
@@ -79,19 +89,26 @@ impl Fake {
 }
 
 impl Calls for Fake {
-    fn fetch_rows(&mut self, rowset: &Rowset, into: usize) -> Result<usize, Error> {
+    fn fetch_rows(&mut self, rowset: &Rowset, into: usize) -> Brought {
         let n = if rowset.row_bytes > 0 {
             1
         } else {
             rowset.capacity
         };
-        let n = n.min(self.rows.len() - self.fetched);
+        let mut n = n.min(self.rows.len() - self.fetched);
+        let mut failure = None;
+        if let Some(Fault::Fetch(row)) = self.fault {
+            if self.fetched + n >= row {
+                n = row - self.fetched;
+                failure = Some(Error::new(ErrorKind::Data, "planted"));
+            }
+        }
         for i in 0..n {
             self.write(rowset, into + i, self.fetched + i);
         }
         (self.first, self.row, self.reading) = (self.fetched, self.fetched, None);
         self.fetched += n;
-        Ok(n)
+        Brought { n_rows: n, failure }
     }
 
     fn position(&mut self, row: usize) -> Result<(), Error> {
@@ -106,6 +123,9 @@ impl Calls for Fake {
         _: i16,
         window: &mut [u8],
     ) -> Result<(ffi::Return, isize), Error> {
+        if self.fault == Some(Fault::GetData(self.row)) {
+            return Err(Error::new(ErrorKind::Data, "planted"));
+        }
         let from = match self.reading {
             Some((reading, from)) if reading == column => from,
             _ => 0,
@@ -207,7 +227,8 @@ fn read(
     capacity: usize,
     mode: LongValues,
     budget: Budget,
-) -> Together {
+    fault: Option<Fault>,
+) -> (Together, Option<Error>) {
     let text_access = if manner.get_data {
         Access::GetData
     } else {
@@ -222,6 +243,7 @@ fn read(
     let mut fake = Fake {
         rows: rows.to_vec(),
         manner,
+        fault,
         fetched: 0,
         first: 0,
         row: 0,
@@ -231,12 +253,13 @@ fn read(
     let mut walk = Walk::new();
     let mut together = Together::default();
     loop {
-        let view = walk
-            .advance(&mut rowset, &mut block.arena, &mut fake, mode, budget)
-            .unwrap();
-        block.view = view;
+        let view = walk.advance(&mut rowset, &mut block.arena, &mut fake, mode, budget);
+        block.view = match view {
+            Ok(view) => view,
+            Err(error) => return (together, Some(error)),
+        };
         if block.view.n_rows == 0 {
-            return together;
+            return (together, None);
         }
         block.rowset = Some(rowset);
         let mut next = 0;
@@ -288,8 +311,35 @@ proptest! {
             None => LongValues::Whole,
         };
         let budget = Budget { block_bytes, block_rows };
-        let together = read(&rows, manner, capacity, mode, budget);
+        let (together, error) = read(&rows, manner, capacity, mode, budget, None);
+        prop_assert!(error.is_none());
         prop_assert!(together.rows == rows);
         prop_assert!(together.largest <= part_bytes.unwrap_or(0));
+    }
+
+    #[test]
+    fn rows_before_a_failure_come_first_whatever_the_driver_does(
+        rows in proptest::collection::vec((value(), any::<i64>(), value()), 1..12),
+        (by_row, no_total, in_fetch) in any::<(bool, bool, bool)>(),
+        at in 0usize..12,
+        capacity in 1usize..6,
+        part_bytes in prop_oneof![Just(None), (64usize..9000).prop_map(Some)],
+        block_bytes in prop_oneof![Just(1usize), Just(5000), Just(1 << 20)],
+        block_rows in 1usize..9,
+    ) {
+        let at = at % rows.len();
+        // Each row asks the driver for its text.
+        let manner = Manner { by_row, get_data: true, no_total, short: 0, no_data: false };
+        let mode = match part_bytes {
+            Some(part_bytes) => LongValues::Parts { part_bytes },
+            None => LongValues::Whole,
+        };
+        let budget = Budget { block_bytes, block_rows };
+        let fault = if in_fetch { Fault::Fetch(at) } else { Fault::GetData(at) };
+        let (together, error) = read(&rows, manner, capacity, mode, budget, Some(fault));
+        prop_assert!(together.rows == rows[..at]);
+        let error = error.unwrap();
+        prop_assert_eq!(&error.message, "planted");
+        prop_assert_eq!(error.row, (!in_fetch).then_some(at as u64));
     }
 }

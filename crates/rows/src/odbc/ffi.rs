@@ -41,7 +41,9 @@ pub(crate) const ATTR_ROW_STATUS_PTR: i32 = 25;
 pub(crate) const ATTR_ROWS_FETCHED_PTR: i32 = 26;
 pub(crate) const ATTR_ROW_ARRAY_SIZE: i32 = 27;
 
+pub(crate) const ROW_SUCCESS: u16 = 0;
 pub(crate) const ROW_ERROR: u16 = 5;
+pub(crate) const ROW_SUCCESS_WITH_INFO: u16 = 6;
 pub(crate) const POSITION: u16 = 0;
 pub(crate) const LOCK_NO_CHANGE: u16 = 0;
 
@@ -232,6 +234,7 @@ functions! {
     describe_col_w = "SQLDescribeColW"(Handle, u16, *mut u16, i16, *mut i16, *mut i16, *mut ULen, *mut i16, *mut i16);
     col_attribute = "SQLColAttribute"(Handle, u16, u16, *mut c_void, i16, *mut i16, *mut Len);
     col_attribute_w = "SQLColAttributeW"(Handle, u16, u16, *mut c_void, i16, *mut i16, *mut Len);
+    more_results = "SQLMoreResults"(Handle);
     row_count = "SQLRowCount"(Handle, *mut Len);
     bind_col = "SQLBindCol"(Handle, u16, i16, *mut c_void, Len, *mut Len);
     fetch = "SQLFetch"(Handle);

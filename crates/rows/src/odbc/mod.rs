@@ -13,6 +13,11 @@
 //! | `sql_text` | where a statement ends, per dialect |
 //! | `diag` | diagnostics, and the table from SQLSTATE to kind |
 //!
+//! # Several statements of one text
+//!
+//! All run, or the driver refuses the text: `execute` passes results without rows, and so does the fetch that finds the end
+//! of the first result with rows. A further result with rows is an error ([`crate::ErrorKind::NotSupported`]).
+//!
 //! # Read-only connections
 //!
 //! Every one sets `SQL_ATTR_ACCESS_MODE`, runs one statement per `execute`, never commits and rolls back at its end.

@@ -7,7 +7,7 @@ use super::quirks::FIRST_FETCH;
 use super::statement::Driver;
 use crate::block::CurrentBlock;
 use crate::block::buffer::Buffer;
-use crate::block::long::{Calls, View, Walk};
+use crate::block::long::{Brought, Calls, View, Walk};
 use crate::block::rowset::{Access, Rowset};
 use crate::column::Planned;
 use crate::error::{Error, ErrorKind};
@@ -44,6 +44,9 @@ struct Registers {
     n_rows: usize,
 }
 
+/// Each byte of a status that the driver has not written.
+const UNWRITTEN: u8 = 0xFF;
+
 impl Registers {
     fn new(n_rows: usize) -> Registers {
         Registers {
@@ -69,6 +72,7 @@ impl Registers {
     /// Before a fetch: where the next row goes, and no rows yet.
     fn arm(&mut self, bind_offset: usize) {
         let bytes = self.memory.bytes_mut();
+        bytes[16..].fill(UNWRITTEN);
         bytes[..8].fill(0);
         bytes[8..16].copy_from_slice(&bind_offset.to_ne_bytes());
     }
@@ -78,12 +82,24 @@ impl Registers {
         usize::from_ne_bytes(bytes.expect("eight bytes were taken"))
     }
 
-    /// Whether the driver marked any of the first `n_rows` rows as in error.
-    fn any_row_error(&self, n_rows: usize) -> bool {
+    /// Statuses of the first `n_rows` rows.
+    fn statuses(&self, n_rows: usize) -> impl Iterator<Item = u16> {
         self.memory.bytes()[16..]
             .chunks_exact(2)
             .take(n_rows.min(self.n_rows))
-            .any(|s| u16::from_ne_bytes([s[0], s[1]]) == ffi::ROW_ERROR)
+            .map(|s| u16::from_ne_bytes([s[0], s[1]]))
+    }
+
+    /// The first among `n_rows` rows that the driver marked as in error.
+    fn row_error(&self, n_rows: usize) -> Option<usize> {
+        self.statuses(n_rows).position(|s| s == ffi::ROW_ERROR)
+    }
+
+    /// Rows that the driver marked as good before it failed.
+    fn good_rows(&self, n_rows: usize) -> usize {
+        self.statuses(n_rows)
+            .take_while(|s| matches!(*s, ffi::ROW_SUCCESS | ffi::ROW_SUCCESS_WITH_INFO))
+            .count()
     }
 }
 
@@ -251,8 +267,10 @@ struct FetchCalls<'a> {
 }
 
 impl Calls for FetchCalls<'_> {
-    fn fetch_rows(&mut self, rowset: &Rowset, into: usize) -> Result<usize, Error> {
-        self.driver.check_cancelled()?;
+    fn fetch_rows(&mut self, rowset: &Rowset, into: usize) -> Brought {
+        if let Err(error) = self.driver.check_cancelled() {
+            return Brought::failed(error);
+        }
         if *self.array_size != self.n_rows {
             // SAFETY: an integer in the pointer's place, not above the rows that are bound.
             let set = unsafe {
@@ -267,31 +285,30 @@ impl Calls for FetchCalls<'_> {
         // SAFETY: a live statement inside its connection's lock; all that it writes to is bound for as many rows as
         // SQL_ATTR_ROW_ARRAY_SIZE says, `into` being below the rowset's capacity.
         let rc = unsafe { (self.driver.shared.manager.call.fetch)(self.driver.raw) };
-        let n_rows = self.registers.rows_fetched();
-        match rc {
-            ffi::SUCCESS => {}
-            ffi::NO_DATA => {
-                // An error in the last rows can come as the end (FreeTDS): nothing truncated may look complete.
-                self.driver.check_information("SQLFetch")?;
-                return Ok(0);
-            }
-            // Mostly values that did not fit. A row in error is marked in its status.
+        // By row it is one row a call, and some drivers leave the count alone then.
+        let n_rows = match rowset.row_bytes {
+            0 => self.registers.rows_fetched().min(rowset.capacity),
+            _ => 1,
+        };
+        let (n_rows, failure) = match rc {
+            ffi::SUCCESS => (n_rows, None),
+            // An error in the last rows can come as the end (FreeTDS): nothing truncated may look complete.
+            ffi::NO_DATA => (0, self.driver.check_information("SQLFetch").err()),
             // Mostly values that did not fit. A row in error is marked in its status, by most drivers; FreeTDS tells only in
-            // the diagnostics that rows are missing from a block.
-            ffi::SUCCESS_WITH_INFO => {
-                if self.registers.any_row_error(n_rows) {
-                    return Err(self.driver.error("SQLFetch"));
-                }
-                self.driver.check_information("SQLFetch")?;
+            // the diagnostics that rows are missing behind those of the block.
+            ffi::SUCCESS_WITH_INFO => match self.registers.row_error(n_rows) {
+                Some(good) => (good, Some(self.driver.error("SQLFetch"))),
+                None => (n_rows, self.driver.check_information("SQLFetch").err()),
+            },
+            _ => {
+                let error = self.driver.error("SQLFetch");
+                (self.registers.good_rows(n_rows), Some(error))
             }
-            _ => return Err(self.driver.error("SQLFetch")),
+        };
+        match self.driver.check_cancelled() {
+            Ok(()) => Brought { n_rows, failure },
+            Err(cancelled) => Brought::failed(failure.unwrap_or(cancelled)),
         }
-        self.driver.check_cancelled()?;
-        if rowset.row_bytes > 0 {
-            // One row a call; some drivers leave the count alone then.
-            return Ok(1);
-        }
-        Ok(n_rows.min(rowset.capacity))
     }
 
     fn position(&mut self, row: usize) -> Result<(), Error> {
@@ -299,8 +316,7 @@ impl Calls for FetchCalls<'_> {
             return Err(Error::new(
                 ErrorKind::Data,
                 "a value is longer than its column was described, and the driver cannot fetch the rest of it in a block",
-            )
-            .at_row(row as u64));
+            ));
         }
         // SAFETY: a live statement positioned on a rowset that holds this row.
         let rc = unsafe {

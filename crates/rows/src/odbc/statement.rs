@@ -209,12 +209,86 @@ impl Driver<'_> {
             .flatten()
     }
 
-    fn columns(&self) -> Result<Vec<Planned>, Error> {
+    /// Columns of the current result; 0 where it has no rows.
+    fn n_columns(&self) -> Result<usize, Error> {
         let mut n = 0i16;
         // SAFETY: a live statement; the out pointer is a live local.
         let rc = unsafe { (self.shared.manager.call.num_result_cols)(self.raw, &raw mut n) };
         self.check(rc, "SQLNumResultCols")?;
-        (0..usize::try_from(n).unwrap_or(0))
+        Ok(usize::try_from(n).unwrap_or(0))
+    }
+
+    /// Goes to the next result, which runs the statement behind it where the driver has not run all at once. Returns whether
+    /// there was one. What is left of the current one is lost.
+    fn next_result(&self) -> Result<bool, Error> {
+        self.check_cancelled()?;
+        // SAFETY: a live, executed statement.
+        let rc = unsafe { (self.shared.manager.call.more_results)(self.raw) };
+        match rc {
+            ffi::NO_DATA => Ok(false),
+            ffi::SUCCESS => Ok(true),
+            // As in a fetch, information can be an error.
+            ffi::SUCCESS_WITH_INFO => self.check_information("SQLMoreResults").map(|()| true),
+            _ => match self.error("SQLMoreResults") {
+                // A driver that knows one result a statement.
+                error if matches!(error.sqlstate.as_str(), "IM001" | "HYC00") => Ok(false),
+                error => Err(error),
+            },
+        }
+    }
+
+    /// Passes results without rows, whose statements have run; their rows changed are added up. The first result with rows
+    /// is left to be read. Returns the sum, where any of them was counted, and its columns.
+    fn pass_counts(&self) -> Result<(Option<u64>, usize), Error> {
+        let mut total = None;
+        loop {
+            let n_columns = self.n_columns()?;
+            let n = self.row_count();
+            if n_columns > 0 {
+                return Ok((n, n_columns));
+            }
+            total = match (total, n) {
+                (Some(total), Some(n)) => Some(total + n),
+                (total, n) => total.or(n),
+            };
+            if !self.next_result()? {
+                return Ok((total, 0));
+            }
+        }
+    }
+
+    /// Rows changed by all results of an execution, whose rows (INSERT … RETURNING) nobody reads.
+    fn changed(&self) -> Result<Option<u64>, Error> {
+        let mut changed = None;
+        loop {
+            let (n, n_columns) = self.pass_counts()?;
+            changed = match (changed, n) {
+                (Some(changed), Some(n)) => Some(changed + n),
+                (changed, n) => changed.or(n),
+            };
+            if n_columns == 0 || !self.next_result()? {
+                return Ok(changed);
+            }
+        }
+    }
+
+    /// After the last row of a result: runs the statements behind it, so that their errors are seen.
+    ///
+    /// # Errors
+    /// Theirs, and [`ErrorKind::NotSupported`] where one of them gives rows, which nobody would read.
+    fn finish(&self) -> Result<(), Error> {
+        if self.next_result()? && self.pass_counts()?.1 > 0 {
+            return Err(Error::new(
+                ErrorKind::NotSupported,
+                "a further statement of the same text gives rows too, and those of the first alone can be read\n\
+                 Run the statements one by one; of a procedure, select from its first result what you need.",
+            ));
+        }
+        Ok(())
+    }
+
+    fn columns(&self, n: usize) -> Result<Vec<Planned>, Error> {
+        (0..n)
             .map(|index| {
                 let described = describe::column(self.shared, self.raw, index)
                     .ok_or_else(|| self.error("SQLDescribeCol"))?;
@@ -321,7 +395,8 @@ fn run(
         driver.prepare(sql)?;
         driver.execute(parameters)?;
     }
-    Ok((driver.columns()?, driver.row_count()))
+    let (row_count, n_columns) = driver.pass_counts()?;
+    Ok((driver.columns(n_columns)?, row_count))
 }
 
 /// Runs `sql` once for each row of parameters, prepared once.
@@ -354,7 +429,8 @@ fn run_many(
     let mut total = Some(0u64);
     for (index, row) in rows.enumerate() {
         driver.execute(&row).map_err(|e| e.at_row(index as u64))?;
-        total = match (total, driver.row_count()) {
+        let changed = driver.changed().map_err(|e| e.at_row(index as u64))?;
+        total = match (total, changed) {
             (Some(total), Some(n)) => Some(total + n),
             _ => None,
         };
@@ -376,7 +452,7 @@ pub(crate) fn prepare_check(shared: &Arc<Shared>, sql: &str) -> Result<Prepared,
             raw: handle.get(),
         };
         driver.prepare(sql).and_then(|()| {
-            let columns = match driver.columns() {
+            let columns = match driver.n_columns().and_then(|n| driver.columns(n)) {
                 Ok(columns) => Some(columns),
                 // Function sequence error: this driver asks the server when the statement runs.
                 Err(error) if error.sqlstate == "HY010" => None,
@@ -435,7 +511,9 @@ impl Statement {
         call.set_fetch_size(self.reader.fetch_size);
         let n_rows = self.reader.advance(&driver, budget)?;
         if n_rows == 0 {
+            let finished = driver.finish();
             driver.close_cursor();
+            finished?;
         }
         Ok(n_rows)
     }

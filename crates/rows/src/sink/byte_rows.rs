@@ -122,6 +122,11 @@ impl<'a, F: RowFormat, S: ByteSink> ByteRows<'a, F, S> {
         self.late
     }
 
+    /// Takes back what stands behind the last complete row or part.
+    pub fn take_back(&mut self) {
+        self.out.cut(self.start);
+    }
+
     /// Takes the deadline away: for rows that are there and need not be waited for.
     pub fn forget_deadline(&mut self) {
         self.turn.deadline = None;
