@@ -108,6 +108,49 @@ def test_an_error_inside_the_rows_is_raised_and_the_connection_lives(
     con.close()
 
 
+def lines(cur: onecopy.Cursor, got: list[object]) -> None:
+    for chunk in cur.ndjson():
+        got.extend(chunk.splitlines())
+
+
+def in_sevens(cur: onecopy.Cursor, got: list[object]) -> None:
+    while rows := cur.fetchmany(7):
+        got.extend(rows)
+
+
+def one_by_one(cur: onecopy.Cursor, got: list[object]) -> None:
+    while (row := cur.fetchone()) is not None:
+        got.append(row)
+
+
+@pytest.mark.parametrize("n", [0, 1, 3000])
+@pytest.mark.parametrize("take", [lines, in_sevens, one_by_one, lambda cur, got: got.extend(cur)])
+def test_the_rows_before_an_error_come_first(
+    sql_server: Database, take: Callable[[onecopy.Cursor, list[object]], None], n: int
+) -> None:
+    con = onecopy.connect(sql_server.odbc)
+    got: list[object] = []
+    with pytest.raises(onecopy.ProgrammingError, match="failed half-way"):
+        take(con.execute(f"select 1 as a, N'é' as t from repeat(5000) /* error after {n} */"), got)
+    assert len(got) == n
+    assert set(got) <= {(1, "é"), '{"a":1,"t":"é"}'.encode()}
+    con.close()
+
+
+def test_several_statements_of_a_text_run_and_a_second_result_is_an_error(sql_server: Database) -> None:
+    con = onecopy.connect(sql_server.odbc)
+    cur = con.execute("insert into x values (1); select 7 as a; update x set a = 1")
+    assert cur.fetchall() == [(7,)]
+    got: list[object] = []
+    with pytest.raises(onecopy.NotSupportedError, match="one by one"):
+        one_by_one(con.execute("select 1 as a from repeat(3); select 2 as a"), got)
+    assert got == [(1,)] * 3
+    with pytest.raises(onecopy.NotSupportedError, match="one by one"):
+        con.execute("select 1 as a; select 2 as a").json().read()
+    assert con.execute("select 5").fetchall() == [(5,)]
+    con.close()
+
+
 @ways
 def test_a_connection_that_ends_inside_the_rows_is_an_operational_error(
     sql_server: Database, way: Way, tmp_path: Path

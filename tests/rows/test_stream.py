@@ -238,6 +238,33 @@ def test_a_stream_that_fails_raises_wherever_it_goes(
     assert con.execute("select 1").fetchall() == [(1,)]
 
 
+@pytest.mark.parametrize("format", ["ndjson", "csv"])
+def test_the_rows_before_a_failure_come_whole_and_first(con: onecopy.Connection, format: str) -> None:
+    expected = [(i, f"text {i}") for i in range(1_500)]
+    broken = BROKEN.replace("150000", "1500")
+
+    def check(written: bytes) -> None:
+        assert parse(format, written) == expected and written.endswith(b"\n")
+
+    rows, chunks = stream(con, format, broken), []
+    with pytest.raises(onecopy.DataError) as caught:
+        for chunk in rows:
+            chunks.append(chunk)
+    assert caught.value.row == 1_500
+    check(b"".join(chunks))
+    assert rows.n_rows == 1_500
+    target = io.BytesIO()
+    with pytest.raises(onecopy.DataError):
+        stream(con, format, broken).write_to(target)
+    check(target.getvalue())
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        with pytest.raises(onecopy.DataError):
+            stream(con, format, broken).write_to(ours)
+        ours.shutdown(socket.SHUT_WR)
+        check(theirs.makefile("rb").read())
+
+
 def test_a_failed_write_keeps_the_file_that_stood_there(con: onecopy.Connection, tmp_path: pathlib.Path) -> None:
     file = tmp_path / "rows"
     file.write_text("the old one")
@@ -334,6 +361,21 @@ def test_a_closed_stream_raises_and_never_just_ends(numbers: onecopy.Connection)
         next(rows)
     with pytest.raises(onecopy.InterfaceError):
         next(rows)
+
+
+def test_a_stream_that_gives_nothing_makes_no_file(con: onecopy.Connection, tmp_path: pathlib.Path) -> None:
+    # In a folder that is not there a file would be the first thing to fail.
+    paths = [tmp_path / "rows", tmp_path / "nowhere" / "rows"]
+    closed, failed = stream(con, "json", LARGE), stream(con, "json", BROKEN)
+    closed.close()
+    with pytest.raises(onecopy.DataError):
+        failed.read()
+    for path in paths:
+        with pytest.raises(onecopy.InterfaceError, match="stream is closed"):
+            closed.write_to(path)
+        with pytest.raises(onecopy.DataError):
+            failed.write_to(path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_stream_that_was_read_to_its_end_ends_again_after_close(numbers: onecopy.Connection) -> None:

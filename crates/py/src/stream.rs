@@ -124,11 +124,19 @@ impl RowStream {
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         while matches!(state, State::Open(_)) {
             let mut chunk = BytesMemory::chunk(CHUNK_BYTES)?;
-            self.pump(py, state, |source| {
+            let n_rows = self.n_rows();
+            let pumped = self.pump(py, state, |source| {
                 let filled = source.fill(&mut chunk).map_err(Failure::Source)?;
                 planted::extra_work_on_chunk(&chunk);
                 Ok(filled)
-            })?;
+            });
+            match pumped {
+                Ok(_) => {}
+                // The rows before a failure come first; it is raised by the next call. What a signal handler raised does not
+                // wait.
+                Err(e) if self.n_rows() > n_rows && errors::is_ours(py, &e) => {}
+                Err(e) => return Err(e),
+            }
             if !chunk.is_empty() {
                 return BytesMemory::finish(py, chunk).map(Some);
             }
@@ -139,28 +147,32 @@ impl RowStream {
     /// A file that appears whole or not at all.
     fn write_to_file(&self, py: Python<'_>, path: PathBuf) -> PyResult<u64> {
         let failed = |e: onecopy_files::Error| PyErr::from(std::io::Error::from(e));
+        // First: a stream that can give nothing makes no file either.
+        let mut state = self.lock(py)?;
         let mut file = py
             .detach(|| AtomicFile::create(&path, OnFailure::Remove))
             .map_err(failed)?;
-        let n_bytes = self.write_detached(py, |bytes| file.write(bytes))?;
+        let n_bytes = self.write_detached(py, &mut state, |bytes| file.write(bytes))?;
         py.detach(|| file.commit()).map_err(failed)?;
         Ok(n_bytes)
     }
 
-    /// Writes all chunks by `write`, which takes at least one byte of what it is given, or waits.
+    /// Writes all chunks by `write`, which takes at least one byte of what it is given, or waits. The rows before a failure
+    /// are written too.
     fn write_detached(
         &self,
         py: Python<'_>,
+        state: &mut State,
         mut write: impl FnMut(&[u8]) -> std::io::Result<usize> + Send,
     ) -> PyResult<u64> {
-        let mut state = self.lock(py)?;
         let mut chunk = Chunk::with_capacity(CHUNK_BYTES + CHUNK_BYTES / 4);
         let mut n_bytes = 0;
         let mut written = 0; // of `chunk`
         let mut filled = Filled::More;
+        let mut failure = None;
         loop {
             // One release of the GIL for many chunks: taking it back beside a busy thread costs milliseconds.
-            let done = self.pump(py, &mut state, |source| {
+            let done = self.pump(py, state, |source| {
                 let until = Instant::now() + SIGNALS_EVERY;
                 loop {
                     while written < chunk.len() {
@@ -176,10 +188,18 @@ impl RowStream {
                     n_bytes += written as u64;
                     written = 0;
                     chunk.clear();
+                    if let Some(failure) = failure.take() {
+                        return Err(Failure::Source(failure));
+                    }
                     if filled == Filled::Done || Instant::now() > until {
                         return Ok(filled);
                     }
-                    filled = source.fill(&mut chunk).map_err(Failure::Source)?;
+                    let n_rows = source.n_rows();
+                    match source.fill(&mut chunk) {
+                        Ok(more) => filled = more,
+                        Err(e) if source.n_rows() > n_rows => failure = Some(e),
+                        Err(e) => return Err(Failure::Source(e)),
+                    }
                     planted::extra_work_on_chunk(&chunk);
                 }
             })?;
@@ -267,8 +287,14 @@ impl RowStream {
         if target.is_instance_of::<PyString>() || target.hasattr("__fspath__")? {
             return slf.get().write_to_file(py, target.extract()?);
         }
+        // Before the target is looked at: a buffered file is flushed then.
+        drop(slf.get().lock(py)?);
         match Output::of(target)? {
-            Output::Descriptor(to) => slf.get().write_detached(py, |bytes| to.write_some(bytes)),
+            Output::Descriptor(to) => {
+                let mut state = slf.get().lock(py)?;
+                slf.get()
+                    .write_detached(py, &mut state, |bytes| to.write_some(bytes))
+            }
             Output::Object(write) => slf.get().write_to_object(py, &write),
         }
     }
