@@ -17,19 +17,12 @@
 use std::ops::Range;
 
 use super::arena::Arena;
+use super::piece::{Value, piece, value, window_for};
 use super::rowset::{Access, Rowset};
 use crate::column::{Today, is_unreadable};
 use crate::error::{Error, ErrorKind};
 use crate::odbc::ffi::{self, c};
 use crate::source::{Budget, LongValues};
-
-/// First window for a value whose length the driver does not tell.
-const FIRST_WINDOW: usize = 16 << 10;
-/// Largest window for such a value: windows double up to this.
-const LARGEST_WINDOW: usize = 4 << 20;
-
-/// How many bytes short of a full window a driver may stop and be noticed; a character has at most 4.
-const MARKED: usize = 64;
 
 /// The driver calls that the state machine makes; a trait so that it can be tested without a driver.
 pub(crate) trait Calls {
@@ -431,142 +424,6 @@ impl Walk {
         }
         Ok(true)
     }
-}
-
-enum Value {
-    Null,
-    Whole,
-    FirstPart,
-}
-
-/// Reads a value from its beginning into the arena: all of it, or its first part where it is to stream.
-#[allow(clippy::too_many_arguments)] // One call site; a struct of them would only rename them.
-fn value<C: Calls>(
-    calls: &mut C,
-    arena: &mut Arena,
-    column: usize,
-    c_type: i16,
-    terminator: usize,
-    known: Option<usize>,
-    streams: bool,
-    long_values: LongValues,
-) -> Result<Value, Error> {
-    let part = match long_values {
-        LongValues::Parts { part_bytes } if streams => Some(part_bytes.max(64) & !7),
-        _ => None,
-    };
-    let mut window = match (known, part) {
-        (Some(len), None) => len + terminator,
-        (Some(len), Some(part)) => len.min(part) + terminator,
-        (None, None) => FIRST_WINDOW,
-        (None, Some(part)) => part.min(FIRST_WINDOW) + terminator,
-    };
-    let mut held = 0;
-    loop {
-        let piece = piece(calls, arena, column, c_type, terminator, window)?;
-        if piece.null {
-            return Ok(Value::Null);
-        }
-        held += piece.len;
-        if piece.last {
-            return Ok(Value::Whole);
-        }
-        match part {
-            Some(part) if held + 64 > part || piece.rest.is_none_or(|rest| held + rest > part) => {
-                return Ok(Value::FirstPart);
-            }
-            _ => {}
-        }
-        window = match piece.rest {
-            Some(rest) => rest + terminator,
-            None => (window * 2).min(LARGEST_WINDOW),
-        };
-    }
-}
-
-/// Window for the next part of a value under way.
-fn window_for(long_values: LongValues, terminator: usize) -> usize {
-    match long_values {
-        LongValues::Parts { part_bytes } => (part_bytes.max(64) & !7) + terminator,
-        LongValues::Whole => FIRST_WINDOW,
-    }
-}
-
-struct Piece {
-    null: bool,
-    last: bool,
-    len: usize,
-    /// Bytes that the driver says are still to come.
-    rest: Option<usize>,
-}
-
-/// One `SQLGetData` into the end of the arena.
-fn piece<C: Calls>(
-    calls: &mut C,
-    arena: &mut Arena,
-    column: usize,
-    c_type: i16,
-    terminator: usize,
-    window: usize,
-) -> Result<Piece, Error> {
-    let buffer = arena.window(window);
-    // A driver may stop a few bytes short of a full window so as not to split a character, and its indicator does not
-    // tell by how many. 0xFF, in no UTF-8 text and no UTF-16 terminator, marks what it did not write.
-    let marked = buffer.len().saturating_sub(MARKED + terminator);
-    if terminator > 0 {
-        buffer[marked..].fill(0xFF);
-    }
-    let (code, indicator) = calls.get_data(column, c_type, buffer)?;
-    if code == ffi::NO_DATA {
-        return Ok(Piece {
-            null: false,
-            last: true,
-            len: 0,
-            rest: None,
-        });
-    }
-    if indicator == ffi::NULL_DATA {
-        return Ok(Piece {
-            null: true,
-            last: true,
-            len: 0,
-            rest: None,
-        });
-    }
-    let room = buffer.len() - terminator;
-    let total = usize::try_from(indicator).ok();
-    let len = match total {
-        Some(total) if total <= room => {
-            arena.commit(total);
-            return Ok(Piece {
-                null: false,
-                last: true,
-                len: total,
-                rest: None,
-            });
-        }
-        _ if terminator == 0 => room,
-        _ => written(buffer, terminator),
-    };
-    // No total, no warning: the driver has written all there was.
-    let last = total.is_none() && code == ffi::SUCCESS;
-    arena.commit(len);
-    Ok(Piece {
-        null: false,
-        last,
-        len,
-        rest: total.map(|total| total - len),
-    })
-}
-
-/// Bytes of text in a window whose end was marked with 0xFF: up to the terminator that stands last.
-fn written(window: &[u8], terminator: usize) -> usize {
-    let mut end = window.len();
-    while end > terminator && window[end - 1] == 0xFF {
-        end -= 1;
-    }
-    // `end` is now behind the terminator. (Wide: both its bytes are zero.)
-    end.saturating_sub(terminator)
 }
 
 #[cfg(test)]

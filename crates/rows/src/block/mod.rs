@@ -7,6 +7,7 @@
 //! | [`arena`] | values that do not fit their slot |
 //! | [`pages`] | its memory, which grows without a copy |
 //! | [`long`] | the state machine that brings them, whole or in parts |
+//! | [`piece`] | a value by `SQLGetData`, window by window |
 //! | [`current`] | the [`crate::Block`] that is emitted from |
 //!
 //! A value that does not fit is never cut: its indicator says so, and its whole is fetched with `SQLGetData` into the
@@ -17,6 +18,7 @@ pub(crate) mod buffer;
 pub(crate) mod current;
 pub(crate) mod long;
 mod pages;
+mod piece;
 pub(crate) mod rowset;
 
 pub use current::CurrentBlock;

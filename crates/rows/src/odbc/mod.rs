@@ -9,7 +9,7 @@
 //! | `quirks` | what drivers do differently: one table |
 //! | `open`, `probe` | opening a connection, and the round trip that decides the width of text |
 //! | `connection`, `handle` | its lock, its transactions, and who may cancel |
-//! | `statement`, `parameters`, `describe`, `reader` | executing, binding, describing, reading |
+//! | `statement`, `driver`, `parameters`, `describe`, `reader` | executing, calling, binding, describing, reading |
 //! | `sql_text` | where a statement ends, per dialect |
 //! | `diag` | diagnostics, and the table from SQLSTATE to kind |
 //!
@@ -29,6 +29,7 @@ mod connection;
 mod connection_string;
 mod describe;
 mod diag;
+mod driver;
 mod drivers;
 pub(crate) mod ffi;
 #[cfg(fuzzing)]

@@ -2,9 +2,9 @@
 
 use std::ffi::c_void;
 
+use super::driver::Driver;
 use super::ffi;
 use super::quirks::FIRST_FETCH;
-use super::statement::Driver;
 use crate::block::CurrentBlock;
 use crate::block::buffer::Buffer;
 use crate::block::long::{Brought, Calls, View, Walk};

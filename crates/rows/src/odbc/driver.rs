@@ -1,0 +1,307 @@
+//! A statement handle inside its connection's lock: the calls on it, and the errors that they give.
+
+use std::ffi::c_void;
+
+use super::connection::Shared;
+use super::ffi::{self, Handle};
+use super::handle::StatementHandle;
+use super::parameters::Parameters;
+use super::quirks::{Dialect, Width};
+use super::{describe, diag};
+use crate::column::{self, Planned};
+use crate::error::{Error, ErrorKind};
+use crate::value::Value;
+
+/// A statement handle inside its connection's lock.
+pub(crate) struct Driver<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) handle: &'a StatementHandle,
+    pub(crate) raw: Handle,
+}
+
+impl Driver<'_> {
+    /// What the driver says of a failed `call`; a cancelled statement's error is of that kind whatever the driver says.
+    pub(crate) fn error(&self, call: &str) -> Error {
+        let mut error = diag::error(
+            self.shared.manager,
+            ffi::HANDLE_STMT,
+            self.raw,
+            self.shared.width,
+            &self.shared.secrets,
+            call,
+        );
+        // SQLite's driver has one SQLSTATE for all, and tells SQLite's own code: 8 is `SQLITE_READONLY`.
+        if self.shared.quirks.dialect == Dialect::Sqlite && error.native & 0xff == 8 {
+            error.kind = ErrorKind::ReadOnly;
+        }
+        if self.handle.is_cancelled() {
+            error.kind = ErrorKind::Cancelled;
+        }
+        error
+    }
+
+    /// After a call that succeeded "with information": an error if that is what the information is. One look at the first
+    /// record, which by the ODBC reference is the gravest.
+    pub(crate) fn check_information(&self, call: &str) -> Result<(), Error> {
+        let first = diag::first_state(
+            self.shared.manager,
+            ffi::HANDLE_STMT,
+            self.raw,
+            self.shared.width,
+        );
+        match first {
+            Some(state) if !state.starts_with("01") && !state.starts_with("00") => {
+                Err(self.error(call))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses to go on with a cancelled statement; stands before each call and after those that are long.
+    pub(crate) fn check_cancelled(&self) -> Result<(), Error> {
+        self.handle.next_call();
+        if self.handle.is_cancelled() {
+            return Err(Error::new(
+                ErrorKind::Cancelled,
+                "the statement was cancelled",
+            ));
+        }
+        Ok(())
+    }
+
+    fn check(&self, rc: ffi::Return, call: &str) -> Result<ffi::Return, Error> {
+        match rc {
+            ffi::SUCCESS | ffi::SUCCESS_WITH_INFO | ffi::NO_DATA => {
+                self.check_cancelled()?;
+                Ok(rc)
+            }
+            ffi::INVALID_HANDLE => Err(Error::new(
+                ErrorKind::Internal,
+                format!("`{call}` found no such statement"),
+            )),
+            _ => Err(self.error(call)),
+        }
+    }
+
+    pub(super) fn exec_direct(&self, sql: &str) -> Result<(), Error> {
+        let text = SqlText::new(sql, self.shared.width)?;
+        // SAFETY: a live statement inside its connection's lock; the text is alive and has the length given.
+        let rc = unsafe {
+            match &text {
+                SqlText::Narrow(t) => {
+                    (self.shared.manager.call.exec_direct)(self.raw, t.as_ptr(), text.len())
+                }
+                SqlText::Wide(t) => {
+                    (self.shared.manager.call.exec_direct_w)(self.raw, t.as_ptr(), text.len())
+                }
+            }
+        };
+        self.check(rc, "SQLExecDirect").map(drop)
+    }
+
+    pub(super) fn prepare(&self, sql: &str) -> Result<(), Error> {
+        let text = SqlText::new(sql, self.shared.width)?;
+        // SAFETY: as `exec_direct`.
+        let rc = unsafe {
+            match &text {
+                SqlText::Narrow(t) => {
+                    (self.shared.manager.call.prepare)(self.raw, t.as_ptr(), text.len())
+                }
+                SqlText::Wide(t) => {
+                    (self.shared.manager.call.prepare_w)(self.raw, t.as_ptr(), text.len())
+                }
+            }
+        };
+        self.check(rc, "SQLPrepare").map(drop)
+    }
+
+    /// Number of parameter markers, where the driver counts them.
+    pub(super) fn n_parameters(&self) -> Option<usize> {
+        let mut n = 0i16;
+        // SAFETY: a live, prepared statement; the out pointer is a live local.
+        let rc = unsafe { (self.shared.manager.call.num_params)(self.raw, &raw mut n) };
+        (rc == ffi::SUCCESS || rc == ffi::SUCCESS_WITH_INFO)
+            .then(|| usize::try_from(n).ok())
+            .flatten()
+    }
+
+    /// Binds `values` and executes what was prepared.
+    pub(super) fn execute(&self, values: &[Value]) -> Result<(), Error> {
+        if let Some(n) = self.n_parameters().filter(|n| *n != values.len()) {
+            return Err(Error::new(
+                ErrorKind::Programming,
+                format!(
+                    "the statement has {n} parameters, {} were given",
+                    values.len()
+                ),
+            ));
+        }
+        let mut parameters = Parameters::new(values, self.shared);
+        // SAFETY: the statement is alive; `parameters` lives until after the execution and the reset below.
+        let bound = unsafe { parameters.bind_to(self.raw, self.shared) };
+        let result = match bound {
+            Err(index) => {
+                let mut error = self.error("SQLBindParameter");
+                error
+                    .message
+                    .push_str(&format!("\nbinding parameter {index} (from 0)"));
+                Err(error)
+            }
+            Ok(()) => {
+                // SAFETY: a live, prepared statement whose parameters are bound.
+                let rc = unsafe { (self.shared.manager.call.execute)(self.raw) };
+                self.check(rc, "SQLExecute")
+            }
+        };
+        // SAFETY: a live statement; it forgets the pointers into `parameters`.
+        unsafe { (self.shared.manager.call.free_stmt)(self.raw, ffi::RESET_PARAMS) };
+        result.map(drop)
+    }
+
+    pub(super) fn row_count(&self) -> Option<u64> {
+        let mut n: ffi::Len = -1;
+        // SAFETY: a live, executed statement; the out pointer is a live local.
+        let rc = unsafe { (self.shared.manager.call.row_count)(self.raw, &raw mut n) };
+        (rc == ffi::SUCCESS || rc == ffi::SUCCESS_WITH_INFO)
+            .then(|| u64::try_from(n).ok())
+            .flatten()
+    }
+
+    /// Columns of the current result; 0 where it has no rows.
+    pub(super) fn n_columns(&self) -> Result<usize, Error> {
+        let mut n = 0i16;
+        // SAFETY: a live statement; the out pointer is a live local.
+        let rc = unsafe { (self.shared.manager.call.num_result_cols)(self.raw, &raw mut n) };
+        self.check(rc, "SQLNumResultCols")?;
+        Ok(usize::try_from(n).unwrap_or(0))
+    }
+
+    /// Goes to the next result, which runs the statement behind it where the driver has not run all at once. Returns whether
+    /// there was one. What is left of the current one is lost.
+    fn next_result(&self) -> Result<bool, Error> {
+        self.check_cancelled()?;
+        // SAFETY: a live, executed statement.
+        let rc = unsafe { (self.shared.manager.call.more_results)(self.raw) };
+        match rc {
+            ffi::NO_DATA => Ok(false),
+            ffi::SUCCESS => Ok(true),
+            // As in a fetch, information can be an error.
+            ffi::SUCCESS_WITH_INFO => self.check_information("SQLMoreResults").map(|()| true),
+            _ => match self.error("SQLMoreResults") {
+                // A driver that knows one result a statement.
+                error if matches!(error.sqlstate.as_str(), "IM001" | "HYC00") => Ok(false),
+                error => Err(error),
+            },
+        }
+    }
+
+    /// Passes results without rows, whose statements have run; their rows changed are added up. The first result with rows
+    /// is left to be read. Returns the sum, where any of them was counted, and its columns.
+    pub(super) fn pass_counts(&self) -> Result<(Option<u64>, usize), Error> {
+        let mut total = None;
+        loop {
+            let n_columns = self.n_columns()?;
+            let n = self.row_count();
+            if n_columns > 0 {
+                return Ok((n, n_columns));
+            }
+            total = match (total, n) {
+                (Some(total), Some(n)) => Some(total + n),
+                (total, n) => total.or(n),
+            };
+            if !self.next_result()? {
+                return Ok((total, 0));
+            }
+        }
+    }
+
+    /// Rows changed by all results of an execution, whose rows (INSERT … RETURNING) nobody reads.
+    pub(super) fn changed(&self) -> Result<Option<u64>, Error> {
+        let mut changed = None;
+        loop {
+            let (n, n_columns) = self.pass_counts()?;
+            changed = match (changed, n) {
+                (Some(changed), Some(n)) => Some(changed + n),
+                (changed, n) => changed.or(n),
+            };
+            if n_columns == 0 || !self.next_result()? {
+                return Ok(changed);
+            }
+        }
+    }
+
+    /// After the last row of a result: runs the statements behind it, so that their errors are seen.
+    ///
+    /// # Errors
+    /// Theirs, and [`ErrorKind::NotSupported`] where one of them gives rows, which nobody would read.
+    pub(super) fn finish(&self) -> Result<(), Error> {
+        if self.next_result()? && self.pass_counts()?.1 > 0 {
+            return Err(Error::new(
+                ErrorKind::NotSupported,
+                "a further statement of the same text gives rows too, and those of the first alone can be read\n\
+                 Run the statements one by one; of a procedure, select from its first result what you need.",
+            ));
+        }
+        Ok(())
+    }
+
+    pub(super) fn columns(&self, n: usize) -> Result<Vec<Planned>, Error> {
+        (0..n)
+            .map(|index| {
+                let described = describe::column(self.shared, self.raw, index)
+                    .ok_or_else(|| self.error("SQLDescribeCol"))?;
+                Ok(column::plan(
+                    &described,
+                    self.shared.width,
+                    self.shared.quirks,
+                ))
+            })
+            .collect()
+    }
+
+    /// Ends the cursor, so that the connection is free for other statements.
+    pub(crate) fn close_cursor(&self) {
+        // SAFETY: a live statement. There is nothing to be done about a driver that cannot close a cursor.
+        unsafe { (self.shared.manager.call.free_stmt)(self.raw, ffi::CLOSE) };
+    }
+
+    /// Sets a statement attribute whose value is an integer or a pointer.
+    ///
+    /// # Safety
+    /// A pointer must stay valid for as long as the driver may use the attribute.
+    pub(crate) unsafe fn set_attribute(&self, attribute: i32, value: *mut c_void) -> bool {
+        // SAFETY: a live statement; the caller vouches for the value.
+        let rc = unsafe { (self.shared.manager.call.set_stmt_attr)(self.raw, attribute, value, 0) };
+        rc == ffi::SUCCESS || rc == ffi::SUCCESS_WITH_INFO
+    }
+}
+
+/// A statement's text in the connection's width, terminated as well as counted.
+enum SqlText {
+    Narrow(Vec<u8>),
+    Wide(Vec<u16>),
+}
+
+impl SqlText {
+    fn new(sql: &str, width: Width) -> Result<SqlText, Error> {
+        if sql.contains('\0') || i32::try_from(sql.len()).is_err() {
+            return Err(Error::new(
+                ErrorKind::Programming,
+                "a statement's text has no NUL and less than 2 GiB\nPass such values as parameters.",
+            ));
+        }
+        Ok(match width {
+            Width::Narrow => SqlText::Narrow(sql.bytes().chain([0]).collect()),
+            Width::Wide => SqlText::Wide(sql.encode_utf16().chain([0]).collect()),
+        })
+    }
+
+    /// In bytes or 16-bit units, without the terminator.
+    fn len(&self) -> i32 {
+        let len = match self {
+            SqlText::Narrow(t) => t.len(),
+            SqlText::Wide(t) => t.len(),
+        };
+        i32::try_from(len - 1).expect("checked when it was made")
+    }
+}
