@@ -115,6 +115,18 @@ fn read_only_connections_refuse_writes() {
 }
 
 #[test]
+fn a_write_that_the_sqlite_driver_refuses_is_of_the_kind_read_only() {
+    let Some(string) = Profile::SqliteOdbc.string() else {
+        return;
+    };
+    let reader = open_with(&string, &read_only());
+    let error = reader
+        .execute("create table odbc_read_only (n integer)", &[])
+        .unwrap_err();
+    assert_eq!(error.kind, ErrorKind::ReadOnly, "{error}");
+}
+
+#[test]
 fn errors_have_state_code_and_the_whole_message() {
     for (profile, state, native) in [
         (Profile::Postgres, "42P01", 1),
