@@ -3,6 +3,7 @@
 use super::connection::Shared;
 use super::ffi::{self, Handle, sql};
 use super::quirks::Width;
+use super::unit::written;
 use crate::column::Described;
 
 /// The `index`-th column (from 0) of an executed or prepared statement; `None` where the driver refuses.
@@ -11,15 +12,15 @@ pub(crate) fn column(shared: &Shared, statement: Handle, index: usize) -> Option
     let mut d = Described::default();
     let (mut name_len, mut nullable) = (0i16, 0i16);
     let mut size: ffi::ULen = 0;
-    let rc = match shared.width {
-        Width::Narrow => {
-            let mut name = [0u8; 1024];
+    let mut rc = ffi::SUCCESS;
+    d.name = match shared.width {
+        Width::Narrow => written::<u8, 1024>(|name| {
             // SAFETY: a live statement; every out pointer is to a live local of the type and size of the reference.
-            let rc = unsafe {
+            rc = unsafe {
                 (shared.manager.call.describe_col)(
                     statement,
                     number,
-                    name.as_mut_ptr(),
+                    name,
                     1024,
                     &raw mut name_len,
                     &raw mut d.sql_type,
@@ -28,18 +29,14 @@ pub(crate) fn column(shared: &Shared, statement: Handle, index: usize) -> Option
                     &raw mut nullable,
                 )
             };
-            let end = name.iter().position(|b| *b == 0).unwrap_or(name.len());
-            d.name = String::from_utf8_lossy(&name[..end]).into_owned();
-            rc
-        }
-        Width::Wide => {
-            let mut name = [0u16; 1024];
+        }),
+        Width::Wide => written::<u16, 1024>(|name| {
             // SAFETY: a live statement; every out pointer is a live local of the size given, in characters.
-            let rc = unsafe {
+            rc = unsafe {
                 (shared.manager.call.describe_col_w)(
                     statement,
                     number,
-                    name.as_mut_ptr(),
+                    name,
                     1024,
                     &raw mut name_len,
                     &raw mut d.sql_type,
@@ -48,10 +45,7 @@ pub(crate) fn column(shared: &Shared, statement: Handle, index: usize) -> Option
                     &raw mut nullable,
                 )
             };
-            let end = name.iter().position(|u| *u == 0).unwrap_or(name.len());
-            d.name = String::from_utf16_lossy(&name[..end]);
-            rc
-        }
+        }),
     };
     if rc != ffi::SUCCESS && rc != ffi::SUCCESS_WITH_INFO {
         return None;
@@ -101,39 +95,33 @@ fn number_attribute(shared: &Shared, statement: Handle, number: u16, attribute: 
 fn type_name(shared: &Shared, statement: Handle, number: u16) -> String {
     let mut length = 0i16;
     match shared.width {
-        Width::Narrow => {
-            let mut name = [0u8; 256];
-            // SAFETY: a live statement; the buffer has the size given.
+        Width::Narrow => written::<u8, 256>(|name| {
+            // SAFETY: a live statement; the buffer has the size given, and one unit more.
             unsafe {
                 (shared.manager.call.col_attribute)(
                     statement,
                     number,
                     ffi::DESC_TYPE_NAME,
-                    name.as_mut_ptr().cast(),
+                    name.cast(),
                     255,
                     &raw mut length,
                     std::ptr::null_mut(),
                 )
             };
-            let end = name.iter().position(|b| *b == 0).unwrap_or(0);
-            String::from_utf8_lossy(&name[..end]).into_owned()
-        }
-        Width::Wide => {
-            let mut name = [0u16; 256];
-            // SAFETY: a live statement; the buffer has the size given: SQLColAttributeW counts bytes.
+        }),
+        Width::Wide => written::<u16, 256>(|name| {
+            // SAFETY: a live statement; the buffer has the size given, and one unit more: SQLColAttributeW counts bytes.
             unsafe {
                 (shared.manager.call.col_attribute_w)(
                     statement,
                     number,
                     ffi::DESC_TYPE_NAME,
-                    name.as_mut_ptr().cast(),
+                    name.cast(),
                     510,
                     &raw mut length,
                     std::ptr::null_mut(),
                 )
             };
-            let end = name.iter().position(|u| *u == 0).unwrap_or(0);
-            String::from_utf16_lossy(&name[..end])
-        }
+        }),
     }
 }

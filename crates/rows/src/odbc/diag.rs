@@ -4,12 +4,15 @@ use super::ffi::{self, Handle};
 use super::manager::Manager;
 use super::quirks::Width;
 use super::secrets::Secrets;
+use super::unit::{Unit, until_nul};
 use crate::error::{Error, ErrorKind};
 
 /// Records read at most: a driver that never says "no more" (seen with some on a lost connection) must not hang us.
 const MAX_RECORDS: i16 = 64;
 /// First size of a message buffer, in characters.
 const MESSAGE_CHARS: usize = 1024;
+/// Room for the message of a record of which only the state is wanted, in characters.
+const UNREAD_CHARS: usize = 64;
 
 /// One diagnostic record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,22 +32,10 @@ pub(crate) fn records(
     handle: Handle,
     width: Width,
 ) -> Vec<Record> {
-    let mut records = Vec::new();
-    for number in 1..=MAX_RECORDS {
-        let record = match width {
-            Width::Narrow => narrow(manager, handle_type, handle, number),
-            Width::Wide => wide(manager, handle_type, handle, number),
-        };
-        match record {
-            Some(record) => records.push(record),
-            None => break,
-        }
-    }
-    records
+    (1..=MAX_RECORDS)
+        .map_while(|number| record(manager, handle_type, handle, width, number, Message::Whole))
+        .collect()
 }
-
-/// Room for the message of a record of which only the state is wanted.
-const ANY_MESSAGE: usize = 64;
 
 /// SQLSTATE of the first record, if there is one. Asked for with each piece of a long value: its message, which some drivers
 /// write at length, is neither kept nor read.
@@ -54,44 +45,7 @@ pub(crate) fn first_state(
     handle: Handle,
     width: Width,
 ) -> Option<String> {
-    let (mut native, mut len) = (0i32, 0i16);
-    let found = |rc| rc == ffi::SUCCESS || rc == ffi::SUCCESS_WITH_INFO;
-    match width {
-        Width::Narrow => {
-            let (mut state, mut text) = ([0u8; 16], [0u8; ANY_MESSAGE]);
-            // SAFETY: all pointers are to live locals; `state` has room for six bytes, `text` for ANY_MESSAGE.
-            let rc = unsafe {
-                (manager.call.get_diag_rec)(
-                    handle_type,
-                    handle,
-                    1,
-                    state.as_mut_ptr(),
-                    &raw mut native,
-                    text.as_mut_ptr(),
-                    ANY_MESSAGE as i16,
-                    &raw mut len,
-                )
-            };
-            found(rc).then(|| until_nul(&state, 0))
-        }
-        Width::Wide => {
-            let (mut state, mut text) = ([0u16; 16], [0u16; ANY_MESSAGE]);
-            // SAFETY: all pointers are to live locals; `state` has room for six units, `text` for ANY_MESSAGE units.
-            let rc = unsafe {
-                (manager.call.get_diag_rec_w)(
-                    handle_type,
-                    handle,
-                    1,
-                    state.as_mut_ptr(),
-                    &raw mut native,
-                    text.as_mut_ptr(),
-                    ANY_MESSAGE as i16,
-                    &raw mut len,
-                )
-            };
-            found(rc).then(|| wide_until_nul(&state))
-        }
-    }
+    record(manager, handle_type, handle, width, 1, Message::Unread).map(|r| r.sqlstate)
 }
 
 /// Whether the message, whose length the driver gives as `len`, was cut by a buffer of `capacity`.
@@ -99,86 +53,99 @@ fn cut(len: i16, capacity: usize) -> bool {
     usize::try_from(len).is_ok_and(|len| len >= capacity)
 }
 
-fn narrow(manager: &Manager, handle_type: i16, handle: Handle, number: i16) -> Option<Record> {
-    let mut state = [0u8; 16];
-    let (mut native, mut len) = (0i32, 0i16);
-    let mut text = vec![0u8; MESSAGE_CHARS];
-    loop {
-        text.fill(0);
-        let capacity = i16::try_from(text.len()).unwrap_or(i16::MAX);
-        // SAFETY: all pointers are to live locals; `state` has room for six bytes, `text` for `capacity`.
-        let rc = unsafe {
-            (manager.call.get_diag_rec)(
-                handle_type,
-                handle,
-                number,
-                state.as_mut_ptr(),
-                &raw mut native,
-                text.as_mut_ptr(),
-                capacity,
-                &raw mut len,
-            )
-        };
-        if rc != ffi::SUCCESS && rc != ffi::SUCCESS_WITH_INFO {
-            return None;
-        }
-        if cut(len, text.len()) && text.len() < i16::MAX as usize {
-            text.resize((len as usize + 1).min(i16::MAX as usize), 0);
-            continue;
-        }
-        return Some(Record {
-            sqlstate: until_nul(&state, 0),
-            native,
-            message: until_nul(&text, 0),
-        });
+/// What is wanted of a record's message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Message {
+    Whole,
+    /// Room for a little of it, which is not looked at.
+    Unread,
+}
+
+/// Record `number` (from 1); `None` where there are fewer.
+fn record(
+    manager: &Manager,
+    handle_type: i16,
+    handle: Handle,
+    width: Width,
+    number: i16,
+    message: Message,
+) -> Option<Record> {
+    let call = &manager.call;
+    match width {
+        Width::Narrow => read::<u8>(message, |state, native, text, capacity, len| {
+            // SAFETY: `read` gives pointers to live locals; `state` has room for six bytes, `text` for `capacity`.
+            unsafe {
+                (call.get_diag_rec)(
+                    handle_type,
+                    handle,
+                    number,
+                    state,
+                    native,
+                    text,
+                    capacity,
+                    len,
+                )
+            }
+        }),
+        Width::Wide => read::<u16>(message, |state, native, text, capacity, len| {
+            // SAFETY: `read` gives pointers to live locals; `state` has room for six units, `text` for `capacity`.
+            unsafe {
+                (call.get_diag_rec_w)(
+                    handle_type,
+                    handle,
+                    number,
+                    state,
+                    native,
+                    text,
+                    capacity,
+                    len,
+                )
+            }
+        }),
     }
 }
 
-fn wide(manager: &Manager, handle_type: i16, handle: Handle, number: i16) -> Option<Record> {
-    let mut state = [0u16; 16];
+/// Reads a record by `get`, once more with a larger buffer where its message was cut.
+fn read<U: Unit>(
+    message: Message,
+    get: impl Fn(*mut U, *mut i32, *mut U, i16, *mut i16) -> ffi::Return,
+) -> Option<Record> {
+    let mut state = [U::default(); 16];
     let (mut native, mut len) = (0i32, 0i16);
-    let mut text = vec![0u16; MESSAGE_CHARS];
+    let room = match message {
+        Message::Whole => MESSAGE_CHARS,
+        Message::Unread => UNREAD_CHARS,
+    };
+    let mut text = vec![U::default(); room];
     loop {
-        text.fill(0);
+        text.fill(U::default());
         let capacity = i16::try_from(text.len()).unwrap_or(i16::MAX);
-        // SAFETY: all pointers are to live locals; `state` has room for six units, `text` for `capacity` units.
-        let rc = unsafe {
-            (manager.call.get_diag_rec_w)(
-                handle_type,
-                handle,
-                number,
-                state.as_mut_ptr(),
-                &raw mut native,
-                text.as_mut_ptr(),
-                capacity,
-                &raw mut len,
-            )
-        };
+        let rc = get(
+            state.as_mut_ptr(),
+            &raw mut native,
+            text.as_mut_ptr(),
+            capacity,
+            &raw mut len,
+        );
         if rc != ffi::SUCCESS && rc != ffi::SUCCESS_WITH_INFO {
             return None;
         }
         // Some drivers give the length in bytes and others in characters, so it serves as a hint to grow the buffer and
         // never as the length of the text: that ends at its terminator, the buffer being zeroed.
-        if cut(len, text.len()) && text.len() < i16::MAX as usize {
-            text.resize((len as usize + 1).min(i16::MAX as usize), 0);
+        let grows = message == Message::Whole && text.len() < i16::MAX as usize;
+        if grows && cut(len, text.len()) {
+            text.resize((len as usize + 1).min(i16::MAX as usize), U::default());
             continue;
         }
         return Some(Record {
-            sqlstate: wide_until_nul(&state),
+            sqlstate: until_nul(&state),
             native,
-            message: wide_until_nul(&text),
+            message: match message {
+                Message::Whole => until_nul(&text),
+                Message::Unread => String::new(),
+            },
         });
     }
-}
-
-fn until_nul(bytes: &[u8], nul: u8) -> String {
-    let end = bytes.iter().position(|b| *b == nul).unwrap_or(bytes.len());
-    String::from_utf8_lossy(&bytes[..end]).into_owned()
-}
-
-fn wide_until_nul(units: &[u16]) -> String {
-    let end = units.iter().position(|u| *u == 0).unwrap_or(units.len());
-    String::from_utf16_lossy(&units[..end])
 }
 
 /// The error of a call that failed: all records of `handle`, joined; SQLSTATE and native code of the first.

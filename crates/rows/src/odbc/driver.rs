@@ -19,6 +19,9 @@ pub(crate) struct Driver<'a> {
     pub(crate) raw: Handle,
 }
 
+/// A function of a statement and its text.
+type OfText<U> = unsafe extern "system" fn(Handle, *const U, i32) -> ffi::Return;
+
 impl Driver<'_> {
     /// What the driver says of a failed `call`; a cancelled statement's error is of that kind whatever the driver says.
     pub(crate) fn error(&self, call: &str) -> Error {
@@ -84,35 +87,32 @@ impl Driver<'_> {
     }
 
     pub(super) fn exec_direct(&self, sql: &str) -> Result<(), Error> {
+        let call = &self.shared.manager.call;
+        self.with_text(sql, "SQLExecDirect", call.exec_direct, call.exec_direct_w)
+    }
+
+    pub(super) fn prepare(&self, sql: &str) -> Result<(), Error> {
+        let call = &self.shared.manager.call;
+        self.with_text(sql, "SQLPrepare", call.prepare, call.prepare_w)
+    }
+
+    /// Calls the one of two functions that takes the statement's text in the connection's width.
+    fn with_text(
+        &self,
+        sql: &str,
+        name: &str,
+        narrow: OfText<u8>,
+        wide: OfText<u16>,
+    ) -> Result<(), Error> {
         let text = SqlText::new(sql, self.shared.width)?;
         // SAFETY: a live statement inside its connection's lock; the text is alive and has the length given.
         let rc = unsafe {
             match &text {
-                SqlText::Narrow(t) => {
-                    (self.shared.manager.call.exec_direct)(self.raw, t.as_ptr(), text.len())
-                }
-                SqlText::Wide(t) => {
-                    (self.shared.manager.call.exec_direct_w)(self.raw, t.as_ptr(), text.len())
-                }
+                SqlText::Narrow(t) => narrow(self.raw, t.as_ptr(), text.len()),
+                SqlText::Wide(t) => wide(self.raw, t.as_ptr(), text.len()),
             }
         };
-        self.check(rc, "SQLExecDirect").map(drop)
-    }
-
-    pub(super) fn prepare(&self, sql: &str) -> Result<(), Error> {
-        let text = SqlText::new(sql, self.shared.width)?;
-        // SAFETY: as `exec_direct`.
-        let rc = unsafe {
-            match &text {
-                SqlText::Narrow(t) => {
-                    (self.shared.manager.call.prepare)(self.raw, t.as_ptr(), text.len())
-                }
-                SqlText::Wide(t) => {
-                    (self.shared.manager.call.prepare_w)(self.raw, t.as_ptr(), text.len())
-                }
-            }
-        };
-        self.check(rc, "SQLPrepare").map(drop)
+        self.check(rc, name).map(drop)
     }
 
     /// Number of parameter markers, where the driver counts them.

@@ -11,6 +11,7 @@
 //! | `connection`, `handle` | its lock, its transactions, and who may cancel |
 //! | `statement`, `driver`, `parameters`, `describe`, `reader` | executing, calling, binding, describing, reading |
 //! | `sql_text` | where a statement ends, per dialect |
+//! | `unit` | text as calls pass it, of either width |
 //! | `diag` | diagnostics, and the table from SQLSTATE to kind |
 //!
 //! # Several statements of one text
@@ -44,6 +45,7 @@ mod reader;
 mod secrets;
 mod sql_text;
 mod statement;
+mod unit;
 mod url;
 
 pub use crate::block::CurrentBlock;

@@ -10,6 +10,7 @@ use super::ffi::{self, Handle};
 use super::manager::{Manager, manager};
 use super::quirks::{self, Dialect, Quirks, Width};
 use super::secrets::Secrets;
+use super::unit::written;
 use super::url::{self, DatabaseUrl};
 use super::{diag, drivers, probe};
 use crate::block::buffer;
@@ -327,36 +328,24 @@ impl Dbc {
     fn text_info(&self, what: u16, width: Width) -> String {
         let mut length = 0i16;
         match width {
-            Width::Narrow => {
-                let mut out = [0u8; 512];
-                // SAFETY: a connected handle; the buffer has the size given.
+            Width::Narrow => written::<u8, 512>(|out| {
+                // SAFETY: a connected handle; the buffer has the size given, and one unit more.
                 unsafe {
-                    (self.manager.call.get_info)(
-                        self.raw,
-                        what,
-                        out.as_mut_ptr().cast(),
-                        511,
-                        &raw mut length,
-                    )
+                    (self.manager.call.get_info)(self.raw, what, out.cast(), 511, &raw mut length)
                 };
-                let end = out.iter().position(|b| *b == 0).unwrap_or(0);
-                String::from_utf8_lossy(&out[..end]).into_owned()
-            }
-            Width::Wide => {
-                let mut out = [0u16; 512];
-                // SAFETY: a connected handle; the buffer has the size given: SQLGetInfoW counts bytes.
+            }),
+            Width::Wide => written::<u16, 512>(|out| {
+                // SAFETY: a connected handle; the buffer has the size given, and one unit more: SQLGetInfoW counts bytes.
                 unsafe {
                     (self.manager.call.get_info_w)(
                         self.raw,
                         what,
-                        out.as_mut_ptr().cast(),
+                        out.cast(),
                         1022,
                         &raw mut length,
                     )
                 };
-                let end = out.iter().position(|b| *b == 0).unwrap_or(0);
-                String::from_utf16_lossy(&out[..end])
-            }
+            }),
         }
     }
 
