@@ -112,12 +112,17 @@ fn read<U: Unit>(
 ) -> Option<Record> {
     let mut state = [U::default(); 16];
     let (mut native, mut len) = (0i32, 0i16);
-    let room = match message {
-        Message::Whole => MESSAGE_CHARS,
-        Message::Unread => UNREAD_CHARS,
+    // One that is not looked at takes no memory: it is asked for with each piece of a long value.
+    let mut few = [U::default(); UNREAD_CHARS];
+    let mut many = match message {
+        Message::Whole => vec![U::default(); MESSAGE_CHARS],
+        Message::Unread => Vec::new(),
     };
-    let mut text = vec![U::default(); room];
     loop {
+        let text = match message {
+            Message::Whole => many.as_mut_slice(),
+            Message::Unread => few.as_mut_slice(),
+        };
         text.fill(U::default());
         let capacity = i16::try_from(text.len()).unwrap_or(i16::MAX);
         let rc = get(
@@ -134,14 +139,14 @@ fn read<U: Unit>(
         // never as the length of the text: that ends at its terminator, the buffer being zeroed.
         let grows = message == Message::Whole && text.len() < i16::MAX as usize;
         if grows && cut(len, text.len()) {
-            text.resize((len as usize + 1).min(i16::MAX as usize), U::default());
+            many.resize((len as usize + 1).min(i16::MAX as usize), U::default());
             continue;
         }
         return Some(Record {
             sqlstate: until_nul(&state),
             native,
             message: match message {
-                Message::Whole => until_nul(&text),
+                Message::Whole => until_nul(text),
                 Message::Unread => String::new(),
             },
         });
