@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from tests.copies.counting import (
+    FREED_BYTES,
     N_ROWS,
     PARTS,
     ROOT,
@@ -179,7 +180,7 @@ def test_ledger_and_witness_agree_on_the_command_where_the_driver_is_wide(
     sql, size = _wide("cyrillic")
     body, counted = by_command(setting, tmp_path, "pipe", form, database.odbc, sql)
     assert values(body, form) == [TEXTS["cyrillic"] * 200] * 400
-    check(counted, size, handled(form, "cyrillic", "utf-16-le"), 400, PARTS)
+    check(counted, size, handled(form, "cyrillic", "utf-16-le"), 400, PARTS, FREED_BYTES)
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -206,7 +207,7 @@ def test_ledger_and_witness_agree_where_the_driver_is_narrow(
     sql, size = f"select repeat('{text}', 24) as x from {series}", 2000 * 24 * len(text.encode())
     if front == "command":
         body, counted = by_command(setting, tmp_path, "pipe", "csv", database.odbc, sql)
-        check(counted, size, "copied", 2000)
+        check(counted, size, "copied", 2000, freed=FREED_BYTES)
         bodies = [body]
     else:
         bodies, counted = over_http(setting, tmp_path, "csv", database.odbc, sql)
