@@ -15,7 +15,6 @@ SOURCES = {".rs", ".py", ".pyi", ".c", ".h", ".sh", ".md", ".toml", ".css", ".ht
 LONGER = {
     "crates/gateway/src/parameters.rs",
     "crates/gateway/tests/socket.rs",
-    "crates/rows/src/named.rs",
     "crates/rows/tests/row_stream.rs",
     "crates/rows/tests/sqlite_connection.rs",
     "crates/text/tests/matches_naive.rs",

@@ -97,11 +97,11 @@ impl Calls for Fake {
         };
         let mut n = n.min(self.rows.len() - self.fetched);
         let mut failure = None;
-        if let Some(Fault::Fetch(row)) = self.fault {
-            if self.fetched + n >= row {
-                n = row - self.fetched;
-                failure = Some(Error::new(ErrorKind::Data, "planted"));
-            }
+        if let Some(Fault::Fetch(row)) = self.fault
+            && self.fetched + n >= row
+        {
+            n = row - self.fetched;
+            failure = Some(Error::new(ErrorKind::Data, "planted"));
         }
         for i in 0..n {
             self.write(rowset, into + i, self.fetched + i);
