@@ -246,12 +246,11 @@ def test_the_rows_before_a_failure_come_whole_and_first(con: onecopy.Connection,
     def check(written: bytes) -> None:
         assert parse(format, written) == expected and written.endswith(b"\n")
 
-    rows, chunks = stream(con, format, broken), []
+    rows, chunks = stream(con, format, broken), io.BytesIO()
     with pytest.raises(onecopy.DataError) as caught:
-        for chunk in rows:
-            chunks.append(chunk)
+        chunks.writelines(rows)
     assert caught.value.row == 1_500
-    check(b"".join(chunks))
+    check(chunks.getvalue())
     assert rows.n_rows == 1_500
     target = io.BytesIO()
     with pytest.raises(onecopy.DataError):
