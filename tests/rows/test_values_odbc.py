@@ -91,7 +91,7 @@ def test_values_do_not_depend_on_the_locale(database: Database, locale: str) -> 
 POSTGRES_TYPES = """
 select 1::smallint, (-2147483648)::int, 9223372036854775807::bigint, true, false,
        123456789012345678901234567890.12345678::numeric(38, 8), -0.01::numeric, 12345678.90::numeric(18, 2),
-       1.5::real, 0.1::double precision, -1829.3043138126723::double precision,
+       1.5::real, 0.1::real, 0.1::double precision, -1829.3043138126723::double precision,
        'Zürich 東京 😀'::text, ''::varchar(10), 'ab'::char(5), '\\x00ff10'::bytea, ''::bytea,
        date '0001-01-01', date '9999-12-31', time '23:59:59.123456',
        timestamp '2026-11-20 01:02:03.000004', timestamp '1970-01-01 00:00:00',

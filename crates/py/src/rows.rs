@@ -157,7 +157,7 @@ impl<'py> PyRows<'py> {
             Cell::Bool(v) => Ok(PyBool::new(py, v).to_owned().into_any()),
             Cell::U64(v) => Ok(v.into_pyobject(py).map_err(|e| match e {})?.into_any()),
             // The value of a 32-bit float, widened: what every driver of Python gives.
-            Cell::F32(v) => number::float(py, f64::from(v)).map_err(Why::Python),
+            Cell::F32(v) => number::float(py, onecopy_wire::number::widen(v)).map_err(Why::Python),
             Cell::Bytes(v) => binary::make(py, v).map_err(Why::Python),
             Cell::Date(v) => temporal::date(py, v).map_err(Why::Python),
             Cell::Time(v, _) => temporal::time(py, v).map_err(Why::Python),
