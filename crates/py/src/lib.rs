@@ -67,6 +67,7 @@ mod _core {
         }
         raw::temporal::import(module.py())?;
         raw::process::watch_forks();
+        raw::fresh::take_headers(module.py())?;
         text::add(module)
     }
 }

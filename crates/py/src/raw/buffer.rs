@@ -137,19 +137,26 @@ pub(crate) fn with_writable<'py, R>(
 }
 
 /// The bytes as units of a wider size, where they stand at a place for such.
+#[inline(always)]
 pub(crate) fn as_units<U: Unit>(bytes: &[u8]) -> Option<&[U]> {
-    // SAFETY: any bits are a good unit.
-    let (before, units, after) = unsafe { bytes.align_to::<U>() };
-    (before.is_empty() && after.is_empty()).then_some(units)
+    if !bytes.len().is_multiple_of(size_of::<U>()) || !bytes.as_ptr().cast::<U>().is_aligned() {
+        return None;
+    }
+    // SAFETY: aligned and whole, checked above; any bits are a good unit.
+    Some(unsafe { slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size_of::<U>()) })
 }
 
 /// As [`as_units`], to be written.
+#[inline(always)]
 pub(crate) fn as_units_mut<U: Unit>(
     bytes: &mut [MaybeUninit<u8>],
 ) -> Option<&mut [MaybeUninit<U>]> {
-    // SAFETY: MaybeUninit asks nothing of its contents.
-    let (before, units, after) = unsafe { bytes.align_to_mut::<MaybeUninit<U>>() };
-    (before.is_empty() && after.is_empty()).then_some(units)
+    let (at, len) = (bytes.as_mut_ptr().cast::<MaybeUninit<U>>(), bytes.len());
+    if !len.is_multiple_of(size_of::<U>()) || !at.is_aligned() {
+        return None;
+    }
+    // SAFETY: aligned and whole, checked above; MaybeUninit asks nothing of its contents.
+    Some(unsafe { slice::from_raw_parts_mut(at, len / size_of::<U>()) })
 }
 
 /// A unit of any bits.

@@ -5,6 +5,7 @@
 //! | module | what it makes or reads |
 //! |---|---|
 //! | [`text`] | `str` in its own representation (PEP 393), read and made without a UTF-8 cache |
+//! | [`fresh`] | `str` objects whose data is yet to be written |
 //! | [`view`] | views of the UTF-8 that stands behind a `str` |
 //! | [`row`] | row tuples, filled in any order |
 //! | [`number`] | `int`, `float`, `bool`, `decimal.Decimal` |
@@ -25,6 +26,7 @@ pub(crate) mod buffer;
 pub(crate) mod codecs;
 pub(crate) mod collector;
 pub(crate) mod context;
+pub(crate) mod fresh;
 pub(crate) mod interrupt;
 pub(crate) mod method;
 pub(crate) mod number;

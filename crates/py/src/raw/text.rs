@@ -6,7 +6,8 @@
 use std::mem::MaybeUninit;
 use std::slice;
 
-use onecopy_text::convert::{self, NewStr, StrData, Utf8Cell, Utf16Cell};
+use super::fresh::blank;
+use onecopy_text::convert::{self, NewStr, PairsCell, StrData, Utf8Cell, Utf16Cell};
 use onecopy_text::{Kind, Malformed, Measured, Policy, Shape, Tally, Units, planted};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
@@ -58,7 +59,9 @@ pub(crate) fn make_utf16_cell<'py>(
     py: Python<'py>,
     units: &[u16],
 ) -> Option<PyResult<Bound<'py, PyAny>>> {
-    let cell = Utf16Cell::of(units)?;
+    let Some(cell) = Utf16Cell::of(units) else {
+        return make_pairs_cell(py, units);
+    };
     let shape = cell.shape();
     if shape.n_chars <= 1 {
         return None;
@@ -72,6 +75,26 @@ pub(crate) fn make_utf16_cell<'py>(
         }
         made
     }))
+}
+
+/// As [`make_utf16_cell`], for a text that may have pairs.
+#[inline(never)]
+fn make_pairs_cell<'py>(py: Python<'py>, units: &[u16]) -> Option<PyResult<Bound<'py, PyAny>>> {
+    let cell = PairsCell::of(units)?;
+    let shape = cell.shape();
+    if shape.n_chars <= 1 {
+        return None;
+    }
+    let mut made = match blank(py, shape) {
+        Ok(made) => made,
+        Err(e) => return Some(Err(e)),
+    };
+    // SAFETY: `blank` has just made it of this shape, and more than one character is never shared.
+    let StrData::Four(out) = (unsafe { data(&mut made, shape) }) else {
+        unreachable!("kind 4 was asked for");
+    };
+    // What is malformed is given up, and its place is found elsewhere.
+    cell.write_four(out).then_some(Ok(made))
 }
 
 /// As [`make`], for a short well-formed text in UTF-8; `None` for any other, and for one that is a shared `str`.
@@ -127,14 +150,6 @@ fn shared<'py>(py: Python<'py>, measured: &Measured<'_>) -> PyResult<Bound<'py, 
         );
         Bound::from_owned_ptr_or_err(py, made)
     }
-}
-
-/// A fresh `str` whose data is yet to be written; of at least one character.
-#[inline]
-fn blank(py: Python<'_>, shape: Shape) -> PyResult<Bound<'_, PyAny>> {
-    let n = isize::try_from(shape.n_chars).map_err(|_| PyMemoryError::new_err(()))?;
-    // SAFETY: attached; the length is not negative and max_char is one that CPython knows.
-    unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyUnicode_New(n, shape.kind.max_char())) }
 }
 
 /// The data area of a fresh `str`.

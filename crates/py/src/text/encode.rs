@@ -2,7 +2,9 @@
 
 use std::mem::MaybeUninit;
 
-use onecopy_text::convert::{to_utf16, utf8_exact, utf8_len_exact, utf16_exact, utf16_len_exact};
+use onecopy_text::convert::{
+    copy_cell, to_utf16, utf8_exact, utf8_len_exact, utf16_exact, utf16_len_exact, widen_cell,
+};
 use onecopy_text::{Policy, Stage, Tally, Units};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -14,6 +16,9 @@ use crate::ledger;
 use crate::raw::buffer::{as_units_mut, put, with_writable};
 use crate::raw::method::{self, Args, Function};
 use crate::raw::{binary, codecs, text};
+
+/// Units of a text that is short.
+const MOST_UNITS: usize = 64;
 
 /// The argument as a `str`.
 #[inline]
@@ -102,6 +107,46 @@ fn encode<'py>(
     errors: Option<Borrowed<'_, 'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let string = string(object)?;
+    if codec == Codec::Utf16(Order::Little)
+        && let Some(made) = encode_cell(py, string)
+    {
+        return made;
+    }
+    encode_any(py, string, codec, errors)
+}
+
+/// A short text as UTF-16, where nobody counts; `None` for any other.
+#[inline]
+fn encode_cell<'py>(
+    py: Python<'py>,
+    string: Borrowed<'_, 'py, PyString>,
+) -> Option<PyResult<Bound<'py, PyAny>>> {
+    if ledger::is_kept() {
+        return None;
+    }
+    let mut done = false;
+    let made = match text::own_units(string) {
+        Ok(Units::Latin1(u)) if u.len() <= MOST_UNITS => {
+            binary::make_with(py, 2 * u.len(), |out| {
+                done = as_units_mut(out).is_some_and(|out| widen_cell(u, out));
+            })
+        }
+        Ok(Units::Ucs2(u)) if u.len() <= MOST_UNITS => binary::make_with(py, 2 * u.len(), |out| {
+            done = as_units_mut(out).is_some_and(|out| copy_cell(u, out));
+        }),
+        _ => return None,
+    };
+    (done || made.is_err()).then_some(made)
+}
+
+/// As [`encode`], for any text.
+#[inline(never)]
+fn encode_any<'py>(
+    py: Python<'py>,
+    string: Borrowed<'_, 'py, PyString>,
+    codec: Codec,
+    errors: Option<Borrowed<'_, 'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
     // A cache of UTF-8 that stands is UTF-8 already; for other encodings the data itself is nearer.
     let units = match codec {
         Codec::Utf8 | Codec::Utf8Marked => text::units(string)?,

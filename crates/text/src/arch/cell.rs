@@ -75,6 +75,94 @@ impl<'a> Utf16Cell<'a> {
     }
 }
 
+/// A short text in UTF-16 that may have pairs, where the kernels for 64-byte vectors run.
+#[derive(Clone, Copy, Debug)]
+pub struct PairsCell<'a> {
+    units: &'a [u16],
+    n_chars: usize,
+}
+
+impl<'a> PairsCell<'a> {
+    /// The text, counted; `None` for a longer one, and where other kernels run.
+    #[inline]
+    #[must_use]
+    pub fn of(units: &'a [u16]) -> Option<PairsCell<'a>> {
+        if units.len() > MOST_UNITS || !is_avx512() {
+            return None;
+        }
+        #[cfg(target_arch = "x86_64")]
+        {
+            // SAFETY: AVX-512 is there.
+            let n_chars = unsafe { super::avx512::utf16::count(units) };
+            Some(PairsCell { units, n_chars })
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        None
+    }
+
+    /// What `PyUnicode_New` needs, for a text with pairs.
+    #[inline]
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        Shape {
+            kind: Kind::Ucs4,
+            n_chars: self.n_chars,
+        }
+    }
+
+    /// Writes the text; `false` where it is malformed, and then anything.
+    ///
+    /// # Panics
+    /// As [`Utf16Cell::write_one`].
+    #[inline]
+    #[must_use]
+    pub fn write_four(&self, out: &mut [MaybeUninit<u32>]) -> bool {
+        assert!(out.len() == self.n_chars);
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: AVX-512 is there (`of`); out has a unit for each that is no second half.
+        return unsafe {
+            let to = out.as_mut_ptr().cast();
+            super::avx512::utf16::to_ucs4(self.units, to, self.n_chars)
+        };
+        #[cfg(not(target_arch = "x86_64"))]
+        false
+    }
+}
+
+/// Writes short Latin-1 as UTF-16; `false`, and nothing written, for a longer text and where other kernels run.
+///
+/// # Panics
+/// Where `out` has another length: a bug of the caller (so below).
+#[inline]
+#[must_use]
+pub fn widen_cell(units: &[u8], out: &mut [MaybeUninit<u16>]) -> bool {
+    assert!(units.len() == out.len());
+    if units.len() > MOST_UNITS || !is_avx512() {
+        return false;
+    }
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: AVX-512 is there; out takes a unit for each byte and is borrowed mutably.
+    unsafe {
+        super::avx512::widen_u8(units, out.as_mut_ptr().cast());
+    }
+    true
+}
+
+/// Copies short 16-bit units without surrogates; `false`, and anything written, for others and where other kernels run.
+#[inline]
+#[must_use]
+pub fn copy_cell(units: &[u16], out: &mut [MaybeUninit<u16>]) -> bool {
+    assert!(units.len() == out.len());
+    if units.len() > MOST_UNITS || !is_avx512() {
+        return false;
+    }
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: AVX-512 is there; out takes a unit for each unit and is borrowed mutably.
+    return unsafe { super::avx512::copy_bmp(units, out.as_mut_ptr().cast()) } == units.len();
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
 /// A short well-formed text in UTF-8, where the kernels for 64-byte vectors run.
 #[derive(Clone, Copy, Debug)]
 pub struct Utf8Cell<'a> {

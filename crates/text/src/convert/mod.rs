@@ -19,7 +19,7 @@ pub use self::str::{StrData, shape, write_str};
 pub use self::utf8::to_utf8;
 pub use self::utf16::{string_from_utf16, to_utf16};
 use crate::arch::bulk;
-pub use crate::arch::cell::{Utf8Cell, Utf16Cell};
+pub use crate::arch::cell::{PairsCell, Utf8Cell, Utf16Cell, copy_cell, widen_cell};
 pub use crate::arch::large::{Made, NewStr, make_large};
 pub use crate::arch::measured::{Measured, measure};
 use crate::validate::find_malformed;

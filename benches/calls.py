@@ -1,0 +1,75 @@
+"""Calls of a few nanoseconds to some milliseconds, ours and the peer's in one process, in turns; prints a line of JSON a row.
+
+python calls.py ENGINE [--only PART] [--rounds N] [--once]
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+#: Seconds that one round of one side takes, about.
+ROUND_S = 0.004
+
+
+def round_of(call: Callable[[], Any], n: int) -> float:
+    """Seconds for `n` calls."""
+    turns = range(n)
+    begun = time.perf_counter()
+    for _ in turns:
+        call()
+    return time.perf_counter() - begun
+
+
+def empty() -> None:
+    """What the loop and a call cost without any work: taken off both sides."""
+
+
+def measure(ours: Callable[[], Any], peer: Callable[[], Any], rounds: int) -> dict[str, float]:
+    """Nanoseconds a call on both sides, and the ratio of neighbouring rounds."""
+    once = max(round_of(ours, 1), round_of(peer, 1), round_of(ours, 3) / 3, 1e-8)
+    n = max(1, min(20_000, int(ROUND_S / once)))
+    pairs = []
+    for k in range(rounds + 1):
+        cost = round_of(empty, n) / n if n > 50 else 0.0
+        pair = (round_of(ours, n) / n - cost, round_of(peer, n) / n - cost)
+        if k:  # The first round warms both up.
+            pairs.append(pair)
+    ratios = sorted(b / a for a, b in pairs)
+    return {
+        "ours_ns": statistics.median(a for a, _ in pairs) * 1e9,
+        "peer_ns": statistics.median(b for _, b in pairs) * 1e9,
+        "ratio": statistics.median(ratios),
+        "ratio_min": ratios[0],
+        "ratio_max": ratios[-1],
+    }
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("engine")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--once", action="store_true")
+    arguments = parser.parse_args()
+    for row in importlib.import_module(f"benches.engines.{arguments.engine}").rows():
+        if arguments.only not in row.name:
+            continue
+        same = row.ours() == row.peer()
+        figures = measure(row.ours, row.peer, arguments.rounds) if same and not arguments.once else {}
+        line = {"name": row.name, "same": same, "at_least": row.at_least, "aim": row.aim, **figures}
+        print(json.dumps(line), flush=True)
+
+
+if __name__ == "__main__":
+    main()

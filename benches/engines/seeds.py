@@ -1,0 +1,119 @@
+"""The seeds' own tables: the loop that eats a buffer, a chunk of a large object, UTF-8 out of `str`."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benches.engines.compiled import peer
+from onecopy import text
+
+
+def seconds(call: Callable[[], Any], rounds: int = 3) -> float:
+    """The median of some rounds."""
+    taken = []
+    for _ in range(rounds):
+        begun = time.perf_counter()
+        call()
+        taken.append(time.perf_counter() - begun)
+    return statistics.median(taken)
+
+
+def eat(buffer: Any) -> None:
+    """The loop of the seed: one byte off the front until nothing is left."""
+    while buffer:
+        buffer = buffer[1:]
+
+
+def eat_slices(buffer: bytes) -> None:
+    """The same bytes one by one, as views."""
+    for _ in text.slices(buffer, 1):
+        pass
+
+
+def zero_copy(once: bool) -> None:
+    """Bytes that are sliced, and views of them."""
+    print("while b: b = b[1:]                      bytes     memoryview   text.slices(b, 1)   bytes / slices")
+    for n in (1000,) if once else (100_000, 200_000, 300_000, 400_000, 500_000):
+        data = bytes(n)
+        copies = seconds(lambda d=data: eat(d), 1)
+        views = seconds(lambda d=data: eat(memoryview(d)))
+        ours = seconds(lambda d=data: eat_slices(d))
+        print(f"  {n:>9,} bytes               {copies * 1e3:>10.1f} ms  {views * 1e3:>9.1f} ms  {ours * 1e3:>14.1f} ms  {copies / ours:>12.0f}x")  # fmt: skip
+    chunk = 20 << 20
+    data = bytes(chunk * (2 if once else 51))
+    copies = seconds(lambda: data[:chunk], 9)
+    ours = seconds(lambda: next(text.slices(data, chunk)), 9)
+    print(
+        f"a chunk of 20 MiB              {copies * 1e3:>10.3f} ms {'':12}  {ours * 1e3:>14.4f} ms  {copies / ours:>12.0f}x"
+    )
+
+
+def resident() -> int:
+    """Bytes of this process in memory."""
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+WAYS = ("PyUnicode_AsUTF8AndSize", "PyUnicode_AsUTF8String", "onecopy.text.encode_into")
+
+
+def strings(script: str, n: int) -> list[str]:
+    """Distinct `str` of 50 characters, none with a cache."""
+    first, size = {"ASCII": (97, 25), "Cyrillic": (0x430, 32), "CJK": (0x4E00, 900), "emoji": (0x1F600, 60)}[script]
+    return ["".join(chr(first + (i * 7 + k * k) % size) for k in range(46)) + f"{i % 10000:04d}" for i in range(n)]
+
+
+def utf8_of(way: str, made: list[str]) -> int:
+    """Bytes of UTF-8 in all."""
+    if way == WAYS[2]:
+        place, into = bytearray(400), text.encode_into
+        return sum(into(string, place) for string in made)
+    functions = {WAYS[0]: "as_utf8_and_size", WAYS[1]: "as_utf8_string"}
+    total: int = getattr(peer("as_utf8"), functions[way])(made)
+    return total
+
+
+def one_way(way: str, script: str, n: int) -> None:
+    """One way in a process of its own: nanoseconds a `str`, first and second time, and the memory that stays."""
+    utf8_of(way, strings(script, 10))
+    made = strings(script, n)
+    before = resident()
+    begun = time.perf_counter()
+    total = utf8_of(way, made)
+    first = time.perf_counter() - begun
+    begun = time.perf_counter()
+    utf8_of(way, made)
+    second = time.perf_counter() - begun
+    print(f"{first / n * 1e9:.0f} {second / n * 1e9:.0f} {(resident() - before) / 2**20:.0f} {total}")
+
+
+def utf8_cache(once: bool) -> None:
+    """What the UTF-8 of a list of `str` costs, and what stays behind."""
+    n = 1000 if once else 500_000
+    print(f"\nUTF-8 of {n:,} str of 50 characters       ns a str, first   again   memory that stays")
+    for script in ("ASCII", "Cyrillic", "CJK", "emoji"):
+        totals = set()
+        for way in WAYS:
+            command = [sys.executable, "-m", "benches.engines.seeds", way, script, str(n)]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            first, second, stays, total = done.stdout.split()
+            totals.add(total)
+            print(f"  {script:10} {way:27} {first:>15}  {second:>6}  {stays:>14} MiB")
+        if len(totals) != 1:
+            raise RuntimeError(f"the ways give different UTF-8 for {script}: {totals}")
+
+
+def main(once: bool = False) -> None:
+    """Print the tables; `once` small and fast, as a test."""
+    zero_copy(once)
+    utf8_cache(once)
+
+
+if __name__ == "__main__":
+    one_way(sys.argv[1], sys.argv[2], int(sys.argv[3]))

@@ -1,0 +1,177 @@
+"""The rows of `make bench NAME=text`: one call of ours, one of CPython's, on the same text."""
+
+from __future__ import annotations
+
+import array
+import random
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from benches.engines.compiled import peer
+from onecopy import text
+
+
+class Row(NamedTuple):
+    """One comparison."""
+
+    name: str
+    ours: Callable[[], Any]
+    peer: Callable[[], Any]
+    at_least: float | None = None
+    aim: float | None = None
+
+
+#: Characters of each script; the texts are drawn from them with a fixed seed.
+SCRIPTS = {
+    "ASCII": "abcdefghij klmnopq",
+    "Latin-1": "abcdefghij éüñßç",
+    "Cyrillic": "абвгдежзийклмноп ",
+    "CJK": "東京都漢字語文中国人一二三",
+    "emoji": "😀😁😂🤣😃😄 a",
+}
+
+
+def sample(script: str, n: int, seed: int = 1) -> str:
+    """A text of `n` characters that holds at least one of the widest."""
+    draw = random.Random(seed)
+    alphabet = SCRIPTS[script]
+    widest = max(alphabet)
+    block = "".join(draw.choices(alphabet, k=min(n, 4096)))
+    return (widest + (block * (n // max(len(block), 1) + 1)))[:n]
+
+
+def _short() -> Iterator[Row]:
+    asked = {
+        "ASCII": (1.8, 2.3),
+        "Cyrillic": (2.8, 5.0),
+        "CJK": (2.8, 5.0),
+        "emoji": (2.2, 5.0),
+        "Latin-1": (None, None),
+    }
+    for n in (8, 16, 32):
+        for script in SCRIPTS:
+            string = sample(script, n)
+            wide, utf8 = string.encode("utf-16-le"), string.encode()
+            yield Row(
+                f"utf-16-le decode, {n} chars, {script}",
+                lambda f=text.utf_16_le_decode, b=wide: f(b),
+                lambda b=wide: b.decode("utf-16-le"),
+                14,
+                18,
+            )
+            yield Row(
+                f"general decode, {n} chars, {script}",
+                lambda f=text.decode, b=wide: f(b, "utf-16-le"),
+                lambda b=wide: b.decode("utf-16-le"),
+            )
+            yield Row(
+                f"utf-16-le encode, {n} chars, {script}",
+                lambda f=text.utf_16_le_encode, s=string: f(s),
+                lambda s=string: s.encode("utf-16-le"),
+                9,
+                12,
+            )
+            yield Row(
+                f"utf-8 decode, {n} chars, {script}",
+                lambda f=text.utf_8_decode, b=utf8: f(b),
+                lambda b=utf8: b.decode("utf-8"),
+                *asked[script],
+            )
+            yield Row(
+                f"utf-8 encode, {n} chars, {script}",
+                lambda f=text.utf_8_encode, s=string: f(s),
+                lambda s=string: s.encode("utf-8"),
+            )
+
+
+def _column(cells: list[str], stride: int = 240) -> tuple[bytes, Any]:
+    data, lengths = bytearray(), array.array("q")
+    for cell in cells:
+        encoded = cell.encode("utf-16-le")
+        lengths.append(len(encoded))
+        data += encoded.ljust(stride, b"\0")
+    return bytes(data), lengths
+
+
+def _columns() -> Iterator[Row]:
+    decode_cells = peer("decode_cells").decode_cells
+    draw = random.Random(2)
+    n = 100_000
+
+    def row(name: str, cells: list[str], at_least: float, aim: float) -> Row:
+        data, lengths = _column(cells)
+        return Row(
+            name,
+            lambda: text.decode_column(data, lengths, 240),
+            lambda: decode_cells(data, lengths, 240),
+            at_least,
+            aim,
+        )
+
+    for script, (at_least, aim) in {
+        "ASCII": (3.4, 4.5),
+        "Cyrillic": (5.5, 7.5),
+        "CJK": (5.5, 7.5),
+        "emoji": (2.5, 5),
+    }.items():
+        whole = sample(script, 200_000, 3)
+        cells = []
+        for _ in range(n):
+            size, at = draw.randint(5, 60), draw.randrange(190_000)
+            cells.append(whole[at : at + size])
+        yield row(f"decode_column, 100,000 cells of 5 to 60, {script}", cells, at_least, aim)
+    few = [sample("Cyrillic", draw.randint(5, 60), 10 + k) for k in range(10)]
+    chosen = draw.choices(few, k=n)
+    yield row("decode_column, 10 distinct values, random", chosen, 4, 8)
+    yield row("decode_column, 10 distinct values, sorted", sorted(chosen), 10, 17)
+
+
+def _long() -> Iterator[Row]:
+    n = 100_000
+    to_str_16 = {"ASCII": (8, 10), "Latin-1": (8, 10), "Cyrillic": (1.5, 1.7), "CJK": (8, 13), "emoji": (4, 10)}
+    to_str_8 = {"ASCII": (None, None), "Latin-1": (10, 16), "Cyrillic": (6, 10), "CJK": (4, 8), "emoji": (4, 8)}
+    from_str_8 = {"ASCII": (None, None), "Latin-1": (10, 15), "Cyrillic": (5, 8), "CJK": (4, 7), "emoji": (2, 4)}
+    for script in SCRIPTS:
+        string = sample(script, n)
+        wide, utf8 = string.encode("utf-16-le"), string.encode()
+        yield Row(
+            f"utf-16-le to str, 100,000 chars, {script}",
+            lambda b=wide: text.utf_16_le_decode(b),
+            lambda b=wide: b.decode("utf-16-le"),
+            *to_str_16[script],
+        )
+        yield Row(
+            f"utf-8 to str, 100,000 chars, {script}",
+            lambda b=utf8: text.utf_8_decode(b),
+            lambda b=utf8: b.decode("utf-8"),
+            *to_str_8[script],
+        )
+        yield Row(
+            f"str to utf-8, 100,000 chars, {script}",
+            lambda s=string: text.utf_8_encode(s),
+            lambda s=string: s.encode("utf-8"),
+            *from_str_8[script],
+        )
+
+
+def _every_length() -> Iterator[Row]:
+    for n in (100, 300, 1000, 3000, 10_000, 30_000, 1_000_000, 10_000_000):
+        for script in SCRIPTS:
+            string = sample(script, n)
+            wide, utf8 = string.encode("utf-16-le"), string.encode()
+            yield Row(f"utf-16-le to str, {n:,} chars, {script}", lambda b=wide: text.utf_16_le_decode(b), lambda b=wide: b.decode("utf-16-le"), 1)  # fmt: skip
+            yield Row(f"utf-8 to str, {n:,} chars, {script}", lambda b=utf8: text.utf_8_decode(b), lambda b=utf8: b.decode("utf-8"), 1)  # fmt: skip
+            yield Row(f"str to utf-8, {n:,} chars, {script}", lambda s=string: text.utf_8_encode(s), lambda s=string: s.encode("utf-8"), 1)  # fmt: skip
+            yield Row(f"str to utf-16-le, {n:,} chars, {script}", lambda s=string: text.utf_16_le_encode(s), lambda s=string: s.encode("utf-16-le"), 1)  # fmt: skip
+            if script in ("ASCII", "Latin-1"):
+                narrow = string.encode("latin-1")
+                yield Row(f"latin-1 to str, {n:,} chars, {script}", lambda b=narrow: text.latin_1_decode(b), lambda b=narrow: b.decode("latin-1"), 1)  # fmt: skip
+                yield Row(f"str to latin-1, {n:,} chars, {script}", lambda s=string: text.latin_1_encode(s), lambda s=string: s.encode("latin-1"), 1)  # fmt: skip
+
+
+def rows() -> Iterator[Row]:
+    """All rows, in the order of the table."""
+    yield from _short()
+    yield from _columns()
+    yield from _long()
+    yield from _every_length()
