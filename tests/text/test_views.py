@@ -65,8 +65,8 @@ def test_a_conversion_is_counted_once() -> None:
     with onecopy.ledger() as ledger:
         text.decode("Жя".encode("utf-16-le") * 10, "utf-16-le")
         text.utf_8_decode(b"a\xc3\xa9")
-        text.utf_8_encode("é")
-    assert (ledger.taken, ledger.copied, ledger.converted, ledger.conversions) == (44, 40, 4, 2)
+        text.utf_8_encode("é" * 3)  # A single one is shared, and may have a UTF-8 cache.
+    assert (ledger.taken, ledger.copied, ledger.converted, ledger.conversions) == (46, 40, 6, 2)
 
 
 def test_slices_are_views_of_the_same_memory() -> None:

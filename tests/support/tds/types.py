@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 #: SQL_Latin1_General_CP1_CI_AS: varchar is Windows-1252.
@@ -84,7 +85,9 @@ def _ticks(value: datetime | time, scale: int) -> bytes:
 
 
 def _parse(cls: type[Any]) -> Callable[[Any], Any]:
-    return lambda value: cls.fromisoformat(value) if isinstance(value, str) else value
+    # Before Python 3.11 a fraction has three digits or six.
+    micro = partial(re.compile(r"\.(\d+)").sub, lambda found: f".{found[1]:0<6.6}")
+    return lambda value: cls.fromisoformat(micro(value)) if isinstance(value, str) else value
 
 
 def sql_date() -> Kind:
