@@ -116,3 +116,26 @@ def test_a_handler_that_does_not_raise_lets_the_query_end() -> None:
     before = "handler = lambda *_: print('handled', flush=True)\nsignal.signal(signal.SIGINT, handler)"
     run = "con.execute('with recursive c(i) as (select 1 union all select i + 1 from c where i < 30000000) select count(*) from c')"
     assert run_child(run, signal.SIGINT, before, "handler") == ["handled", "it ended", "[(0,)] True"]
+
+
+def test_ctrl_c_that_interrupts_no_system_call_of_the_writer_still_ends_it() -> None:
+    # The signal is handled on another thread: the call that waits for room goes on undisturbed.
+    child = """
+import signal, socket, threading
+import onecopy
+
+stalled, reader = socket.socketpair()
+
+def interrupt():
+    reader.recv(1, socket.MSG_PEEK)
+    signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+threading.Thread(target=interrupt, daemon=True).start()
+try:
+    onecopy.connect("sqlite::memory:").execute("{endless}").csv().write_to(stalled)
+except KeyboardInterrupt:
+    print("it ended")
+"""
+    code = child.replace("{endless}", ENDLESS.format("i"))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "it ended\n"

@@ -18,6 +18,7 @@ use crate::guard::{Guarded, Locked};
 use crate::output::{self, Output};
 use crate::raw::binary::BytesMemory;
 use crate::raw::interrupt;
+use crate::raw::output::Writer;
 
 /// Bytes of a chunk: large enough that a system call or a yield per chunk is nothing, small enough to stay in L2 and below
 /// the size that malloc asks the system for each time.
@@ -292,6 +293,7 @@ impl RowStream {
         match Output::of(target)? {
             Output::Descriptor(to) => {
                 let mut state = slf.get().lock(py)?;
+                let mut to = Writer::new(to);
                 slf.get()
                     .write_detached(py, &mut state, |bytes| to.write_some(bytes))
             }

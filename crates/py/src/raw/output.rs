@@ -14,53 +14,74 @@ pub(crate) struct Descriptor {
     pub(crate) timeout: Option<Duration>,
 }
 
-impl Descriptor {
-    /// Writes as much of `bytes` as goes now, at least one byte. May block.
-    ///
-    /// # Errors
-    /// That of the system call; `Interrupted` where a signal came before anything was written; `TimedOut`.
-    pub(crate) fn write_some(self, bytes: &[u8]) -> io::Result<usize> {
-        loop {
-            // SAFETY: a valid slice; the system checks the descriptor.
-            let n = unsafe {
-                if self.is_socket {
-                    libc::send(
-                        self.fd,
-                        bytes.as_ptr().cast(),
-                        bytes.len(),
-                        libc::MSG_NOSIGNAL,
-                    )
-                } else {
-                    libc::write(self.fd, bytes.as_ptr().cast(), bytes.len())
-                }
-            };
-            match usize::try_from(n) {
-                Ok(n) => return Ok(n),
-                Err(_) => {
-                    let error = io::Error::last_os_error();
-                    if error.kind() != io::ErrorKind::WouldBlock {
-                        return Err(error);
-                    }
-                    self.wait_for_room()?;
-                }
-            }
+/// How long a wait for room lasts before signals are looked at: one that came right before the wait interrupts nothing.
+const WAIT: Duration = Duration::from_millis(50);
+
+/// Writes to a descriptor, and knows since when it waits for room.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    to: Descriptor,
+    waits_since: Option<Instant>,
+}
+
+impl Writer {
+    pub(crate) fn new(to: Descriptor) -> Writer {
+        Writer {
+            to,
+            waits_since: None,
         }
     }
 
-    fn wait_for_room(self) -> io::Result<()> {
-        let until = self.timeout.map(|t| Instant::now() + t);
-        let left = until.map_or(-1, |u| {
-            let left = u.saturating_duration_since(Instant::now()).as_millis();
-            i32::try_from(left + 1).unwrap_or(i32::MAX)
-        });
+    /// Writes as much of `bytes` as goes now, at least one byte. A socket is waited for in steps of [`WAIT`]; another file may
+    /// block.
+    ///
+    /// # Errors
+    /// That of the system call; `TimedOut`; `Interrupted` where nothing was written and signals are to be looked at: one
+    /// came, or a step is over. The next call goes on with the same wait.
+    pub(crate) fn write_some(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let fd = self.to.fd;
+        loop {
+            // SAFETY: a valid slice; the system checks the descriptor.
+            let n = unsafe {
+                if self.to.is_socket {
+                    let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+                    libc::send(fd, bytes.as_ptr().cast(), bytes.len(), flags)
+                } else {
+                    libc::write(fd, bytes.as_ptr().cast(), bytes.len())
+                }
+            };
+            if let Ok(n) = usize::try_from(n) {
+                self.waits_since = None;
+                return Ok(n);
+            }
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::WouldBlock {
+                return Err(error);
+            }
+            self.wait_for_room()?;
+        }
+    }
+
+    fn wait_for_room(&mut self) -> io::Result<()> {
+        let since = *self.waits_since.get_or_insert_with(Instant::now);
+        let mut step = WAIT;
+        if let Some(timeout) = self.to.timeout {
+            let left = timeout.saturating_sub(since.elapsed());
+            if left.is_zero() {
+                self.waits_since = None;
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            step = step.min(left);
+        }
         let mut poll = libc::pollfd {
-            fd: self.fd,
+            fd: self.to.fd,
             events: libc::POLLOUT,
             revents: 0,
         };
+        let step = i32::try_from(step.as_millis() + 1).unwrap_or(i32::MAX);
         // SAFETY: one pollfd that lives through the call.
-        match unsafe { libc::poll(&raw mut poll, 1, left) } {
-            0 => Err(io::ErrorKind::TimedOut.into()),
+        match unsafe { libc::poll(&raw mut poll, 1, step) } {
+            0 => Err(io::ErrorKind::Interrupted.into()),
             n if n < 0 => Err(io::Error::last_os_error()),
             _ => Ok(()), // also POLLERR and POLLHUP: the next write tells
         }
