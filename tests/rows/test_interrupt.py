@@ -139,3 +139,25 @@ except KeyboardInterrupt:
     code = child.replace("{endless}", ENDLESS.format("i"))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "it ended\n"
+
+
+def test_ctrl_c_that_comes_right_before_the_call_ends_it() -> None:
+    # The parameter comes out of functions in C alone, so that the interpreter looks at no signal between the one that is
+    # raised there and the call of the database.
+    child = """
+import ctypes
+import signal
+import onecopy
+
+con = onecopy.connect("sqlite::memory:")
+con.execute("create table t (a)")
+con.commit()
+send = ctypes.PyDLL(None)["raise"]
+sql = "insert into t with recursive c(i) as (select ? union all select i + 1 from c) select i from c"
+try:
+    con.execute(sql, map(send, [signal.SIGINT]))
+except KeyboardInterrupt:
+    print("it ended")
+"""
+    done = subprocess.run([sys.executable, "-c", child], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "it ended\n"

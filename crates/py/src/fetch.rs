@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use crate::errors;
 use crate::raw::interrupt;
 use crate::rows::PyRows;
+use crate::turn;
 
 /// Rows of a block that become tuples at a time: the tuples of a batch stay in cache while its columns are gone through.
 pub(crate) const BATCH_ROWS: usize = 512;
@@ -68,9 +69,8 @@ impl Active {
         // Every fetch of a driver is a turn.
         let is_attached = matches!(&self.rest, Rest::Open(s) if s.is_sqlite());
         if is_attached && last_turn.elapsed() >= TURN {
-            py.detach(|| ());
+            turn::take(py).inspect_err(|e| self.fail(py, e))?;
             *last_turn = Instant::now();
-            py.check_signals().inspect_err(|e| self.fail(py, e))?;
         }
         Ok(())
     }
@@ -136,10 +136,8 @@ struct Host<'py> {
 }
 
 impl AttachedHost for Host<'_> {
-    /// Lets go of the GIL for a moment, then runs signal handlers (on the main thread, as Python has it).
     fn turn(&self) -> bool {
-        self.py.detach(|| ());
-        match self.py.check_signals() {
+        match turn::take(self.py) {
             Ok(()) => true,
             Err(raised) => {
                 self.raised.replace(Some(raised));

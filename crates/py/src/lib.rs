@@ -12,6 +12,7 @@
 //! | `ledger` | `onecopy.ledger()` |
 //! | `errors` | one table from error kinds to exception classes |
 //! | `text` | `onecopy.text`: text between buffers and `str` |
+//! | `turn` | a turn for other threads while SQLite steps attached |
 //! | `guard` | the lock behind each object: never waited for while attached |
 //! | `command` | the command, for the wheel's script |
 //! | `raw` | CPython's own data structures: the only place with `unsafe` |
@@ -31,6 +32,7 @@ mod raw;
 mod rows;
 mod stream;
 mod text;
+mod turn;
 mod types;
 
 use pyo3::exceptions::PyImportError;

@@ -60,13 +60,12 @@ extern "C" fn on_interrupt(
     context: *mut libc::c_void,
 ) {
     WATCHED.tripped.store(true, SeqCst);
-    let one = 1u64;
-    // SAFETY: eight bytes to an eventfd (or to -1, which fails); errno is put back. The handler before ours was stored
-    // in full before ours was installed; it is called as its flags say (Python's takes the number alone). The two values
-    // SIG_DFL and SIG_IGN are no functions, and `begin` does not install over them.
+    // SAFETY: errno is put back. The handler before ours was stored in full before ours was installed; it is called as its
+    // flags say (Python's takes the number alone). The two values SIG_DFL and SIG_IGN are no functions, and `begin` does not
+    // install over them.
     unsafe {
         let errno = *libc::__errno_location();
-        libc::write(WATCHED.wake.load(SeqCst), (&raw const one).cast(), 8);
+        wake_watcher();
         let before = (*WATCHED.before.0.get()).assume_init_ref();
         if before.sa_flags & libc::SA_SIGINFO != 0 {
             let call: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
@@ -78,6 +77,13 @@ extern "C" fn on_interrupt(
         }
         *libc::__errno_location() = errno;
     }
+}
+
+/// Wakes the watcher. Async-signal-safe; errno may change.
+fn wake_watcher() {
+    let one = 1u64;
+    // SAFETY: eight bytes to an eventfd (or to -1, which fails).
+    unsafe { libc::write(WATCHED.wake.load(SeqCst), (&raw const one).cast(), 8) };
 }
 
 fn call_under_way() -> MutexGuard<'static, Option<CancelHandle>> {
@@ -211,10 +217,15 @@ pub(crate) fn detached<T: Send>(
         return Ok(result);
     }
     let cancel = cancel();
+    // First ours stands, then signals are looked at: one that came before is seen here, one that comes now trips the watcher.
+    WATCHED.tripped.store(false, SeqCst);
+    let installed = Installed::begin();
+    py.check_signals()?;
     let result = py.detach(move || {
-        WATCHED.tripped.store(false, SeqCst);
         *call_under_way() = Some(cancel);
-        let installed = Installed::begin();
+        if WATCHED.tripped.load(SeqCst) {
+            wake_watcher(); // It was woken before there was a call to cancel.
+        }
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
         drop(installed);
         *call_under_way() = None;
