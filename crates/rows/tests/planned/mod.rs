@@ -1,4 +1,5 @@
 //! A source made of plain data.
+#![allow(dead_code)] // Each test file uses its own part.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -8,8 +9,8 @@ use onecopy_rows::{
     Block, Budget, Cell, Column, ColumnType, Date, Emitted, Error, Fetched, LongKind, RowSink,
     Schema, Source, Time, Timestamp,
 };
-use onecopy_text::{Policy, Units};
-use onecopy_wire::CancelHandle;
+use onecopy_text::{Chunk, Policy, Units};
+use onecopy_wire::{CancelHandle, ChunkError, ChunkSource, Filled};
 
 /// The cells of a row.
 pub(crate) type RowPlan = Vec<Owned>;
@@ -295,5 +296,31 @@ impl Source for PlannedSource {
 
     fn text_policy(&self) -> Policy {
         self.policy
+    }
+}
+
+/// All bytes of a stream in chunks of `capacity`, and how it ended.
+pub(crate) fn pump(
+    stream: &mut dyn ChunkSource,
+    capacity: usize,
+) -> (Vec<u8>, Result<(), ChunkError>) {
+    let (mut all, mut chunk) = (Vec::new(), Chunk::with_capacity(capacity));
+    loop {
+        chunk.clear();
+        let filled = stream.fill(&mut chunk);
+        match filled {
+            Ok(Filled::More) => {
+                assert!(!chunk.is_empty(), "more to come, but nothing came");
+                all.extend_from_slice(&chunk);
+            }
+            Ok(Filled::Done) => {
+                all.extend_from_slice(&chunk);
+                return (all, Ok(()));
+            }
+            Err(error) => {
+                all.extend_from_slice(&chunk);
+                return (all, Err(error));
+            }
+        }
     }
 }

@@ -168,3 +168,24 @@ pub(crate) fn run(connection: &Connection, sql: &str) {
 pub(crate) fn text(s: &str) -> Value {
     Value::Text(s.to_owned())
 }
+
+/// A database file with a table `t (a)` of three rows.
+pub(crate) fn three_rows(dir: &tempfile::TempDir) -> String {
+    let path = dir.path().join("three.db").to_str().unwrap().to_owned();
+    let connection = open(&path).unwrap();
+    run(
+        &connection,
+        "create table t (a integer primary key, b text not null default '')",
+    );
+    run(&connection, "insert into t (a) values (1), (2), (3)");
+    connection.commit().unwrap();
+    connection.close().unwrap();
+    path
+}
+
+/// How many rows the table `t` has.
+pub(crate) fn count(connection: &Connection) -> Got {
+    rows(connection, "select count(*) from t", &[])
+        .remove(0)
+        .remove(0)
+}

@@ -1,8 +1,14 @@
 //! Typed parameters: text from a query string (or from the configuration) to a [`Value`] that is bound, never pasted.
 
+mod order;
+mod parse;
+
 use std::cmp::Ordering;
 
-use onecopy_rows::{Date, Time, Timestamp, Value};
+use onecopy_rows::Value;
+
+pub(crate) use order::compare;
+use order::same;
 
 /// What a parameter holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,18 +107,17 @@ impl ParameterType {
                 let number: f64 = text.parse().ok()?;
                 number.is_finite().then_some(Value::F64(number))
             }
-            ParameterType::Decimal => {
-                is_decimal(text).then(|| Value::Decimal(text.trim_start_matches('+').to_owned()))
-            }
+            ParameterType::Decimal => parse::is_decimal(text)
+                .then(|| Value::Decimal(text.trim_start_matches('+').to_owned())),
             ParameterType::Bool => match text {
                 "true" | "1" => Some(Value::Bool(true)),
                 "false" | "0" => Some(Value::Bool(false)),
                 _ => None,
             },
-            ParameterType::Date => date(text).map(Value::Date),
-            ParameterType::Time => time(text).map(Value::Time),
-            ParameterType::Timestamp => timestamp(text).map(Value::Timestamp),
-            ParameterType::Uuid => uuid(text).map(Value::Uuid),
+            ParameterType::Date => parse::date(text).map(Value::Date),
+            ParameterType::Time => parse::time(text).map(Value::Time),
+            ParameterType::Timestamp => parse::timestamp(text).map(Value::Timestamp),
+            ParameterType::Uuid => parse::uuid(text).map(Value::Uuid),
         }
     }
 }
@@ -195,176 +200,6 @@ impl Parameter {
     pub fn is_required(&self) -> bool {
         self.default.is_none()
     }
-}
-
-/// The order of two values of the same type, where the type has one.
-#[must_use]
-pub(crate) fn compare(a: &Value, b: &Value) -> Option<Ordering> {
-    match (a, b) {
-        (Value::I64(a), Value::I64(b)) => Some(a.cmp(b)),
-        (Value::F64(a), Value::F64(b)) => a.partial_cmp(b),
-        (Value::Decimal(a), Value::Decimal(b)) => Some(compare_decimals(a, b)),
-        (Value::Date(a), Value::Date(b)) => Some(day_number(a).cmp(&day_number(b))),
-        (Value::Time(a), Value::Time(b)) => Some(nanoseconds(a).cmp(&nanoseconds(b))),
-        (Value::Timestamp(a), Value::Timestamp(b)) => Some(instant(a).cmp(&instant(b))),
-        _ => None,
-    }
-}
-
-fn same(a: &Value, b: &Value) -> bool {
-    compare(a, b).map_or_else(|| a == b, |order| order == Ordering::Equal)
-}
-
-fn is_decimal(text: &str) -> bool {
-    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, "0"));
-    let digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
-    digits(whole) && digits(fraction)
-}
-
-/// Compares by digits, so that no value is rounded.
-fn compare_decimals(a: &str, b: &str) -> Ordering {
-    let parts = |s: &str| -> (bool, String, String) {
-        let unsigned = s.trim_start_matches('-');
-        let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
-        let whole = whole.trim_start_matches('0').to_owned();
-        let fraction = fraction.trim_end_matches('0').to_owned();
-        let negative = s.starts_with('-') && !(whole.is_empty() && fraction.is_empty());
-        (negative, whole, fraction)
-    };
-    let (a, b) = (parts(a), parts(b));
-    let magnitude = (a.1.len(), &a.1, &a.2).cmp(&(b.1.len(), &b.1, &b.2));
-    match (a.0, b.0) {
-        (false, false) => magnitude,
-        (true, true) => magnitude.reverse(),
-        (true, false) => Ordering::Less,
-        (false, true) => Ordering::Greater,
-    }
-}
-
-/// `n` ASCII digits as a number.
-fn digits(text: &str, n: usize) -> Option<u32> {
-    (text.len() == n && text.bytes().all(|b| b.is_ascii_digit())).then(|| text.parse().ok())?
-}
-
-fn date(text: &str) -> Option<Date> {
-    let mut parts = text.splitn(3, '-');
-    let year = digits(parts.next()?, 4)?;
-    let month = digits(parts.next()?, 2)?;
-    let day = digits(parts.next()?, 2)?;
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let last = match month {
-        2 if leap => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => return None,
-    };
-    (year >= 1 && (1..=last).contains(&day)).then_some(Date {
-        year: year as i32,
-        month: month as u8,
-        day: day as u8,
-    })
-}
-
-fn time(text: &str) -> Option<Time> {
-    let mut parts = text.splitn(3, ':');
-    let hour = digits(parts.next()?, 2)?;
-    let minute = digits(parts.next()?, 2)?;
-    let (second, fraction) = match parts.next() {
-        None => (0, None),
-        Some(s) => match s.split_once('.') {
-            None => (digits(s, 2)?, None),
-            Some((s, fraction)) => (digits(s, 2)?, Some(fraction)),
-        },
-    };
-    let nanosecond = match fraction {
-        None => 0,
-        Some(f) if (1..=9).contains(&f.len()) => {
-            digits(f, f.len())? * 10_u32.pow(9 - f.len() as u32)
-        }
-        Some(_) => return None,
-    };
-    (hour <= 23 && minute <= 59 && second <= 59).then_some(Time {
-        hour: hour as u8,
-        minute: minute as u8,
-        second: second as u8,
-        nanosecond,
-    })
-}
-
-fn timestamp(text: &str) -> Option<Timestamp> {
-    let (day, rest) = text.split_once(['T', 't', ' '])?;
-    let (clock, offset_minutes) = if let Some(clock) = rest.strip_suffix(['Z', 'z']) {
-        (clock, Some(0))
-    } else if let Some(i) = rest.rfind(['+', '-']) {
-        let (hours, minutes) = rest[i + 1..].split_once(':')?;
-        let (hours, minutes) = (digits(hours, 2)?, digits(minutes, 2)?);
-        if hours > 23 || minutes > 59 {
-            return None;
-        }
-        let offset = (hours * 60 + minutes) as i16;
-        (
-            &rest[..i],
-            Some(if rest[i..].starts_with('-') {
-                -offset
-            } else {
-                offset
-            }),
-        )
-    } else {
-        (rest, None)
-    };
-    Some(Timestamp {
-        date: date(day)?,
-        time: time(clock)?,
-        offset_minutes,
-    })
-}
-
-fn uuid(text: &str) -> Option<[u8; 16]> {
-    let hyphens: Vec<usize> = text.match_indices('-').map(|(i, _)| i).collect();
-    if !hyphens.is_empty() && hyphens != [8, 13, 18, 23] {
-        return None;
-    }
-    let hex: Vec<u8> = text
-        .chars()
-        .filter(|&c| c != '-')
-        .map(|c| c.to_digit(16).map(|d| d as u8))
-        .collect::<Option<_>>()?;
-    let mut bytes = [0; 16];
-    if hex.len() != 32 {
-        return None;
-    }
-    for (byte, pair) in bytes.iter_mut().zip(hex.chunks_exact(2)) {
-        *byte = pair[0] << 4 | pair[1];
-    }
-    Some(bytes)
-}
-
-/// Days in the proleptic Gregorian calendar, for ordering alone.
-fn day_number(d: &Date) -> i64 {
-    // Months counted from March, so that the leap day is the last of its year.
-    let (year, month) = match d.month {
-        1 | 2 => (i64::from(d.year) - 1, i64::from(d.month) + 9),
-        m => (i64::from(d.year), i64::from(m) - 3),
-    };
-    365 * year + year.div_euclid(4) - year.div_euclid(100)
-        + year.div_euclid(400)
-        + (153 * month + 2) / 5
-        + i64::from(d.day)
-}
-
-fn nanoseconds(t: &Time) -> i64 {
-    let seconds = (i64::from(t.hour) * 60 + i64::from(t.minute)) * 60 + i64::from(t.second);
-    seconds * 1_000_000_000 + i64::from(t.nanosecond)
-}
-
-/// A timestamp's place in time; one without an offset counts as UTC.
-fn instant(t: &Timestamp) -> i128 {
-    let minutes =
-        i128::from(day_number(&t.date)) * 1440 - i128::from(t.offset_minutes.unwrap_or(0));
-    minutes * 60_000_000_000 + i128::from(nanoseconds(&t.time))
 }
 
 #[cfg(test)]
@@ -486,40 +321,5 @@ mod tests {
         p.values = vec![bound(ParameterType::Decimal, "1.50")];
         assert!(p.value_of("1.5").is_ok());
         assert_eq!(p.value_of("1.51").unwrap_err(), "must be one of `1.50`");
-    }
-
-    #[test]
-    fn order_is_exact_for_decimals_and_knows_offsets() {
-        let order = |t: ParameterType, a: &str, b: &str| {
-            compare(&t.parse(a).unwrap(), &t.parse(b).unwrap()).unwrap()
-        };
-        let d = ParameterType::Decimal;
-        for (a, b, expected) in [
-            ("9", "10", Ordering::Less),
-            ("-9", "-10", Ordering::Greater),
-            ("-0", "0.00", Ordering::Equal),
-            ("0.1", "0.09", Ordering::Greater),
-            (
-                "12345678901234567890.1",
-                "12345678901234567890.2",
-                Ordering::Less,
-            ),
-            ("-1", "0", Ordering::Less),
-        ] {
-            assert_eq!(order(d, a, b), expected, "{a} {b}");
-        }
-        let t = ParameterType::Timestamp;
-        assert_eq!(
-            order(t, "2024-03-01T00:30+01:00", "2024-02-29T23:30Z"),
-            Ordering::Equal
-        );
-        assert_eq!(
-            order(ParameterType::Date, "2024-02-29", "2024-03-01"),
-            Ordering::Less
-        );
-        assert_eq!(
-            order(ParameterType::Date, "2023-12-31", "2024-01-01"),
-            Ordering::Less
-        );
     }
 }
