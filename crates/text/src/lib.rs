@@ -9,6 +9,10 @@
 //! | [`kind`] | the narrowest PEP 393 representation for a text: [`Kind`], [`Shape`] |
 //! | [`validate`] | whether text is well-formed, where it is not, how long it is in UTF-8 |
 //! | [`convert`] | `Units` to UTF-8, to JSON string bodies, to the data area of a `str`, to UTF-16 |
+//! | [`encoding`] | the encodings of bytes by their names: [`Encoding`] |
+//! | [`transcode`] | any encoding to any other, in parts: [`Transcoder`] |
+//! | `legacy` | the encodings of the WHATWG Encoding Standard, by encoding_rs |
+//! | [`detect`] | which encoding bytes are in, and why: [`Detector`] |
 //! | [`stream`] | [`Carry`]: joins the parts of a long text |
 //! | `arch` | the kernels, and the one place that chooses between them: [`kernel`] |
 //! | [`ledger`] | how many bytes of text were taken in, converted and copied, by stage |
@@ -23,24 +27,34 @@ mod arch;
 #[allow(unsafe_code)] // Fence: chunk memory, owned or somebody else's.
 pub mod chunk;
 pub mod convert;
+pub mod detect;
+pub mod encoding;
 pub mod kind;
 pub mod ledger;
+mod legacy;
 pub mod naive;
 pub mod planted;
 pub mod policy;
 #[allow(unsafe_code)] // Fence: windows into uninitialised chunk memory.
 pub mod sink;
 pub mod stream;
+pub mod transcode;
 pub mod units;
 pub mod validate;
 
 pub use arch::{Kernel, kernel};
 pub use chunk::{Chunk, ChunkMemory, MOVED_BY_PAGES_BYTES};
 pub use convert::{ConvertError, Measured, measure};
+pub use detect::{Certainty, Detection, Detector};
+pub use encoding::{Encoding, Legacy, Order};
 pub use kind::{Kind, Shape};
 pub use ledger::{Entry, Ledger, Stage, Tally};
 pub use policy::{Malformed, MalformedKind, Policy};
 pub use sink::{ByteSink, SinkFull, Window};
 pub use stream::Carry;
+pub use transcode::{
+    Bom, Eol, LineCount, MalformedBytes, OnMalformed, OnUnencodable, Place, Reason, TranscodeError,
+    TranscodeOptions, Transcoder,
+};
 pub use units::Units;
 pub use validate::{find_malformed, is_utf8, utf8_len};

@@ -9,6 +9,7 @@
 //! | `avx512` | 64-byte vectors, for texts of any length |
 //! | `decode` | UTF-8 and UTF-16 to the units of a `str`, for cells, on AVX2 |
 //! | `bulk` | transcoding and validation by simdutf, which has its own choice of kernels |
+//! | `bytes` | bytes of a stream as units, and units as bytes |
 //! | `put` | kernels that end in a [`Window`](crate::Window) |
 //! | `measured` | text that was validated and measured, and its way into a `str` |
 //! | `cell` | short text into a `str`, step by step in the caller |
@@ -27,6 +28,7 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 pub(crate) mod bulk;
+pub(crate) mod bytes;
 pub(crate) mod cell;
 #[cfg(target_arch = "x86_64")]
 mod decode;

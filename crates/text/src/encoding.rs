@@ -1,0 +1,297 @@
+//! The encodings of bytes, by their names.
+//!
+//! A name means what the WHATWG Encoding Standard says, with one exception: `iso-8859-1`, `latin-1`, `ascii` and their kin
+//! are the real ISO 8859-1 and ASCII, as in CPython and iconv, where the standard reads windows-1252. `utf-16` and `utf-32`
+//! are those with a byte order mark, as in CPython. Case, `-`, `_` and blanks do not matter.
+
+use std::fmt;
+
+use encoding_rs as whatwg;
+
+/// The order of the bytes of a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// The lowest byte first.
+    Little,
+    /// The highest byte first.
+    Big,
+    /// As the byte order mark says, little-endian without one; written little-endian with a mark.
+    Marked,
+}
+
+/// How text stands in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Encoding {
+    /// UTF-8 (RFC 3629).
+    Utf8,
+    /// UTF-8 with a mark that is dropped where it stands, and written.
+    Utf8Marked,
+    /// UTF-16 (RFC 2781).
+    Utf16(Order),
+    /// UTF-32.
+    Utf32(Order),
+    /// ISO 8859-1: each byte is the code point of its number.
+    Latin1,
+    /// ASCII.
+    Ascii,
+    /// Any other encoding of the WHATWG Encoding Standard.
+    Legacy(Legacy),
+}
+
+/// An encoding of the WHATWG Encoding Standard that is neither UTF-8 nor UTF-16.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Legacy(pub(crate) &'static whatwg::Encoding);
+
+impl fmt::Debug for Legacy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.name())
+    }
+}
+
+impl Legacy {
+    /// Its name in lower case, as CPython's codecs are named.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        LEGACY
+            .iter()
+            .find(|(encoding, ..)| *encoding == self.0)
+            .map_or("unknown", |(_, name, _)| name)
+    }
+
+    /// Whether each byte is a character.
+    #[must_use]
+    pub fn is_single_byte(self) -> bool {
+        self.0.is_single_byte()
+    }
+}
+
+/// Each encoding of the standard that is decoded by encoding_rs, its name here and the best known of its other labels.
+#[rustfmt::skip]
+static LEGACY: &[(&whatwg::Encoding, &str, &str)] = &[
+    (whatwg::BIG5, "big5", "big5-hkscs"),
+    (whatwg::EUC_JP, "euc-jp", "x-euc-jp"),
+    (whatwg::EUC_KR, "euc-kr", "windows-949 ks_c_5601-1987 korean"),
+    (whatwg::GB18030, "gb18030", ""),
+    (whatwg::GBK, "gbk", "gb2312 chinese x-gbk"),
+    (whatwg::IBM866, "ibm866", "cp866"),
+    (whatwg::ISO_2022_JP, "iso-2022-jp", "csiso2022jp"),
+    (whatwg::ISO_8859_2, "iso-8859-2", "latin2"),
+    (whatwg::ISO_8859_3, "iso-8859-3", "latin3"),
+    (whatwg::ISO_8859_4, "iso-8859-4", "latin4"),
+    (whatwg::ISO_8859_5, "iso-8859-5", "cyrillic"),
+    (whatwg::ISO_8859_6, "iso-8859-6", "arabic"),
+    (whatwg::ISO_8859_7, "iso-8859-7", "greek"),
+    (whatwg::ISO_8859_8, "iso-8859-8", "hebrew visual"),
+    (whatwg::ISO_8859_8_I, "iso-8859-8-i", "logical"),
+    (whatwg::ISO_8859_10, "iso-8859-10", "latin6"),
+    (whatwg::ISO_8859_13, "iso-8859-13", ""),
+    (whatwg::ISO_8859_14, "iso-8859-14", ""),
+    (whatwg::ISO_8859_15, "iso-8859-15", "latin9"),
+    (whatwg::ISO_8859_16, "iso-8859-16", ""),
+    (whatwg::KOI8_R, "koi8-r", "koi"),
+    (whatwg::KOI8_U, "koi8-u", "koi8-ru"),
+    (whatwg::MACINTOSH, "macintosh", "mac-roman"),
+    (whatwg::SHIFT_JIS, "shift_jis", "sjis cp932 windows-31j"),
+    (whatwg::WINDOWS_1250, "windows-1250", "cp1250"),
+    (whatwg::WINDOWS_1251, "windows-1251", "cp1251"),
+    (whatwg::WINDOWS_1252, "windows-1252", "cp1252"),
+    (whatwg::WINDOWS_1253, "windows-1253", "cp1253"),
+    (whatwg::WINDOWS_1254, "windows-1254", "cp1254 iso-8859-9 latin5"),
+    (whatwg::WINDOWS_1255, "windows-1255", "cp1255"),
+    (whatwg::WINDOWS_1256, "windows-1256", "cp1256"),
+    (whatwg::WINDOWS_1257, "windows-1257", "cp1257"),
+    (whatwg::WINDOWS_1258, "windows-1258", "cp1258"),
+    (whatwg::WINDOWS_874, "windows-874", "dos-874 iso-8859-11 tis-620"),
+    (whatwg::X_MAC_CYRILLIC, "x-mac-cyrillic", "mac-cyrillic"),
+    (whatwg::X_USER_DEFINED, "x-user-defined", ""),
+];
+
+/// Our own, with the other names they have.
+#[rustfmt::skip]
+static OWN: &[(Encoding, &str)] = &[
+    (Encoding::Utf8, "utf8 u8 utf cp65001"),
+    (Encoding::Utf8Marked, "utf-8-bom"),
+    (Encoding::Utf16(Order::Marked), "u16"),
+    (Encoding::Utf16(Order::Little), "utf-16le"),
+    (Encoding::Utf16(Order::Big), "utf-16be"),
+    (Encoding::Utf32(Order::Marked), "u32"),
+    (Encoding::Utf32(Order::Little), "utf-32le"),
+    (Encoding::Utf32(Order::Big), "utf-32be"),
+    (Encoding::Latin1, "iso-8859-1 iso-8859-1:1987 iso-ir-100 latin latin1 l1 cp819 ibm819 csisolatin1 8859 iso-8859"),
+    (Encoding::Ascii, "us-ascii us 646 ansi_x3.4-1968 ansi_x3.4-1986 cp367 ibm367 csascii iso646-us iso_646.irv:1991 iso-ir-6"),
+];
+
+/// Names that are neither the standard's nor made from one by a rule.
+#[rustfmt::skip]
+static MORE: &[(&str, &str)] = &[
+    ("ms932", "shift_jis"), ("mskanji", "shift_jis"), ("cp949", "euc-kr"), ("uhc", "euc-kr"), ("ms949", "euc-kr"),
+    ("cp936", "gbk"), ("ms936", "gbk"), ("ujis", "euc-jp"), ("cp874", "windows-874"),
+];
+
+impl Encoding {
+    /// The encoding of this name; `None` where it is unknown, and of the labels that the standard keeps for encodings that
+    /// nobody should decode (`iso-2022-kr`, `hz-gb-2312`, `replacement`).
+    ///
+    /// ```
+    /// use onecopy_text::{Encoding, Order};
+    ///
+    /// assert_eq!(Encoding::by_name("UTF-16LE"), Some(Encoding::Utf16(Order::Little)));
+    /// assert_eq!(Encoding::by_name("iso_8859_1"), Some(Encoding::Latin1));
+    /// assert_eq!(Encoding::by_name("cp1252").map(Encoding::name), Some("windows-1252"));
+    /// assert_eq!(Encoding::by_name("ebcdic"), None);
+    /// ```
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<Encoding> {
+        let name = name.trim();
+        let plain = squashed(name);
+        let own = OWN.iter().find(|(encoding, more)| {
+            squashed(encoding.name()) == plain || more.split(' ').any(|n| squashed(n) == plain)
+        });
+        if let Some((encoding, _)) = own {
+            return Some(*encoding);
+        }
+        let known = LEGACY.iter().find(|(_, name, more)| {
+            squashed(name) == plain
+                || more
+                    .split(' ')
+                    .any(|n| !n.is_empty() && squashed(n) == plain)
+        });
+        if let Some((encoding, ..)) = known {
+            return Some(Encoding::Legacy(Legacy(encoding)));
+        }
+        let label = |name: &str| whatwg::Encoding::for_label_no_replacement(name.as_bytes());
+        let more = MORE.iter().find(|(other, _)| *other == plain);
+        let found = label(name)
+            .or_else(|| label(&name.replace('_', "-")))
+            .or_else(|| label(&plain))
+            .or_else(|| label(more?.1))?;
+        Some(match found {
+            e if e == whatwg::UTF_8 => Encoding::Utf8,
+            e if e == whatwg::UTF_16LE => Encoding::Utf16(Order::Little),
+            e if e == whatwg::UTF_16BE => Encoding::Utf16(Order::Big),
+            // Every label of it that is the real ISO 8859-1 or ASCII by its name was found above.
+            e => Encoding::Legacy(Legacy(e)),
+        })
+    }
+
+    /// Its name, which [`Encoding::by_name`] and, but for a few, CPython take.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Encoding::Utf8 => "utf-8",
+            Encoding::Utf8Marked => "utf-8-sig",
+            Encoding::Utf16(Order::Little) => "utf-16-le",
+            Encoding::Utf16(Order::Big) => "utf-16-be",
+            Encoding::Utf16(Order::Marked) => "utf-16",
+            Encoding::Utf32(Order::Little) => "utf-32-le",
+            Encoding::Utf32(Order::Big) => "utf-32-be",
+            Encoding::Utf32(Order::Marked) => "utf-32",
+            Encoding::Latin1 => "latin-1",
+            Encoding::Ascii => "ascii",
+            Encoding::Legacy(legacy) => legacy.name(),
+        }
+    }
+
+    /// Every encoding, with the best known of its other names.
+    pub fn all() -> impl Iterator<Item = (Encoding, Vec<&'static str>)> {
+        let own = OWN.iter().map(|(encoding, more)| (*encoding, *more));
+        let legacy = LEGACY
+            .iter()
+            .map(|(encoding, _, more)| (Encoding::Legacy(Legacy(encoding)), *more));
+        own.chain(legacy)
+            .map(|(encoding, more)| (encoding, more.split_whitespace().collect()))
+    }
+
+    /// Whether it has every character: UTF-8, UTF-16, UTF-32 in any form.
+    #[must_use]
+    pub fn is_unicode(self) -> bool {
+        matches!(
+            self,
+            Encoding::Utf8 | Encoding::Utf8Marked | Encoding::Utf16(_) | Encoding::Utf32(_)
+        )
+    }
+
+    /// Its byte order mark: U+FEFF in it, where it may have one.
+    #[must_use]
+    pub fn mark(self) -> &'static [u8] {
+        match self {
+            Encoding::Utf8 | Encoding::Utf8Marked => b"\xEF\xBB\xBF",
+            Encoding::Utf16(Order::Little | Order::Marked) => b"\xFF\xFE",
+            Encoding::Utf16(Order::Big) => b"\xFE\xFF",
+            Encoding::Utf32(Order::Little | Order::Marked) => b"\xFF\xFE\0\0",
+            Encoding::Utf32(Order::Big) => b"\0\0\xFE\xFF",
+            Encoding::Latin1 | Encoding::Ascii | Encoding::Legacy(_) => b"",
+        }
+    }
+
+    /// Whether its name promises a mark.
+    #[must_use]
+    pub fn is_marked(self) -> bool {
+        matches!(
+            self,
+            Encoding::Utf8Marked | Encoding::Utf16(Order::Marked) | Encoding::Utf32(Order::Marked)
+        )
+    }
+}
+
+/// A name without what does not matter in it.
+fn squashed(name: &str) -> String {
+    name.chars()
+        .filter(|c| !matches!(c, '-' | '_' | ' '))
+        .map(|c| c.to_ascii_lowercase())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_that_is_told_is_taken() {
+        let mut n = 0;
+        for (encoding, more) in Encoding::all() {
+            for name in [encoding.name()].into_iter().chain(more) {
+                assert_eq!(Encoding::by_name(name), Some(encoding), "{name}");
+                let loud = name.to_uppercase().replace('-', "_");
+                assert_eq!(Encoding::by_name(&loud), Some(encoding), "{loud}");
+            }
+            n += 1;
+        }
+        assert_eq!(n, 46);
+    }
+
+    #[test]
+    fn the_names_of_latin_1_and_ascii_are_the_real_ones() {
+        for name in [
+            "ISO-8859-1",
+            "iso8859-1",
+            "latin1",
+            "l1",
+            "iso_8859-1:1987",
+            "cp819",
+        ] {
+            assert_eq!(Encoding::by_name(name), Some(Encoding::Latin1), "{name}");
+        }
+        for name in ["ascii", "US-ASCII", "ANSI_X3.4-1968", "iso-ir-6", "646"] {
+            let found = Encoding::by_name(name);
+            assert_eq!(found, Some(Encoding::Ascii), "{name}");
+        }
+        let found = Encoding::by_name("x-cp1252").map(Encoding::name);
+        assert_eq!(found, Some("windows-1252"));
+    }
+
+    #[test]
+    fn what_nobody_should_decode_is_unknown() {
+        for name in [
+            "replacement",
+            "iso-2022-kr",
+            "hz-gb-2312",
+            "utf-7",
+            "ebcdic",
+            "",
+            "-",
+        ] {
+            assert_eq!(Encoding::by_name(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! Any encoding to any other, in parts cut anywhere and in constant memory.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `decode` | bytes to UTF-8 |
+//! | `encode` | UTF-8 to bytes |
+//! | `eol` | line ends changed, lines counted |
+//! | `error` | policies, and [`TranscodeError`]: what, where, why |
+//! | [`naive`] | the slow twin: the whole text at once, a character at a time |
+//!
+//! What ends in UTF-8 is decoded straight into its place. Other ways go through UTF-8, a piece that fits the first caches at
+//! a time.
+
+pub(crate) mod decode;
+mod encode;
+mod eol;
+pub(crate) mod error;
+pub mod naive;
+
+pub use self::eol::{Eol, LineCount, Place};
+pub use self::error::{MalformedBytes, OnMalformed, OnUnencodable, Reason, TranscodeError};
+
+use self::decode::{Decode, Marks};
+use self::encode::{Encode, Stop};
+use self::eol::LineEnds;
+use crate::{ByteSink, Encoding};
+
+/// Bytes that are decoded at a time where they do not end in UTF-8.
+const PIECE_BYTES: usize = 16 * 1024;
+
+/// What becomes of a byte order mark at the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Bom {
+    /// As the names of the encodings say: `utf-16`, `utf-32` and `utf-8-sig` have one, which is no part of the text; in
+    /// others U+FEFF is a character. So do CPython and iconv.
+    #[default]
+    ByName,
+    /// One is written, whether one was there or not.
+    Add,
+    /// None is written.
+    Strip,
+    /// One is written where one was there, if the encoding written is UTF-8, UTF-16 or UTF-32.
+    Keep,
+}
+
+/// What is done where text cannot stay as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TranscodeOptions {
+    /// With bytes that are no text.
+    pub on_malformed: OnMalformed,
+    /// With characters that cannot be written.
+    pub on_unencodable: OnUnencodable,
+    /// With a byte order mark.
+    pub bom: Bom,
+    /// With line ends.
+    pub eol: Eol,
+    /// Whether to count lines, for [`Transcoder::place`].
+    pub counts_lines: bool,
+}
+
+/// Converts a stream from one encoding to another, part by part.
+///
+/// Parts may be cut anywhere: what comes out is the same as from the whole. Memory is constant: some tens of KiB, and
+/// the output of a part, which the caller takes. After an error it is of no more use; what came before the error was
+/// written.
+///
+/// ```
+/// use onecopy_text::{Encoding, TranscodeOptions, Transcoder};
+///
+/// let from = Encoding::by_name("utf-16").expect("known");
+/// let mut transcoder = Transcoder::new(from, Encoding::Utf8, TranscodeOptions::default());
+/// let mut out = Vec::new();
+/// for part in [&b"\xff"[..], b"\xfea\0\x3d", b"\xd8\0\xde"] {
+///     transcoder.push(part, &mut out)?;
+/// }
+/// transcoder.finish(&mut out)?;
+/// assert_eq!(out, "a\u{1f600}".as_bytes());
+/// # Ok::<(), onecopy_text::TranscodeError>(())
+/// ```
+#[derive(Debug)]
+pub struct Transcoder {
+    decode: Decode,
+    encode: Encode,
+    ends: LineEnds,
+    to: Encoding,
+    bom: Bom,
+    /// Whether the start of the output was written.
+    begun: bool,
+    /// Whether what is decoded is what is written.
+    is_direct: bool,
+    /// As [`Transcoder::decode`] was before the piece under way, where its state cannot be copied: to find a character.
+    lagging: Option<Decode>,
+    lines: Option<LineCount>,
+    decoded: Vec<u8>,
+    ended: Vec<u8>,
+}
+
+impl Transcoder {
+    /// A transcoder for a new stream.
+    #[must_use]
+    pub fn new(from: Encoding, to: Encoding, options: TranscodeOptions) -> Transcoder {
+        let marks = match options.bom {
+            Bom::ByName => Marks::ByName,
+            Bom::Add | Bom::Strip | Bom::Keep => Marks::Drop,
+        };
+        let decode = || Decode::new(from, options.on_malformed, marks);
+        let encode = Encode::new(to, options.on_unencodable);
+        let passes = |o: &TranscodeOptions| o.on_malformed == OnMalformed::SurrogatePass;
+        let surrogates_stop =
+            passes(&options) && options.on_unencodable != OnUnencodable::SurrogatePass;
+        Transcoder {
+            decode: decode(),
+            is_direct: encode.is_plain() && options.eol == Eol::Keep && !surrogates_stop,
+            lagging: match from {
+                Encoding::Legacy(_) if !to.is_unicode() => Some(decode()),
+                _ => None,
+            },
+            encode,
+            ends: LineEnds::new(options.eol),
+            to,
+            bom: options.bom,
+            begun: false,
+            lines: options.counts_lines.then(LineCount::default),
+            decoded: Vec::new(),
+            ended: Vec::new(),
+        }
+    }
+
+    /// Converts the next part; what it becomes is appended to `out`, but for the end of it that belongs to a character that
+    /// is not yet whole (at most 4 bytes, and a `\r` where line ends change).
+    ///
+    /// Copies: none besides the conversion to UTF-8 (from UTF-8 one copy); one conversion more to other encodings.
+    ///
+    /// # Errors
+    /// [`TranscodeError`]; what came before is written.
+    pub fn push<S: ByteSink>(&mut self, part: &[u8], out: &mut S) -> Result<(), TranscodeError> {
+        self.part(part, false, out)
+    }
+
+    /// Ends the stream: a character that was begun is malformed now.
+    ///
+    /// # Errors
+    /// As [`Transcoder::push`].
+    pub fn finish<S: ByteSink>(&mut self, out: &mut S) -> Result<(), TranscodeError> {
+        self.part(b"", true, out)
+    }
+
+    /// Where the next character stands, or what was malformed, if lines are counted.
+    #[must_use]
+    pub fn place(&self) -> Option<Place> {
+        self.lines.map(|lines| lines.place())
+    }
+
+    fn part<S: ByteSink>(
+        &mut self,
+        part: &[u8],
+        last: bool,
+        out: &mut S,
+    ) -> Result<(), TranscodeError> {
+        if !self.is_direct || !self.begun {
+            return self.pieces(part, last, out);
+        }
+        let before = out.committed().len();
+        let decoded = self.decode.push(part, last, out);
+        if let Some(lines) = &mut self.lines {
+            lines.push(&out.committed()[before..]);
+        }
+        decoded
+    }
+
+    /// Decodes and encodes in pieces; and the start of the text in any case, until it is known what its mark becomes.
+    fn pieces<S: ByteSink>(
+        &mut self,
+        part: &[u8],
+        last: bool,
+        out: &mut S,
+    ) -> Result<(), TranscodeError> {
+        let mut rest = part;
+        loop {
+            // A first piece of 4 bytes has a mark whole or none.
+            let most = if self.begun { PIECE_BYTES } else { 4 };
+            let (piece, behind) = rest.split_at(rest.len().min(most));
+            rest = behind;
+            self.piece(piece, last && rest.is_empty(), out)?;
+            if rest.is_empty() {
+                return Ok(());
+            }
+            if self.is_direct && self.begun {
+                return self.part(rest, last, out);
+            }
+        }
+    }
+
+    fn piece<S: ByteSink>(
+        &mut self,
+        piece: &[u8],
+        last: bool,
+        out: &mut S,
+    ) -> Result<(), TranscodeError> {
+        let state = (self.decode.copied(), self.ends);
+        self.decoded.clear();
+        let decoded = self.decode.push(piece, last, &mut self.decoded);
+        if !self.begun
+            && let Some(had_mark) = self.decode.had_mark()
+        {
+            self.begun = true;
+            let marked = match self.bom {
+                Bom::ByName => self.to.is_marked(),
+                Bom::Add => true,
+                Bom::Keep => had_mark,
+                Bom::Strip => false,
+            };
+            if marked {
+                out.put(self.to.mark())?;
+            }
+        }
+        let text = match self.ends.keeps() {
+            true => &self.decoded,
+            false => {
+                self.ended.clear();
+                self.ends.push(&self.decoded, &mut self.ended);
+                if last || decoded.is_err() {
+                    self.ends.finish(&mut self.ended);
+                }
+                &self.ended
+            }
+        };
+        match self.encode.push(text, out) {
+            Ok(()) => {
+                if let Some(lines) = &mut self.lines {
+                    lines.push(&self.decoded);
+                }
+            }
+            Err(Stop::Other(e)) => return Err(e),
+            Err(Stop::Unencodable(at, code_point)) => {
+                if let Some(lines) = &mut self.lines {
+                    lines.push(&text[..at]);
+                }
+                let decode = state.0.or_else(|| self.lagging.take());
+                let at_bytes = decode.map_or(0, |d| start_of(d, state.1, piece, at));
+                return Err(TranscodeError::Unencodable {
+                    at_bytes,
+                    code_point,
+                });
+            }
+        }
+        if let Some(lagging) = &mut self.lagging
+            && decoded.is_ok()
+        {
+            self.decoded.clear();
+            let _ = lagging.push(piece, last, &mut self.decoded);
+        }
+        decoded?;
+        if last {
+            self.encode.finish(out)?;
+        }
+        Ok(())
+    }
+}
+
+/// Where the character starts that stands behind `n_bytes` of the piece's text: found by decoding it byte by byte.
+fn start_of(mut decode: Decode, mut ends: LineEnds, piece: &[u8], n_bytes: usize) -> u64 {
+    let (mut decoded, mut ended) = (Vec::new(), Vec::new());
+    for byte in piece.chunks(1) {
+        let start = decode.settled_bytes();
+        let before = decoded.len();
+        let failed = decode.push(byte, false, &mut decoded).is_err();
+        let n_text = match ends.keeps() {
+            true => decoded.len(),
+            false => {
+                ends.push(&decoded[before..], &mut ended);
+                ended.len()
+            }
+        };
+        if n_text > n_bytes || failed {
+            return start;
+        }
+    }
+    // The end of the stream was malformed, and what stands for it cannot be written.
+    decode.settled_bytes()
+}
