@@ -198,7 +198,7 @@ impl Transcoder {
         last: bool,
         out: &mut S,
     ) -> Result<(), TranscodeError> {
-        let state = (self.decode.copied(), self.ends);
+        let (copied, ends) = (self.decode.copied(), self.ends);
         self.decoded.clear();
         let decoded = self.decode.push(piece, last, &mut self.decoded);
         if !self.begun
@@ -237,8 +237,8 @@ impl Transcoder {
                 if let Some(lines) = &mut self.lines {
                     lines.push(&text[..at]);
                 }
-                let decode = state.0.or_else(|| self.lagging.take());
-                let at_bytes = decode.map_or(0, |d| start_of(d, state.1, piece, at));
+                let decode = copied.or_else(|| self.lagging.take());
+                let at_bytes = decode.map_or(0, |d| start_of(d, ends, piece, at));
                 return Err(TranscodeError::Unencodable {
                     at_bytes,
                     code_point,
@@ -249,7 +249,11 @@ impl Transcoder {
             && decoded.is_ok()
         {
             self.decoded.clear();
-            let _ = lagging.push(piece, last, &mut self.decoded);
+            // The end byte by byte: then it knows where the character starts that is begun there.
+            let (most, end) = piece.split_at(piece.len().saturating_sub(64));
+            for part in [most].into_iter().chain(end.chunks(1)) {
+                let _ = lagging.push(part, false, &mut self.decoded);
+            }
         }
         decoded?;
         if last {
