@@ -1,6 +1,6 @@
 //! Whether text is well-formed, where it is not, and how long it is in UTF-8.
 
-use crate::arch::{self, bulk, scalar};
+use crate::arch::{self, bulk, encode, scalar};
 use crate::{Malformed, Units, naive};
 
 /// Whether the bytes are well-formed UTF-8 (RFC 3629: no overlong forms, no surrogates).
@@ -60,13 +60,13 @@ fn first_from(units: Units<'_>, from: usize) -> Option<Malformed> {
 #[must_use]
 pub fn utf8_len(units: Units<'_>) -> usize {
     let well_formed = match units {
-        Units::Latin1(u) => return bulk::utf8_len_from_latin1(u),
+        Units::Latin1(u) => return encode::utf8_len_from_latin1(u),
         Units::Utf8(u) => is_utf8(u).then_some(u.len()),
         Units::Utf16(u) => bulk::utf16_error_near(u)
             .is_none()
-            .then(|| bulk::utf8_len_from_utf16(u)),
-        Units::Ucs2(u) => (!arch::scan_u16(u).surrogate).then(|| bulk::utf8_len_from_utf16(u)),
-        Units::Utf32(u) => (!scalar::scan_u32(u).1).then(|| bulk::utf8_len_from_utf32(u)),
+            .then(|| encode::utf8_len_from_utf16(u)),
+        Units::Ucs2(u) => (!arch::scan_u16(u).surrogate).then(|| encode::utf8_len_from_utf16(u)),
+        Units::Utf32(u) => (!scalar::scan_u32(u).1).then(|| encode::utf8_len_from_utf32(u)),
     };
-    well_formed.unwrap_or_else(|| scalar::lossy(units).map(bulk::utf8_len_of).sum())
+    well_formed.unwrap_or_else(|| scalar::lossy(units).map(encode::utf8_len_of).sum())
 }

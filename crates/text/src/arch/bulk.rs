@@ -1,4 +1,4 @@
-//! Bulk transcoding and validation by simdutf, behind functions that check lengths; the scalar twin where
+//! Bulk decoding and validation by our kernels and by simdutf, behind functions that check lengths; the scalar twin where
 //! `ONECOPY_KERNEL=scalar` asks for it, and under Miri, which runs no C++.
 //!
 //! simdutf wants room for exactly the converted length and writes no further; `arch::tests` holds it to that.
@@ -12,7 +12,7 @@ use crate::{Kind, Shape, Units, naive};
 
 /// Whether simdutf is to be left out.
 #[inline(always)]
-fn no_simdutf() -> bool {
+pub(super) fn no_simdutf() -> bool {
     cfg!(miri) || kernel() == Kernel::Scalar
 }
 
@@ -23,15 +23,14 @@ fn is_cell(len_units: usize) -> bool {
     (1..=decode::CELL_BYTES).contains(&len_units) && !cfg!(miri) && kernel() >= Kernel::Avx2
 }
 
-/// Past this many bytes simdutf's kernels for Latin-1 and for pairs are faster than ours.
+/// Past this many bytes simdutf's kernel for valid pairs is faster than ours.
 #[cfg(target_arch = "x86_64")]
 const LONG_BYTES: usize = 256;
 
 /// Whether the kernels on 64-byte vectors run.
-#[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn is_avx512() -> bool {
-    !cfg!(miri) && kernel() == Kernel::Avx512
+pub(super) fn is_avx512() -> bool {
+    cfg!(all(target_arch = "x86_64", not(miri))) && kernel() == Kernel::Avx512
 }
 
 /// The bytes as a `str`, where they are well-formed UTF-8.
@@ -90,194 +89,6 @@ pub(crate) fn utf16_error_near(src: &[u16]) -> Option<usize> {
     }
     let result = simdutf::validate_utf16_with_errors(src);
     (result.error != simdutf::ErrorCode::Success).then_some(result.count)
-}
-
-/// Bytes of the UTF-16 text as UTF-8, where it is well-formed; else some number.
-pub(crate) fn utf8_len_from_utf16(src: &[u16]) -> usize {
-    #[cfg(target_arch = "x86_64")]
-    if is_avx512() {
-        // SAFETY: AVX-512 is there.
-        return unsafe { avx512::encode::len_of_wide(src) };
-    }
-    if no_simdutf() {
-        return scalar::lossy(Units::Utf16(src)).map(utf8_len_of).sum();
-    }
-    simdutf::utf8_length_from_utf16(src)
-}
-
-/// Bytes of the Latin-1 text as UTF-8.
-pub(crate) fn utf8_len_from_latin1(src: &[u8]) -> usize {
-    #[cfg(target_arch = "x86_64")]
-    if is_avx512() {
-        // SAFETY: AVX-512 is there.
-        return unsafe { avx512::encode::len_of_latin1(src) };
-    }
-    if no_simdutf() {
-        return src.len() + src.iter().filter(|&&b| b >= 0x80).count();
-    }
-    simdutf::utf8_length_from_latin1(src)
-}
-
-/// Bytes of a code point in UTF-8.
-#[inline]
-pub(crate) fn utf8_len_of(c: u32) -> usize {
-    1 + usize::from(c >= 0x80) + usize::from(c >= 0x800) + usize::from(c >= 0x1_0000)
-}
-
-/// UTF-16 to UTF-8, validated on the way. `None` where it is malformed, and `out` holds anything then.
-///
-/// # Panics
-/// Where `out` is shorter than 3 bytes a unit: a bug of the caller.
-#[inline]
-pub(crate) fn utf16_to_utf8(src: &[u16], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
-    assert!(out.len() / 3 >= src.len());
-    #[cfg(target_arch = "x86_64")]
-    if is_avx512() {
-        // SAFETY: AVX-512 is there; no unit gives more than 3 bytes, so out takes the text.
-        return unsafe { avx512::encode::wide::<true>(src, out.as_mut_ptr().cast(), out.len()) };
-    }
-    if no_simdutf() {
-        return scalar_to_utf8(Units::Utf16(src), out);
-    }
-    // SAFETY: src is readable for its length; no unit gives more than 3 bytes, so out takes the text.
-    let result = unsafe {
-        simdutf::convert_utf16_to_utf8_with_errors(src.as_ptr(), src.len(), out.as_mut_ptr().cast())
-    };
-    (result.error == simdutf::ErrorCode::Success).then_some(result.count)
-}
-
-/// As [`utf16_to_utf8`] with as much room as the text needs and no more: it is measured first, a pass more.
-///
-/// # Panics
-/// Where the text is well-formed and `out` too short: a bug of the caller.
-pub(crate) fn utf16_to_utf8_exact(src: &[u16], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
-    #[cfg(target_arch = "x86_64")]
-    if is_avx512() {
-        if out.len() < utf8_len_from_utf16(src) {
-            assert!(utf16_error_near(src).is_some(), "the room is too short");
-            return None;
-        }
-        // SAFETY: AVX-512 is there; out takes the text, or what of it is written before the first malformed unit.
-        return unsafe { avx512::encode::wide::<true>(src, out.as_mut_ptr().cast(), out.len()) };
-    }
-    if utf16_error_near(src).is_some() {
-        return None;
-    }
-    assert!(out.len() >= utf8_len_from_utf16(src));
-    if no_simdutf() {
-        return scalar_to_utf8(Units::Utf16(src), out);
-    }
-    // SAFETY: src was validated, and out takes the length that simdutf gave for it.
-    Some(unsafe {
-        simdutf::convert_valid_utf16_to_utf8(src.as_ptr(), src.len(), out.as_mut_ptr().cast())
-    })
-}
-
-/// Latin-1 to UTF-8.
-///
-/// # Panics
-/// Where `out` is too short: a bug of the caller.
-#[inline]
-pub(crate) fn latin1_to_utf8(src: &[u8], out: &mut [MaybeUninit<u8>]) -> usize {
-    assert!(out.len() / 2 >= src.len() || out.len() >= utf8_len_from_latin1(src));
-    #[cfg(target_arch = "x86_64")]
-    if is_avx512() && src.len() <= LONG_BYTES {
-        // SAFETY: AVX-512 is there; out takes the text, checked on the first line.
-        return unsafe { avx512::encode::latin1(src, out.as_mut_ptr().cast(), out.len()) };
-    }
-    if no_simdutf() {
-        return scalar_to_utf8(Units::Latin1(src), out).expect("Latin-1 has no malformed text");
-    }
-    // SAFETY: src is readable for its length; out takes the text, checked on the first line.
-    unsafe { simdutf::convert_latin1_to_utf8(src.as_ptr(), src.len(), out.as_mut_ptr().cast()) }
-}
-
-/// UTF-32 to UTF-8, validated on the way, by our own loop: simdutf's is slower than CPython's on emoji.
-/// `None` where it is malformed, and `out` holds anything then.
-///
-/// # Panics
-/// Where `out` is too short: a bug of the caller.
-pub(crate) fn utf32_to_utf8(src: &[u32], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
-    #[cfg(target_arch = "x86_64")]
-    if is_avx512() {
-        assert!(out.len() / 4 >= src.len() || out.len() >= utf8_len_from_utf32(src));
-        // SAFETY: AVX-512 is there; out takes the text, checked above.
-        return unsafe { avx512::encode::ucs4(src, out.as_mut_ptr().cast(), out.len()) };
-    }
-    if scalar::scan_u32(src).1 {
-        return None;
-    }
-    assert!(out.len() / 4 >= src.len() || out.len() >= utf8_len_from_utf32(src));
-    let dst = out.as_mut_ptr().cast::<u8>();
-    let mut n = 0;
-    for &c in src {
-        // SAFETY: all of src are scalar values, and out takes their lengths in UTF-8 (checked above).
-        n += unsafe { scalar::write_utf8(c, dst.add(n)) };
-    }
-    Some(n)
-}
-
-/// UTF-32 to the body of a JSON string, validated on the way. `None` where it is malformed, and `out` holds anything then.
-///
-/// # Panics
-/// Where `out` is too short: a bug of the caller.
-pub(crate) fn utf32_to_json(src: &[u32], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
-    if scalar::scan_u32(src).1 {
-        return None;
-    }
-    assert!(out.len() / 6 >= src.len() || out.len() >= json_len_from_utf32(src));
-    let dst = out.as_mut_ptr().cast::<u8>();
-    let mut n = 0;
-    for &c in src {
-        if scalar::is_escape(c) {
-            let escape = scalar::escape(c as u8);
-            for &b in escape.as_slice() {
-                // SAFETY: out takes the escapes of all of src (checked above).
-                unsafe { dst.add(n).write(b) };
-                n += 1;
-            }
-        } else {
-            // SAFETY: all of src are scalar values, and out takes their lengths in UTF-8 (checked above).
-            n += unsafe { scalar::write_utf8(c, dst.add(n)) };
-        }
-    }
-    Some(n)
-}
-
-/// Bytes of the UTF-32 text as the body of a JSON string, where it is well-formed; else some number.
-pub(crate) fn json_len_from_utf32(src: &[u32]) -> usize {
-    src.iter()
-        .map(|&c| {
-            if scalar::is_escape(c) {
-                scalar::escape(c as u8).as_slice().len()
-            } else {
-                utf8_len_of(c)
-            }
-        })
-        .sum()
-}
-
-/// Bytes of the UTF-32 text as UTF-8, where it is well-formed; else some number.
-pub(crate) fn utf8_len_from_utf32(src: &[u32]) -> usize {
-    #[cfg(target_arch = "x86_64")]
-    if is_avx512() {
-        // SAFETY: AVX-512 is there.
-        return unsafe { avx512::encode::len_of_ucs4(src) };
-    }
-    src.iter().map(|&c| utf8_len_of(c)).sum()
-}
-
-/// The twin of the conversions above.
-fn scalar_to_utf8(units: Units<'_>, out: &mut [MaybeUninit<u8>]) -> Option<usize> {
-    let mut n = 0;
-    for c in naive::code_points(units) {
-        let c = char::from_u32(c.ok()?).expect("the naive decoder gives scalar values");
-        for b in c.encode_utf8(&mut [0; 4]).bytes() {
-            out[n].write(b);
-            n += 1;
-        }
-    }
-    Some(n)
 }
 
 /// Valid UTF-8 to Latin-1 units.

@@ -8,8 +8,9 @@
 //! | `avx2` | 32-byte vectors, behind one direct call, for texts past `SHORT_BYTES` |
 //! | `avx512` | 64-byte vectors, for texts of any length |
 //! | `decode` | UTF-8 and UTF-16 to the units of a `str`, for cells, on AVX2 |
-//! | `bulk` | transcoding and validation by simdutf, which has its own choice of kernels |
 //! | `bytes` | bytes of a stream as units, and units as bytes |
+//! | `bulk` | long texts decoded and validated; where simdutf does it, it has its own choice of kernels |
+//! | `encode` | text of any form and length to UTF-8 |
 //! | `put` | kernels that end in a [`Window`](crate::Window) |
 //! | `measured` | text that was validated and measured, and its way into a `str` |
 //! | `cell` | short text into a `str`, step by step in the caller |
@@ -32,6 +33,7 @@ pub(crate) mod bytes;
 pub(crate) mod cell;
 #[cfg(target_arch = "x86_64")]
 mod decode;
+pub(crate) mod encode;
 #[cfg(target_arch = "x86_64")]
 mod generic;
 pub(crate) mod large;
@@ -114,6 +116,7 @@ fn best() -> Kernel {
         Kernel::Sse2
     } else if !(is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512cd")
         && is_x86_feature_detected!("avx512vbmi")
         && is_x86_feature_detected!("avx512vbmi2")
         && is_x86_feature_detected!("bmi2"))

@@ -1,6 +1,6 @@
 //! Kernels that end in a [`Window`]: they check the room, convert, and count what they wrote.
 
-use super::{bulk, copy_to_escape, narrow_plain};
+use super::{copy_to_escape, encode, narrow_plain};
 use crate::{ByteSink, Window};
 
 impl<S: ByteSink> Window<'_, S> {
@@ -37,9 +37,9 @@ impl<S: ByteSink> Window<'_, S> {
     pub(crate) fn put_utf16(&mut self, src: &[u16]) -> bool {
         let rest = self.rest();
         let written = if rest.len() / 3 >= src.len() {
-            bulk::utf16_to_utf8(src, rest)
+            encode::utf16_to_utf8(src, rest)
         } else {
-            bulk::utf16_to_utf8_exact(src, rest)
+            encode::utf16_to_utf8_exact(src, rest)
         };
         // SAFETY: the kernel has written as many bytes as it says.
         unsafe { self.advance(written.unwrap_or(0)) };
@@ -49,7 +49,7 @@ impl<S: ByteSink> Window<'_, S> {
     /// As [`Window::put_utf16`] of UTF-32, in a window of 4 bytes a unit or of the exact length.
     #[inline]
     pub(crate) fn put_utf32(&mut self, src: &[u32]) -> bool {
-        let written = bulk::utf32_to_utf8(src, self.rest());
+        let written = encode::utf32_to_utf8(src, self.rest());
         // SAFETY: the kernel has written as many bytes as it says.
         unsafe { self.advance(written.unwrap_or(0)) };
         written.is_some()
@@ -58,7 +58,7 @@ impl<S: ByteSink> Window<'_, S> {
     /// Puts Latin-1 as UTF-8, in a window of 2 bytes a unit or of the exact length.
     #[inline]
     pub(crate) fn put_latin1(&mut self, src: &[u8]) {
-        let written = bulk::latin1_to_utf8(src, self.rest());
+        let written = encode::latin1_to_utf8(src, self.rest());
         // SAFETY: the kernel has written as many bytes as it says.
         unsafe { self.advance(written) };
     }
@@ -67,7 +67,7 @@ impl<S: ByteSink> Window<'_, S> {
     /// malformed: then nothing is put.
     #[inline]
     pub(crate) fn put_json_utf32(&mut self, src: &[u32]) -> bool {
-        let written = bulk::utf32_to_json(src, self.rest());
+        let written = encode::utf32_to_json(src, self.rest());
         // SAFETY: the kernel has written as many bytes as it says.
         unsafe { self.advance(written.unwrap_or(0)) };
         written.is_some()

@@ -3,8 +3,7 @@
 use std::mem::MaybeUninit;
 
 use crate::Units;
-use crate::arch::{self, bulk, scalar};
-use crate::validate::is_utf8;
+use crate::arch::{self, bulk, encode, scalar};
 
 /// Bytes of the text as UTF-8; `None` where it is malformed.
 ///
@@ -12,15 +11,7 @@ use crate::validate::is_utf8;
 #[inline]
 #[must_use]
 pub fn utf8_len_exact(units: Units<'_>) -> Option<usize> {
-    match units {
-        Units::Latin1(u) => Some(bulk::utf8_len_from_latin1(u)),
-        Units::Utf8(u) => is_utf8(u).then_some(u.len()),
-        Units::Utf16(u) => bulk::utf16_error_near(u)
-            .is_none()
-            .then(|| bulk::utf8_len_from_utf16(u)),
-        Units::Ucs2(u) => (!arch::scan_u16(u).surrogate).then(|| bulk::utf8_len_from_utf16(u)),
-        Units::Utf32(u) => (!scalar::scan_u32(u).1).then(|| bulk::utf8_len_from_utf32(u)),
-    }
+    encode::valid_utf8_len(units)
 }
 
 /// Writes the text as UTF-8: all of `out`, which is as long as [`utf8_len_exact`] says.
@@ -36,10 +27,10 @@ pub fn utf8_exact(units: Units<'_>, out: &mut [MaybeUninit<u8>]) {
             out.copy_from_slice(bulk::uninit(u));
             Some(u.len())
         }
-        Units::Latin1(u) => Some(bulk::latin1_to_utf8(u, out)),
+        Units::Latin1(u) => Some(encode::latin1_to_utf8(u, out)),
         Units::Utf8(_) => None,
-        Units::Utf16(u) | Units::Ucs2(u) => bulk::utf16_to_utf8_exact(u, out),
-        Units::Utf32(u) => bulk::utf32_to_utf8(u, out),
+        Units::Utf16(u) | Units::Ucs2(u) => encode::utf16_to_utf8_exact(u, out),
+        Units::Utf32(u) => encode::utf32_to_utf8(u, out),
     };
     assert_eq!(n, Some(out.len()), "the place was made for another text");
 }

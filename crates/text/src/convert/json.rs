@@ -2,7 +2,7 @@
 
 use super::utf8::{put_latin1, put_utf16};
 use super::{ConvertError, Form, SHORT_UNITS, Stop, window_for, write};
-use crate::arch::{self, bulk, scalar};
+use crate::arch::{self, bulk, encode, scalar};
 use crate::sink::Mark;
 use crate::validate::is_utf8;
 use crate::{ByteSink, Policy, SinkFull, Units};
@@ -156,7 +156,7 @@ fn put_runs_utf16<S: ByteSink>(u: &[u16], sink: &mut S) -> Result<bool, Stop> {
 }
 
 fn put_escaped_utf32<S: ByteSink>(u: &[u32], sink: &mut S) -> Result<bool, Stop> {
-    let exact = || bulk::json_len_from_utf32(u);
+    let exact = || encode::json_len_from_utf32(u);
     Ok(window_for(sink, 6 * u.len(), exact)?.put_json_utf32(u))
 }
 

@@ -18,8 +18,8 @@ pub use self::json::to_json_body;
 pub use self::str::{StrData, shape, write_str};
 pub use self::utf8::to_utf8;
 pub use self::utf16::{string_from_utf16, to_utf16};
-use crate::arch::bulk;
 pub use crate::arch::cell::{PairsCell, Utf8Cell, Utf16Cell, copy_cell, widen_cell};
+use crate::arch::encode;
 pub use crate::arch::large::{Made, NewStr, make_large};
 pub use crate::arch::measured::{Measured, measure};
 use crate::validate::find_malformed;
@@ -147,9 +147,9 @@ fn write_replacing<F: Form, S: ByteSink>(
 fn likely_len(units: Units<'_>) -> usize {
     match units {
         Units::Utf8(u) => u.len(),
-        Units::Latin1(u) => bulk::utf8_len_from_latin1(u),
-        Units::Utf16(u) | Units::Ucs2(u) => bulk::utf8_len_from_utf16(u),
-        Units::Utf32(u) => bulk::utf8_len_from_utf32(u),
+        Units::Latin1(u) => encode::utf8_len_from_latin1(u),
+        Units::Utf16(u) | Units::Ucs2(u) => encode::utf8_len_from_utf16(u),
+        Units::Utf32(u) => encode::utf8_len_from_utf32(u),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Text to UTF-8.
 
 use super::{ConvertError, Form, SHORT_UNITS, Stop, window_for, write};
-use crate::arch::{self, bulk};
+use crate::arch::{self, bulk, encode};
 use crate::validate::is_utf8;
 use crate::{ByteSink, Policy, Units};
 
@@ -60,7 +60,7 @@ impl Form for Utf8 {
             // No surrogate at all: then it is UTF-16 as well.
             Units::Ucs2(u) => !arch::scan_u16(u).surrogate && put_utf16(u, sink)?,
             Units::Utf32(u) => {
-                let exact = || bulk::utf8_len_from_utf32(u);
+                let exact = || encode::utf8_len_from_utf32(u);
                 window_for(sink, 4 * u.len(), exact)?.put_utf32(u)
             }
         };
@@ -74,7 +74,7 @@ impl Form for Utf8 {
 
 /// Appends Latin-1 as UTF-8.
 pub(super) fn put_latin1<S: ByteSink>(u: &[u8], sink: &mut S) -> Result<(), Stop> {
-    let exact = || bulk::utf8_len_from_latin1(u);
+    let exact = || encode::utf8_len_from_latin1(u);
     window_for(sink, 2 * u.len(), exact)?.put_latin1(u);
     Ok(())
 }
@@ -83,7 +83,7 @@ pub(super) fn put_latin1<S: ByteSink>(u: &[u8], sink: &mut S) -> Result<(), Stop
 pub(super) fn put_utf16<S: ByteSink>(u: &[u16], sink: &mut S) -> Result<bool, Stop> {
     // Measured only where the worst case is not at hand; malformed text has no length, but needs room for nothing.
     let exact = || match bulk::utf16_error_near(u) {
-        None => bulk::utf8_len_from_utf16(u),
+        None => encode::utf8_len_from_utf16(u),
         Some(_) => 0,
     };
     Ok(window_for(sink, 3 * u.len(), exact)?.put_utf16(u))

@@ -1,146 +1,273 @@
 //! Units of any width to UTF-8.
 //!
 //! The bytes of each unit's character are put together in lanes as wide as the longest that occurs, and those that the
-//! character does not need are squeezed out. Units that are malformed are found before anything of their vector is
-//! written, so that the room asked for is that of the text before them.
+//! character does not need are squeezed out: a byte of a lane is needed exactly where its marks are not zero.
+//!
+//! Nothing is written past the room that is given, whatever the text: where it runs out, there is no result.
 
 use std::arch::x86_64::*;
 
 use super::utf16::pairs;
-use super::{BYTES, Out, first, load, load_first, narrow_up_to, splat16, splat32};
+use super::{BYTES, Bounded, first, load, load_first, select, splat16, splat32};
 
-/// Encodes Latin-1 and returns the bytes written.
+/// Units of 16 bits in a vector.
+const UNITS: usize = BYTES / 2;
+
+/// Encodes Latin-1 and returns the bytes written; `None` where there is no room for them.
 ///
 /// # Safety
-/// `dst` takes `room` bytes, at least as many as the text needs, apart from `src` (so for all below).
-#[target_feature(enable = "avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
-pub(in crate::arch) unsafe fn latin1(src: &[u8], dst: *mut u8, room: usize) -> usize {
+/// `dst` takes `room` bytes, apart from `src` (so for all below).
+#[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+pub(in crate::arch) unsafe fn latin1(src: &[u8], dst: *mut u8, room: usize) -> Option<usize> {
     let (p, len) = (src.as_ptr(), src.len());
-    // SAFETY: every load ends inside src; each vector's bytes are part of the text's.
+    // SAFETY: every load ends inside src.
     unsafe {
-        let mut out = Out::new(dst, room);
+        let mut out = Bounded::new(dst, room);
         let mut at = 0;
-        while at < len {
-            let n = (len - at).min(BYTES);
-            let v = if n == BYTES {
-                load(p.add(at))
+        while at + BYTES <= len {
+            let v = load(p.add(at));
+            if _mm512_movepi8_mask(v) == 0 {
+                out.put(v, BYTES);
             } else {
-                load_first(p.add(at), n)
-            };
-            let high = _mm512_movepi8_mask(v);
-            if high == 0 {
-                out.put(v, n);
-            } else {
-                let lower = _mm512_cvtepu8_epi16(_mm512_castsi512_si256(v));
-                put_two(&mut out, lower, high as u32, n.min(BYTES / 2));
-                if n > BYTES / 2 {
-                    let upper = _mm512_cvtepu8_epi16(_mm512_extracti64x4_epi64::<1>(v));
-                    put_two(&mut out, upper, (high >> 32) as u32, n - BYTES / 2);
-                }
+                put_latin1(&mut out, v, &LOWER, u64::MAX);
+                put_latin1(&mut out, v, &UPPER, u64::MAX);
             }
+            at += BYTES;
+        }
+        while at < len {
+            let n = (len - at).min(UNITS);
+            put_latin1(&mut out, load_first(p.add(at), n), &LOWER, first(2 * n));
             at += n;
         }
-        out.at as usize - dst as usize
+        out.written(dst)
     }
 }
 
-/// Puts the first `n` units below U+0800; `high` are those that are not ASCII.
-///
-/// # Safety
-/// There is room for them.
+/// Puts 32 bytes of a vector, in each lane of 16 bits the one that `twice` gives; of the bytes that they become those of
+/// `which`.
 #[inline]
-#[target_feature(enable = "avx512bw,avx512vbmi2,bmi2")]
-unsafe fn put_two(out: &mut Out, units: __m512i, high: u32, n: usize) {
-    // The lead in the low byte, the last byte in the high one.
-    let lead = _mm512_srli_epi16::<6>(units);
-    let last = _mm512_slli_epi16::<8>(_mm512_and_si512(units, splat16(0x3F)));
-    let both = _mm512_ternarylogic_epi32::<0xFE>(lead, last, splat16(0x80C0));
-    // SAFETY: as many bytes as the first n units need, by the caller's word.
-    unsafe {
-        if high == u32::MAX {
-            out.put(both, BYTES);
-        } else {
-            let both = _mm512_mask_mov_epi16(both, !high, units);
-            let kept = 0x5555_5555_5555_5555 | _pdep_u64(u64::from(high), 0xAAAA_AAAA_AAAA_AAAA);
-            let kept = kept & first(2 * n);
-            out.put(
-                _mm512_maskz_compress_epi8(kept, both),
-                kept.count_ones() as usize,
-            );
-        }
+#[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+fn put_latin1(out: &mut Bounded, v: __m512i, twice: &'static [u8; 64], which: u64) {
+    // SAFETY: the table has 64 bytes.
+    let units = _mm512_permutexvar_epi8(unsafe { load(twice.as_ptr()) }, v);
+    // In each lane the bits from 6 on, and those from 0 on: the lead, 0xC2 or 0xC3, and the byte itself.
+    let six = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(0x3036_2026_1016_0006), units);
+    let both = select(splat16(0xFF01), six, splat16(0x00C2));
+    // The latter without its second highest bit where the highest is set.
+    let bytes =
+        _mm512_ternarylogic_epi32::<0x70>(both, _mm512_srli_epi16::<1>(both), splat16(0x4000));
+    // ASCII has no lead.
+    let needed = _mm512_ternarylogic_epi32::<0xF8>(splat16(0xFF00), units, splat16(0x0080));
+    let needed = _mm512_test_epi8_mask(needed, needed) & which;
+    let n = needed.count_ones() as usize;
+    out.put(_mm512_maskz_compress_epi8(needed, bytes), n);
+}
+
+/// Each of the lower 32 places twice, and of the upper ones.
+static LOWER: [u8; 64] = each_twice(0);
+static UPPER: [u8; 64] = each_twice(32);
+
+const fn each_twice(from: u8) -> [u8; 64] {
+    let mut all = [0; 64];
+    let mut i = 0;
+    while i < 64 {
+        all[i] = from + i as u8 / 2;
+        i += 1;
     }
+    all
+}
+
+/// Units below U+0800 as a lead in the low byte and the last in the high one, and which of these bytes are needed.
+#[inline]
+#[target_feature(enable = "avx512bw,avx512vbmi")]
+fn two(units: __m512i) -> (__m512i, u64) {
+    // In each lane the bits from 6 on, and those from 0 on.
+    let six = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(0x3036_2026_1016_0006), units);
+    // 0xC0 | six & 0x1F, 0x80 | six & 0x3F
+    let both = select(splat16(0x3F1F), six, splat16(0x80C0));
+    let high = _mm512_test_epi16_mask(units, splat16(0xFF80));
+    let bytes = _mm512_mask_mov_epi16(units, high, both);
+    // The low byte is, even where it is U+0000.
+    let needed = _mm512_or_si512(bytes, splat16(0x00FF));
+    (bytes, _mm512_test_epi8_mask(needed, needed))
+}
+
+/// Puts 32 units below U+0800.
+#[inline]
+#[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+fn put_two(out: &mut Bounded, units: __m512i) {
+    let (bytes, needed) = two(units);
+    let n = needed.count_ones() as usize;
+    out.put(_mm512_maskz_compress_epi8(needed, bytes), n);
+}
+
+/// As [`put_two`], the first `n`.
+#[inline]
+#[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+fn put_first_two(out: &mut Bounded, units: __m512i, n: usize) {
+    let (bytes, needed) = two(units);
+    let needed = needed & first(2 * n);
+    let n = needed.count_ones() as usize;
+    out.put(_mm512_maskz_compress_epi8(needed, bytes), n);
 }
 
 /// Encodes 16-bit units and returns the bytes written: UTF-16 where `PAIRS`, else without any surrogate. `None` where the
-/// text is malformed.
+/// text is malformed, and where there is no room for it.
 ///
 /// # Safety
-/// As [`latin1`], for well-formed text; before the first malformed unit for other text.
-#[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+/// As [`latin1`].
+#[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn wide<const PAIRS: bool>(
     src: &[u16],
     dst: *mut u8,
     room: usize,
 ) -> Option<usize> {
     let (p, len) = (src.as_ptr(), src.len());
-    // SAFETY: every load ends inside src; each vector's bytes are part of the text's.
+    // SAFETY: every load ends inside src.
     unsafe {
-        let mut out = Out::new(dst, room);
+        let mut out = Bounded::new(dst, room);
         let mut at = 0;
         // Whether the vector before ended with the first half of a pair.
         let mut open = false;
         while at < len {
-            let n = (len - at).min(BYTES / 2);
-            let v = if n == BYTES / 2 {
-                load(p.add(at).cast())
+            let n = (len - at).min(UNITS);
+            let v = if n == UNITS {
+                // Two at a time, where they are of a kind and no pair is open.
+                if len - at >= 2 * UNITS && !open {
+                    let (a, b) = (load(p.add(at).cast()), load(p.add(at + UNITS).cast()));
+                    if put_alike(&mut out, p.add(at), a, b) {
+                        at += 2 * UNITS;
+                        continue;
+                    }
+                    a
+                } else {
+                    load(p.add(at).cast())
+                }
             } else {
                 load_first(p.add(at).cast(), 2 * n)
             };
-            let high = _mm512_test_epi16_mask(v, splat16(0xFF80));
-            let three = _mm512_test_epi16_mask(v, splat16(0xF800));
-            if high == 0 {
-                out.put(_mm512_castsi256_si512(_mm512_cvtepi16_epi8(v)), n);
-                // A run of it is copied the fast way, up to the first vectors that are not.
-                let rest = std::slice::from_raw_parts(p.add(at + n), len - at - n);
-                let run = narrow_up_to::<0x7F>(&rest[..rest.len() & !(BYTES - 1)], out.at);
-                out.at = out.at.add(run);
-                at += run;
-            } else if three == 0 {
-                put_two(&mut out, v, high, n);
+            if _mm512_test_epi16_mask(v, splat16(0xF800)) == 0 {
+                if open {
+                    return None;
+                }
+                put_first_two(&mut out, v, n);
+                at += n;
+                continue;
+            }
+            let found = super::scan::surrogates(v);
+            if found != 0 {
+                if !PAIRS {
+                    return None;
+                }
+                let behind = load_first(p.wrapping_add(at + 1).cast(), 2 * (len - at) - 2);
+                open = put_pairs(&mut out, v, behind, found, n, open)?;
+            } else if open {
+                return None;
             } else {
-                let found = super::scan::surrogates(v);
-                if found != 0 {
-                    if !PAIRS {
-                        return None;
-                    }
-                    let behind = load_first(p.wrapping_add(at + 1).cast(), 2 * (len - at) - 2);
-                    open = put_pairs(&mut out, v, behind, found, n, open)?;
-                } else if three == u32::MAX {
-                    put_all_three(&mut out, v);
-                } else {
-                    let lower = _mm512_cvtepu16_epi32(_mm512_castsi512_si256(v));
-                    put_any::<false>(&mut out, lower, first(n.min(16)) as u16);
-                    if n > 16 {
-                        let upper = _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64::<1>(v));
-                        put_any::<false>(&mut out, upper, first(n - 16) as u16);
-                    }
+                let lower = _mm512_cvtepu16_epi32(_mm512_castsi512_si256(v));
+                put_any(&mut out, lower, first(n.min(16)) as u16);
+                if n > 16 {
+                    let upper = _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64::<1>(v));
+                    put_any(&mut out, upper, first(n - 16) as u16);
                 }
             }
             at += n;
         }
-        Some(out.at as usize - dst as usize)
+        out.written(dst)
+    }
+}
+
+/// Puts 64 units, at `p` and in two vectors, where all are ASCII, all below U+0800, or all from there on and no surrogates.
+///
+/// # Safety
+/// `p` is readable for them.
+#[inline]
+#[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+unsafe fn put_alike(out: &mut Bounded, p: *const u16, a: __m512i, b: __m512i) -> bool {
+    let any = _mm512_or_si512(a, b);
+    let most = splat16(0xF800);
+    if _mm512_test_epi16_mask(any, splat16(0xFF80)) == 0 {
+        out.put(super::scan::narrow(a, b), BYTES);
+        return true;
+    }
+    if _mm512_test_epi16_mask(any, most) == 0 {
+        put_two(out, a);
+        put_two(out, b);
+        return true;
+    }
+    let least = _mm512_min_epu16(a, b);
+    let low = _mm512_testn_epi16_mask(least, most);
+    let top = |v| _mm512_cmpeq_epi16_mask(_mm512_and_si512(v, most), splat16(0xD800));
+    if low | top(a) | top(b) != 0 || out.left() < 3 * BYTES {
+        return false;
+    }
+    // SAFETY: the middle of the 64 units is inside them.
+    let middle = unsafe { load(p.add(UNITS / 2).cast()) };
+    out.put(THREE[0].encode(a), BYTES);
+    out.put(THREE[1].encode(middle), BYTES);
+    out.put(THREE[2].encode(b), BYTES);
+    true
+}
+
+/// How 64 bytes are made of units from U+0800 on, three each.
+struct Three {
+    /// For each 8 bytes, the four units that they are parts of.
+    units: [u16; 32],
+    /// For each byte, the bits of these four that it holds.
+    shifts: [u8; 64],
+    bits: [u8; 64],
+    marks: [u8; 64],
+}
+
+/// The three vectors that 64 units give: they take their units from those at 0, 16 and 32.
+static THREE: [Three; 3] = [Three::new(0), Three::new(1), Three::new(2)];
+
+impl Three {
+    const fn new(part: usize) -> Three {
+        let mut made = Three {
+            units: [0; 32],
+            shifts: [0; 64],
+            bits: [0; 64],
+            marks: [0; 64],
+        };
+        let mut i = 0;
+        while i < 64 {
+            let at = 64 * part + i;
+            let begins = (at - at % 8) / 3;
+            let which = at % 3;
+            if i % 8 == 0 {
+                let mut k = 0;
+                while k < 4 {
+                    // The last may be behind those loaded: then no byte holds bits of it.
+                    made.units[i / 2 + k] = ((begins + k - 16 * part) % 32) as u16;
+                    k += 1;
+                }
+            }
+            made.shifts[i] = (16 * (at / 3 - begins) + 12 - 6 * which) as u8;
+            made.bits[i] = if which == 0 { 0x0F } else { 0x3F };
+            made.marks[i] = if which == 0 { 0xE0 } else { 0x80 };
+            i += 1;
+        }
+        made
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512vbmi")]
+    fn encode(&self, units: __m512i) -> __m512i {
+        // SAFETY: each of the tables has 64 bytes.
+        let table = |p: *const u8| unsafe { load(p) };
+        let units = _mm512_permutexvar_epi16(table(self.units.as_ptr().cast()), units);
+        let six = _mm512_multishift_epi64_epi8(table(self.shifts.as_ptr()), units);
+        select(table(self.bits.as_ptr()), six, table(self.marks.as_ptr()))
     }
 }
 
 /// Puts the first `n` units of a vector with the surrogates `found`, where `open` tells that the first one is the second
 /// half of a pair. Returns whether the vector ends inside a pair; `None`, and nothing put, where a surrogate stands alone.
-///
-/// # Safety
-/// There is room for them.
 #[inline]
-#[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-unsafe fn put_pairs(
-    out: &mut Out,
+#[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+fn put_pairs(
+    out: &mut Bounded,
     v: __m512i,
     behind: __m512i,
     found: u32,
@@ -160,183 +287,96 @@ unsafe fn put_pairs(
         return None;
     }
     let starts = !lows & first(n) as u32;
-    // SAFETY: as many bytes as the first n units need, by the caller's word.
-    unsafe {
-        put_any::<true>(out, lower, starts as u16);
-        put_any::<true>(out, upper, (starts >> 16) as u16);
-    }
+    put_any(out, lower, starts as u16);
+    put_any(out, upper, (starts >> 16) as u16);
     Some(highs >> 31 != 0)
 }
 
-/// Puts 32 units from U+0800 to U+FFFF.
-///
-/// # Safety
-/// There is room for their 96 bytes.
+/// Code points in lanes, none malformed, to the bytes of their characters, the last one highest, and which of these bytes
+/// the lanes of `which` need.
 #[inline]
-#[target_feature(enable = "avx512bw,avx512vbmi,bmi2")]
-unsafe fn put_all_three(out: &mut Out, v: __m512i) {
-    // SAFETY: the table has 64 bytes.
-    let order = unsafe { load(DROP_FIRST.as_ptr()) };
-    let three = |half: __m256i| {
-        let bytes = spread(_mm512_cvtepu16_epi32(half));
-        let marked = _mm512_or_si512(bytes, splat32(0x0000_E000));
-        _mm512_permutexvar_epi8(order, marked)
-    };
-    // SAFETY: 48 bytes each, by the caller's word.
-    unsafe {
-        out.put(three(_mm512_castsi512_si256(v)), 48);
-        out.put(three(_mm512_extracti64x4_epi64::<1>(v)), 48);
-    }
+#[target_feature(enable = "avx512bw,avx512cd,avx512vbmi")]
+fn any(chars: __m512i, which: u16) -> (__m512i, u64) {
+    // The bits of the character in each byte, by the leading zeros of its code point.
+    const ONE: i32 = 0xFF00_0000_u32 as i32;
+    const TWO: i32 = 0x3F1F_0000;
+    const THREE: i32 = 0x3F3F_0F00;
+    const FOUR: i32 = 0x3F3F_3F07;
+    let low = _mm512_setr_epi32(
+        ONE, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, FOUR, FOUR, FOUR, FOUR, FOUR,
+    );
+    let high = _mm512_setr_epi32(
+        THREE, THREE, THREE, THREE, THREE, TWO, TWO, TWO, TWO, ONE, ONE, ONE, ONE, ONE, ONE, ONE,
+    );
+    let zeros = _mm512_lzcnt_epi32(chars);
+    let bits = _mm512_maskz_permutex2var_epi32(which, low, zeros, high);
+    // Bits from 18, 12, 6 and 0 on.
+    let six = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(0x2026_2C32_0006_0C12), chars);
+    // Above its bits a byte has the marks: ones down to a zero right above them. Those are the bits moved up by one, turned
+    // round.
+    let bytes = _mm512_ternarylogic_epi32::<0xC5>(bits, six, _mm512_add_epi8(bits, bits));
+    (bytes, _mm512_test_epi8_mask(bits, bits))
 }
 
-/// The places of the last three bytes of each lane.
-static DROP_FIRST: [u8; 64] = {
-    let mut all = [0; 64];
-    let mut i = 0;
-    while i < 48 {
-        all[i] = (i / 3 * 4 + 1 + i % 3) as u8;
-        i += 1;
-    }
-    all
-};
-
-/// Code points in lanes to four bytes of six bits each, the highest bits first, all marked as continuation bytes.
+/// Puts the code points of the lanes `which`.
 #[inline]
-#[target_feature(enable = "avx512bw,avx512vbmi")]
-fn spread(chars: __m512i) -> __m512i {
-    let from = _mm512_set1_epi64(0x2026_2C32_0006_0C12);
-    let six = _mm512_multishift_epi64_epi8(from, chars);
-    // 0x80 | six & 0x3F
-    _mm512_ternarylogic_epi32::<0xF8>(splat32(0x8080_8080), six, splat32(0x3F3F_3F3F))
+#[target_feature(enable = "avx512bw,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+fn put_any(out: &mut Bounded, chars: __m512i, which: u16) {
+    let (bytes, needed) = any(chars, which);
+    let n = needed.count_ones() as usize;
+    out.put(_mm512_maskz_compress_epi8(needed, bytes), n);
 }
 
-/// Puts the code points of the lanes `which`, none malformed; where not `FOUR`, all below U+10000.
+/// Encodes 32-bit units and returns the bytes written; `None` where one is a surrogate or past U+10FFFF, and where there is
+/// no room for them.
 ///
 /// # Safety
-/// There is room for them.
-#[inline]
-#[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-unsafe fn put_any<const FOUR: bool>(out: &mut Out, chars: __m512i, which: u16) {
-    let two = _mm512_cmpge_epu32_mask(chars, splat32(0x80));
-    if two == 0 && which & which.wrapping_add(1) == 0 {
-        let bytes = _mm512_castsi128_si512(_mm512_cvtepi32_epi8(chars));
-        // SAFETY: a byte for each of the first lanes, by the caller's word.
-        return unsafe { out.put(bytes, which.count_ones() as usize) };
-    }
-    let three = _mm512_cmpge_epu32_mask(chars, splat32(0x800));
-    let mut lead = _mm512_maskz_mov_epi32(two, splat32(0x00C0_0000));
-    lead = _mm512_mask_mov_epi32(lead, three, splat32(0x0000_E000));
-    // Which bytes are needed, lane by lane: the last, and those before it.
-    let lanes = |mask: u16, bits: u64| _pdep_u64(u64::from(mask), bits);
-    let mut kept = lanes(which, 0x8888_8888_8888_8888)
-        | lanes(which & two, 0x4444_4444_4444_4444)
-        | lanes(which & three, 0x2222_2222_2222_2222);
-    if FOUR {
-        let four = _mm512_cmpge_epu32_mask(chars, splat32(0x1_0000));
-        lead = _mm512_mask_mov_epi32(lead, four, splat32(0x0000_00F0));
-        kept |= lanes(which & four, 0x1111_1111_1111_1111);
-    }
-    let bytes = _mm512_or_si512(spread(chars), lead);
-    let bytes = _mm512_mask_mov_epi32(bytes, !two, _mm512_slli_epi32::<24>(chars));
-    // SAFETY: as many bytes as these code points need, by the caller's word.
-    unsafe {
-        out.put(
-            _mm512_maskz_compress_epi8(kept, bytes),
-            kept.count_ones() as usize,
-        );
-    }
-}
-
-/// Encodes 32-bit units and returns the bytes written; `None` where one is a surrogate or past U+10FFFF.
-///
-/// # Safety
-/// As [`wide`].
-#[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+/// As [`latin1`].
+#[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn ucs4(src: &[u32], dst: *mut u8, room: usize) -> Option<usize> {
     let (p, len) = (src.as_ptr(), src.len());
-    // SAFETY: every load ends inside src; each vector's bytes are part of the text's.
+    let (mut most, mut least) = (_mm512_setzero_si512(), splat32(u32::MAX));
+    let mut look = |chars| {
+        most = _mm512_max_epu32(most, chars);
+        least = _mm512_min_epu32(least, _mm512_sub_epi32(chars, splat32(0xD800)));
+    };
+    // SAFETY: every load ends inside src.
     unsafe {
-        let mut out = Out::new(dst, room);
+        let mut out = Bounded::new(dst, room);
         let mut at = 0;
+        while at + 64 <= len {
+            let part = |k: usize| load(p.add(at + 16 * k).cast());
+            let (a, b, c, d) = (part(0), part(1), part(2), part(3));
+            let any = _mm512_or_si512(_mm512_or_si512(a, b), _mm512_or_si512(c, d));
+            if _mm512_cmplt_epu32_mask(any, splat32(0x80)) == u16::MAX {
+                let mut put = |chars| {
+                    out.put(_mm512_castsi128_si512(_mm512_cvtepi32_epi8(chars)), 16);
+                };
+                put(a);
+                put(b);
+                put(c);
+                put(d);
+            } else {
+                let mut put = |chars| {
+                    look(chars);
+                    put_any(&mut out, chars, u16::MAX);
+                };
+                put(a);
+                put(b);
+                put(c);
+                put(d);
+            }
+            at += 64;
+        }
         while at < len {
             let n = (len - at).min(16);
-            let chars = if n == 16 {
-                load(p.add(at).cast())
-            } else {
-                load_first(p.add(at).cast(), 4 * n)
-            };
-            if is_malformed(chars) {
-                return None;
-            }
-            put_any::<true>(&mut out, chars, first(n) as u16);
+            let chars = load_first(p.add(at).cast(), 4 * n);
+            look(chars);
+            put_any(&mut out, chars, first(n) as u16);
             at += n;
         }
-        Some(out.at as usize - dst as usize)
-    }
-}
-
-/// Whether a lane is no scalar value.
-#[inline]
-#[target_feature(enable = "avx512bw")]
-fn is_malformed(chars: __m512i) -> bool {
-    let top = _mm512_and_si512(chars, splat32(0xFFFF_F800));
-    let surrogate = _mm512_cmpeq_epi32_mask(top, splat32(0xD800));
-    surrogate | _mm512_cmpgt_epu32_mask(chars, splat32(0x10_FFFF)) != 0
-}
-
-/// Bytes of Latin-1 as UTF-8.
-#[target_feature(enable = "avx512bw,bmi2,popcnt")]
-pub(in crate::arch) fn len_of_latin1(src: &[u8]) -> usize {
-    let (p, len) = (src.as_ptr(), src.len());
-    let more = |v| _mm512_movepi8_mask(v).count_ones() as usize;
-    // SAFETY: every load ends inside src.
-    unsafe {
-        let (mut n, mut at) = (len, 0);
-        while at + BYTES <= len {
-            n += more(load(p.add(at)));
-            at += BYTES;
-        }
-        n + more(load_first(p.add(at), len - at))
-    }
-}
-
-/// Bytes of UTF-16 as UTF-8, where it is well-formed; else some number, not below that of the text before the first
-/// malformed unit.
-#[target_feature(enable = "avx512bw,bmi2,popcnt")]
-pub(in crate::arch) fn len_of_wide(src: &[u16]) -> usize {
-    let (p, len) = (src.as_ptr(), src.len());
-    // A half of a pair is two bytes, as a unit below U+0800 is.
-    let more = |v| {
-        let high = _mm512_test_epi16_mask(v, splat16(0xFF80)).count_ones();
-        let three = _mm512_test_epi16_mask(v, splat16(0xF800)) & !super::scan::surrogates(v);
-        (high + three.count_ones()) as usize
-    };
-    // SAFETY: every load ends inside src.
-    unsafe {
-        let (mut n, mut at) = (len, 0);
-        while at + BYTES / 2 <= len {
-            n += more(load(p.add(at).cast()));
-            at += BYTES / 2;
-        }
-        n + more(load_first(p.add(at).cast(), 2 * (len - at)))
-    }
-}
-
-/// Bytes of 32-bit units as UTF-8, where they are well-formed; else some number.
-#[target_feature(enable = "avx512bw,bmi2,popcnt")]
-pub(in crate::arch) fn len_of_ucs4(src: &[u32]) -> usize {
-    let (p, len) = (src.as_ptr(), src.len());
-    let more = |v| {
-        let from = |c| _mm512_cmpge_epu32_mask(v, splat32(c)).count_ones() as usize;
-        from(0x80) + from(0x800) + from(0x1_0000)
-    };
-    // SAFETY: every load ends inside src.
-    unsafe {
-        let (mut n, mut at) = (len, 0);
-        while at + 16 <= len {
-            n += more(load(p.add(at).cast()));
-            at += 16;
-        }
-        n + more(load_first(p.add(at).cast(), 4 * (len - at)))
+        let bad = _mm512_cmpgt_epu32_mask(most, splat32(0x10_FFFF))
+            | _mm512_cmplt_epu32_mask(least, splat32(0x800));
+        if bad == 0 { out.written(dst) } else { None }
     }
 }

@@ -5,7 +5,9 @@
 //! |---|---|
 //! | `scan` | looks at text, and copies it while it stays what it was taken for |
 //! | `utf8` | UTF-8 to the units of a `str`: validated on the way, or before |
+//! | `runs` | the same where all characters have three bytes |
 //! | `utf16` | UTF-16 with pairs to 32-bit units |
+//! | `measure` | the lengths of units of any width in UTF-8 |
 //! | `encode` | units of any width to UTF-8 |
 //!
 //! Wants Ice Lake or Zen 4: AVX-512 with VBMI and VBMI2, whose byte compression does most of the work.
@@ -13,6 +15,8 @@
 use std::arch::x86_64::*;
 
 pub(super) mod encode;
+pub(super) mod measure;
+mod runs;
 pub(super) mod scan;
 pub(super) mod utf16;
 pub(super) mod utf8;
@@ -129,6 +133,57 @@ impl Out {
     }
 }
 
-#[cfg(test)]
+/// As [`Out`], for writers that do not know how long their text becomes: what does not fit is left out, and the result with
+/// it.
+struct Bounded {
+    at: *mut u8,
+    end: *mut u8,
+    full: bool,
+}
+
+impl Bounded {
+    /// # Safety
+    /// `p` is writable for `n_bytes`.
+    unsafe fn new(p: *mut u8, n_bytes: usize) -> Bounded {
+        Bounded {
+            at: p,
+            // SAFETY: the end of the place that the caller grants.
+            end: unsafe { p.add(n_bytes) },
+            full: false,
+        }
+    }
+
+    /// Bytes that there is room for.
+    #[inline(always)]
+    fn left(&self) -> usize {
+        self.end as usize - self.at as usize
+    }
+
+    /// Puts the first `n` bytes of a vector, at most 64; what follows them in the place may be written over.
+    #[inline]
+    #[target_feature(enable = "avx512bw,bmi2")]
+    fn put(&mut self, v: __m512i, n: usize) {
+        debug_assert!(n <= BYTES);
+        let left = self.left();
+        // SAFETY: the whole vector is stored where as many bytes are left, else just the first n if these are.
+        unsafe {
+            if left >= BYTES {
+                store(self.at, v);
+            } else if n <= left {
+                store_first(self.at, v, n);
+            } else {
+                self.full = true;
+                return;
+            }
+            self.at = self.at.add(n);
+        }
+    }
+
+    /// Bytes written since `start`, the start of the place; `None` where something did not fit.
+    fn written(self, start: *mut u8) -> Option<usize> {
+        (!self.full).then(|| self.at as usize - start as usize)
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -163,7 +163,7 @@ fn escapes(v: __m512i) -> u64 {
 /// Two vectors of 16-bit units below 0x100 to one of bytes, in order.
 #[inline]
 #[target_feature(enable = "avx512bw")]
-fn narrow(lo: __m512i, hi: __m512i) -> __m512i {
+pub(super) fn narrow(lo: __m512i, hi: __m512i) -> __m512i {
     // packus works in each quarter: put their halves in order.
     let order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
     _mm512_permutexvar_epi64(order, _mm512_packus_epi16(lo, hi))

@@ -92,6 +92,14 @@ fn check_utf8(src: &[u8]) {
         });
         let got = units(&got, u16::from_ne_bytes);
         expect(good, got.into_iter().map(u32::from).collect());
+        if text.is_ok() {
+            // SAFETY: AVX-512 is there; the text is well-formed, and the place takes what is written.
+            let (good, got) = into_place(2 * n, |p| unsafe {
+                utf8::to_ucs2::<false>(src, p.cast(), n)
+            });
+            let got = units(&got, u16::from_ne_bytes);
+            expect(good, got.into_iter().map(u32::from).collect());
+        }
     }
     // SAFETY: AVX-512 is there; the place takes what is written.
     let (good, got) = into_place(4 * n, |p| unsafe {
@@ -134,6 +142,26 @@ fn malformed_utf8_is_seen_at_each_place() {
                 }
                 bytes[at] = kept;
                 check_utf8(&bytes[..at]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_run_of_three_bytes_ends_at_a_character_of_another_length_wherever_it_stands() {
+    if !is_here() {
+        return;
+    }
+    for n in [20, 21, 22, 43, 64, 65, 110] {
+        for other in ['a', 'é', '\u{7FF}', '😀'] {
+            for at in 0..n {
+                let text: String = (0..n).map(|i| if i == at { other } else { '東' }).collect();
+                for from in 0..3 {
+                    check_utf8(&text.as_bytes()[from..]);
+                }
+                for from in ["x", "xy"] {
+                    check_utf8((from.to_owned() + &text).as_bytes());
+                }
             }
         }
     }
@@ -229,7 +257,7 @@ fn other_units_are_encoded_whatever_their_length_and_mix() {
             let utf8 = text.as_bytes().to_vec();
             let mut chars: Vec<u32> = text.chars().map(u32::from).collect();
             // SAFETY: AVX-512 is there; the places take what is written (so below).
-            assert_eq!(unsafe { encode::len_of_ucs4(&chars) }, utf8.len());
+            assert_eq!(unsafe { measure::ucs4(&chars) }, Some(utf8.len()));
             let room = utf8.len();
             // SAFETY: AVX-512 is there; the place takes what is written.
             let (got, bytes) = into_place(room, |p| unsafe { encode::ucs4(&chars, p, room) });
@@ -240,6 +268,8 @@ fn other_units_are_encoded_whatever_their_length_and_mix() {
                     // SAFETY: AVX-512 is there; the place takes what is written.
                     let (got, _) = into_place(4 * n, |p| unsafe { encode::ucs4(&chars, p, 4 * n) });
                     assert_eq!(got, None);
+                    // SAFETY: AVX-512 is there.
+                    assert_eq!(unsafe { measure::ucs4(&chars) }, None);
                     chars[at] = kept;
                 }
             }
@@ -249,7 +279,7 @@ fn other_units_are_encoded_whatever_their_length_and_mix() {
             let room = expected.len();
             // SAFETY: AVX-512 is there; the place takes what is written.
             let (got, bytes) = into_place(room, |p| unsafe { encode::latin1(&narrow, p, room) });
-            assert_eq!((got, bytes), (room, expected));
+            assert_eq!((got, bytes), (Some(room), expected));
         }
     }
 }

@@ -10,7 +10,7 @@ const UNITS: usize = BYTES / 2;
 /// The lanes that are second halves of pairs.
 #[inline]
 #[target_feature(enable = "avx512bw")]
-fn second_halves(v: __m512i) -> u32 {
+pub(super) fn second_halves(v: __m512i) -> u32 {
     _mm512_cmpeq_epi16_mask(_mm512_and_si512(v, splat16(0xFC00)), splat16(0xDC00))
 }
 
@@ -54,7 +54,7 @@ pub(super) fn pairs(units: __m256i, behind: __m256i) -> (__m512i, u16, u16) {
 /// The lanes that are first halves of pairs.
 #[inline]
 #[target_feature(enable = "avx512bw")]
-fn first_halves(v: __m512i) -> u32 {
+pub(super) fn first_halves(v: __m512i) -> u32 {
     _mm512_cmpeq_epi16_mask(_mm512_and_si512(v, splat16(0xFC00)), splat16(0xD800))
 }
 

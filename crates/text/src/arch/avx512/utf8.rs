@@ -13,7 +13,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{BYTES, Out, first, load, load_first, select, splat8, splat32};
+use super::{BYTES, Out, first, load, load_first, runs, select, splat8, splat32};
 use crate::Kind;
 
 /// Which bytes of a vector are what: each bit set is a part of those below it.
@@ -172,23 +172,22 @@ pub(in crate::arch) fn measure(src: &[u8]) -> Option<(Kind, usize)> {
 /// Runs `step(at, n_bytes)` for each vector of the text: first where it and three bytes behind it are inside the text,
 /// then where less is left, so that each of the two can be compiled for itself.
 macro_rules! each_vector {
-    ($p:ident, $len:ident, |$v:ident, $load:ident, $n:ident| $body:block) => {
-        let mut at = 0;
-        while at + BYTES + 3 <= $len {
-            let $v = load($p.add(at));
-            let $load = |behind: usize| load($p.add(at + behind));
+    ($p:ident, $len:ident, $at:ident, |$v:ident, $load:ident, $n:ident| $body:block) => {
+        while $at + BYTES + 3 <= $len {
+            let $v = load($p.add($at));
+            let $load = |behind: usize| load($p.add($at + behind));
             let $n = BYTES;
             $body
-            at += BYTES;
+            $at += BYTES;
         }
-        while at < $len {
-            let $n = ($len - at).min(BYTES);
-            let $v = load_first($p.add(at), $n);
+        while $at < $len {
+            let $n = ($len - $at).min(BYTES);
+            let $v = load_first($p.add($at), $n);
             let $load = |behind: usize| {
-                load_first($p.wrapping_add(at + behind), ($len - at).saturating_sub(behind))
+                load_first($p.wrapping_add($at + behind), ($len - $at).saturating_sub(behind))
             };
             $body
-            at += BYTES;
+            $at += BYTES;
         }
     };
 }
@@ -210,7 +209,8 @@ pub(in crate::arch) unsafe fn to_latin1<const CHECK: bool>(
     // SAFETY: every load ends inside src; a unit is put for each byte that continues nothing.
     unsafe {
         let mut out = Out::new(dst, n_chars);
-        each_vector!(p, len, |v, behind, n| {
+        let mut at = 0;
+        each_vector!(p, len, at, |v, behind, n| {
             let b = bytes_of::<2>(v);
             if b.high | check.owed == 0 {
                 out.put(v, n);
@@ -252,11 +252,25 @@ pub(in crate::arch) unsafe fn to_ucs2<const CHECK: bool>(
     // SAFETY: every load ends inside src; a unit is put for each byte that continues nothing.
     unsafe {
         let mut out = Out::new(dst.cast(), 2 * n_chars);
-        each_vector!(p, len, |v, behind, n| {
+        let mut at = 0;
+        each_vector!(p, len, at, |v, behind, n| {
             let b = bytes_of::<3>(v);
             if b.high | check.owed == 0 {
                 put_units(&mut out, v, _mm512_setzero_si512(), n);
             } else {
+                if let Some(begun) = runs::looks_like_one(b.tails)
+                    && (!CHECK || check.owed == first(begun))
+                    && len - at - begun >= BYTES
+                {
+                    // Not a whole vector further then, but behind the run.
+                    let run = runs::decode(p.add(at + begun), len - at - begun, &mut out);
+                    if run.n_bytes > 0 {
+                        check.bad |= u64::from(!run.is_good);
+                        check.owed = 0;
+                        at += begun + run.n_bytes;
+                        continue;
+                    }
+                }
                 let starts = !b.tails & first(n);
                 let n_units = starts.count_ones() as usize;
                 let second = behind(1);
@@ -360,6 +374,11 @@ pub(in crate::arch) unsafe fn to_ucs4<const CHECK: bool>(
             } else {
                 load_first(p.add(at), rest)
             };
+            if _mm512_movepi8_mask(v) as u64 | check.owed == 0 && rest >= BYTES {
+                put_ascii(&mut out, v);
+                at += BYTES;
+                continue;
+            }
             let here = first(rest.min(WHOLE));
             let tails = _mm512_cmplt_epi8_mask(v, splat8(0xC0)) & here;
             let mut starts = !tails & here;
@@ -396,6 +415,34 @@ pub(in crate::arch) unsafe fn to_ucs4<const CHECK: bool>(
         }
     }
     check.is_good()
+}
+
+/// Puts 64 bytes as units.
+///
+/// # Safety
+/// There is room for them.
+#[inline]
+#[target_feature(enable = "avx512bw,bmi2")]
+unsafe fn put_ascii(out: &mut Out, v: __m512i) {
+    // SAFETY: 64 units, by the caller's word.
+    unsafe {
+        out.put(
+            _mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32::<0>(v)),
+            BYTES,
+        );
+        out.put(
+            _mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32::<1>(v)),
+            BYTES,
+        );
+        out.put(
+            _mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32::<2>(v)),
+            BYTES,
+        );
+        out.put(
+            _mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32::<3>(v)),
+            BYTES,
+        );
+    }
 }
 
 /// Characters of one to four bytes, in the high bytes of each lane, decoded.
