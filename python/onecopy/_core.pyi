@@ -11,6 +11,8 @@ from onecopy import errors
 __all__ = [
     "Connection",
     "Cursor",
+    "Decoder",
+    "Encoder",
     "Ledger",
     "RowStream",
     "__version__",
@@ -19,6 +21,7 @@ __all__ = [
     "connect",
     "decode",
     "decode_column",
+    "detect",
     "encode",
     "encode_into",
     "encoded_length",
@@ -28,6 +31,7 @@ __all__ = [
     "latin_1_encode",
     "ledger",
     "run_command",
+    "transcode",
     "utf8_view",
     "utf_8_decode",
     "utf_8_encode",
@@ -52,6 +56,12 @@ class _Writes(Protocol):
     """A binary file, a socket's file, or any object that takes bytes."""
 
     def write(self, data: bytes, /) -> object: ...
+
+@type_check_only
+class _Reads(Protocol):
+    """A binary file."""
+
+    def read(self, size: int, /) -> Buffer: ...
 
 @type_check_only
 class _Sends(Protocol):
@@ -107,6 +117,30 @@ def decode_column(
 ) -> list[str | None]: ...
 def is_valid(buffer: Buffer, encoding: str = "utf-8") -> bool: ...
 def utf8_view(string: str) -> memoryview: ...
+def transcode(
+    src: Buffer | _Reads, dst: Buffer | _Writes, from_encoding: str, to_encoding: str, errors: str = "strict"
+) -> int: ...
+def detect(buffer: Buffer) -> tuple[str | None, str, Literal["certain", "likely", "guess"]]: ...
+
+@final
+class Decoder:
+    def __new__(cls, encoding: str, errors: str | None = None) -> Decoder: ...
+    @property
+    def encoding(self) -> str: ...
+    @property
+    def errors(self) -> str: ...
+    def decode(self, data: Buffer, final: bool = False) -> str: ...
+    def reset(self) -> None: ...
+
+@final
+class Encoder:
+    def __new__(cls, encoding: str, errors: str | None = None) -> Encoder: ...
+    @property
+    def encoding(self) -> str: ...
+    @property
+    def errors(self) -> str: ...
+    def encode(self, string: str, final: bool = False) -> bytes: ...
+    def reset(self) -> None: ...
 
 @final
 class Connection:

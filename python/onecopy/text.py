@@ -8,9 +8,13 @@
 | `decode_column` | a column of fixed stride to a list |
 | `is_valid`, `find_invalid` | whether text is well-formed, and where it is not |
 | `utf8_view`, `slices` | views, without a copy |
+| `Decoder`, `Encoder` | a stream in parts cut anywhere |
+| `transcode` | one encoding to another, between buffers and files |
+| `detect` | which encoding bytes are in, and why |
 
 Well-formed text is converted by vector kernels, straight into the new object; what is malformed is handed to the codecs of
-CPython, so that exceptions, positions and replacements are the same.
+CPython, so that exceptions, positions and replacements are the same. The encodings of the WHATWG Encoding Standard are read
+by its tables (`docs/reference/encodings.md` in the repository).
 
 >>> import onecopy
 >>> onecopy.text.decode(b"Z\\x00\\xfc\\x00", "utf-16-le")
@@ -20,9 +24,12 @@ CPython, so that exceptions, positions and replacements are the same.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from onecopy import _core
 from onecopy._core import (
+    Decoder,
+    Encoder,
     ascii_decode,
     ascii_encode,
     decode,
@@ -33,6 +40,7 @@ from onecopy._core import (
     is_valid,
     latin_1_decode,
     latin_1_encode,
+    transcode,
     utf8_view,
     utf_8_decode,
     utf_8_encode,
@@ -54,11 +62,15 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 __all__ = [
+    "Decoder",
+    "Detection",
+    "Encoder",
     "Invalid",
     "ascii_decode",
     "ascii_encode",
     "decode",
     "decode_column",
+    "detect",
     "encode",
     "encode_into",
     "encoded_length",
@@ -67,6 +79,7 @@ __all__ = [
     "latin_1_decode",
     "latin_1_encode",
     "slices",
+    "transcode",
     "utf8_view",
     "utf_8_decode",
     "utf_8_encode",
@@ -94,6 +107,34 @@ class Invalid(NamedTuple):
     end: int
     #: Why, in the words of CPython's codec.
     reason: str
+
+
+class Detection(NamedTuple):
+    """Which encoding bytes are in."""
+
+    #: The name of the encoding, as `decode` takes it; None of what is no text.
+    encoding: str | None
+    #: Why.
+    reason: str
+    #: `certain`: a byte order mark, or bytes that could not be so by chance; `likely`: a pattern that other text hardly has;
+    #: `guess`: by what letters stand side by side.
+    certainty: Literal["certain", "likely", "guess"]
+
+
+def detect(buffer: ReadableBuffer) -> Detection:
+    """Which encoding a buffer is in, and why: by its byte order mark, by where bytes of zero stand (UTF-16, UTF-32), by being
+    valid ASCII or UTF-8, else by chardetng's guess.
+
+    An encoding with a mark is named by the name that drops it: `utf-8-sig`, `utf-16`, `utf-32`.
+
+    Copies: of the first 64 KiB, one.
+
+    >>> detect("Zürich".encode())
+    Detection(encoding='utf-8', reason='valid UTF-8 with characters beyond ASCII', certainty='certain')
+    >>> detect(b"a\\x00b\\x00").encoding
+    'utf-16-le'
+    """
+    return Detection(*_core.detect(buffer))
 
 
 def find_invalid(buffer: ReadableBuffer, encoding: str = "utf-8") -> Invalid | None:

@@ -12,11 +12,21 @@ import onecopy
 import onecopy.dbapi
 import onecopy.errors
 import onecopy.rows
+import onecopy.text
 
-CLASSES = [onecopy.Connection, onecopy.Cursor, onecopy.RowStream, onecopy.Ledger]
+CLASSES = [
+    onecopy.Connection,
+    onecopy.Cursor,
+    onecopy.RowStream,
+    onecopy.Ledger,
+    onecopy.text.Decoder,
+    onecopy.text.Encoder,
+]
 
 
-@pytest.mark.parametrize("module", [onecopy, onecopy.dbapi, onecopy.errors, onecopy.rows], ids=lambda m: m.__name__)
+@pytest.mark.parametrize(
+    "module", [onecopy, onecopy.dbapi, onecopy.errors, onecopy.rows, onecopy.text], ids=lambda m: m.__name__
+)
 def test_examples_of_a_module_run(module: types.ModuleType) -> None:
     failed, _ = doctest.testmod(module, extraglobs={"onecopy": onecopy})
     assert failed == 0
@@ -29,14 +39,21 @@ def documented() -> list[tuple[str, object]]:
         for n, m in vars(c).items()
         if not n.startswith("_") and n[0].islower()
     ]
-    return [*((c.__name__, c) for c in CLASSES), *members, ("connect", onecopy.connect), ("ledger", onecopy.ledger)]
+    functions = [(f"text.{n}", getattr(onecopy.text, n)) for n in onecopy.text.__all__]
+    return [
+        *((c.__name__, c) for c in CLASSES),
+        *members,
+        *functions,
+        ("connect", onecopy.connect),
+        ("ledger", onecopy.ledger),
+    ]
 
 
 @pytest.mark.parametrize(("name", "member"), documented(), ids=[n for n, _ in documented()])
 def test_examples_of_the_extension_run(name: str, member: object) -> None:
     text = inspect.getdoc(member)
     assert text, f"`{name}` has no docstring"
-    test = doctest.DocTestParser().get_doctest(text, {"onecopy": onecopy}, name, None, None)
+    test = doctest.DocTestParser().get_doctest(text, {**vars(onecopy.text), "onecopy": onecopy}, name, None, None)
     runner = doctest.DocTestRunner()
     runner.run(test)
     assert runner.failures == 0

@@ -54,6 +54,11 @@ impl LegacyDecoder {
         self.settled_bytes
     }
 
+    /// Bytes that were taken in.
+    pub(crate) fn taken_bytes(&self) -> u64 {
+        self.fed_bytes
+    }
+
     pub(crate) fn push<S: ByteSink>(
         &mut self,
         mut part: &[u8],

@@ -107,6 +107,12 @@ impl<'a, 'py> Bytes<'a, 'py> {
         Ok(Bytes::Gathered(bytes))
     }
 
+    /// Whether the object has a buffer.
+    pub(crate) fn is_buffer(object: Borrowed<'_, '_, PyAny>) -> bool {
+        // SAFETY: any object may be asked.
+        unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) != 0 }
+    }
+
     /// The bytes.
     #[inline]
     pub(crate) fn as_slice(&self) -> &[u8] {

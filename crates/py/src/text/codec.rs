@@ -2,6 +2,7 @@
 
 use std::ffi::CStr;
 
+use onecopy_text::{Encoding, Legacy, Order as ByteOrder};
 use pyo3::exceptions::{PyLookupError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -30,6 +31,8 @@ pub(crate) enum Codec {
     Utf32(Order),
     Latin1,
     Ascii,
+    /// One of the WHATWG Encoding Standard, decoded and encoded by `super::legacy`.
+    Legacy(Legacy),
 }
 
 impl Codec {
@@ -46,6 +49,8 @@ impl Codec {
             Codec::Utf32(Order::Marked) => c"utf-32",
             Codec::Latin1 => c"latin-1",
             Codec::Ascii => c"ascii",
+            // Never asked for: CPython's tables are others.
+            Codec::Legacy(_) => c"unknown",
         }
     }
 
@@ -81,24 +86,45 @@ impl Codec {
 
     #[inline(never)]
     fn by_any_spelling(name: &[u8]) -> Option<Codec> {
-        let plain: Vec<u8> = name
-            .iter()
-            .filter(|b| !matches!(b, b'-' | b'_' | b' '))
-            .map(u8::to_ascii_lowercase)
-            .collect();
-        Some(match plain.as_slice() {
-            b"utf8" | b"u8" => Codec::Utf8,
-            b"utf8sig" => Codec::Utf8Marked,
-            b"utf16le" => Codec::Utf16(Order::Little),
-            b"utf16be" => Codec::Utf16(Order::Big),
-            b"utf16" | b"u16" => Codec::Utf16(Order::Marked),
-            b"utf32le" => Codec::Utf32(Order::Little),
-            b"utf32be" => Codec::Utf32(Order::Big),
-            b"utf32" | b"u32" => Codec::Utf32(Order::Marked),
-            b"latin1" | b"iso88591" | b"l1" => Codec::Latin1,
-            b"ascii" | b"usascii" => Codec::Ascii,
-            _ => return None,
-        })
+        Encoding::by_name(str::from_utf8(name).ok()?).map(Codec::from)
+    }
+}
+
+impl From<Encoding> for Codec {
+    fn from(encoding: Encoding) -> Codec {
+        let of = |order| match order {
+            ByteOrder::Little => Order::Little,
+            ByteOrder::Big => Order::Big,
+            ByteOrder::Marked => Order::Marked,
+        };
+        match encoding {
+            Encoding::Utf8 => Codec::Utf8,
+            Encoding::Utf8Marked => Codec::Utf8Marked,
+            Encoding::Utf16(order) => Codec::Utf16(of(order)),
+            Encoding::Utf32(order) => Codec::Utf32(of(order)),
+            Encoding::Latin1 => Codec::Latin1,
+            Encoding::Ascii => Codec::Ascii,
+            Encoding::Legacy(legacy) => Codec::Legacy(legacy),
+        }
+    }
+}
+
+impl From<Codec> for Encoding {
+    fn from(codec: Codec) -> Encoding {
+        let of = |order| match order {
+            Order::Little => ByteOrder::Little,
+            Order::Big => ByteOrder::Big,
+            Order::Marked => ByteOrder::Marked,
+        };
+        match codec {
+            Codec::Utf8 => Encoding::Utf8,
+            Codec::Utf8Marked => Encoding::Utf8Marked,
+            Codec::Utf16(order) => Encoding::Utf16(of(order)),
+            Codec::Utf32(order) => Encoding::Utf32(of(order)),
+            Codec::Latin1 => Encoding::Latin1,
+            Codec::Ascii => Encoding::Ascii,
+            Codec::Legacy(legacy) => Encoding::Legacy(legacy),
+        }
     }
 }
 
@@ -108,6 +134,7 @@ fn unknown(name: Borrowed<'_, '_, PyAny>) -> PyErr {
     let name = name.unwrap_or_default();
     PyLookupError::new_err(format!(
         "unknown encoding: {name}\n\
-         known are UTF-8, UTF-16 and UTF-32 (with -le, -be), Latin-1 and ASCII"
+         known are UTF-8, UTF-16 and UTF-32 (with -le, -be), Latin-1, ASCII, and the WHATWG Encoding Standard's;\n\
+         for others there are `bytes.decode` and `str.encode`"
     ))
 }

@@ -122,6 +122,7 @@ fn decode_rarer<'py>(
                 |u, tally| text::make(py, Units::Utf32(u), strict, tally),
             )
         }
+        Codec::Legacy(encoding) => return super::legacy::decode(py, bytes, encoding, errors),
         Codec::Ascii | Codec::Utf16(_) | Codec::Utf32(_) => {
             return codecs::decode(py, bytes, codec.name(), errors);
         }
@@ -199,7 +200,8 @@ impl Function for Decode {
 The text of any buffer.
 
 Takes any object with the buffer protocol (PEP 3118, PEP 688). ``encoding`` is UTF-8, UTF-16 or UTF-32 (both byte orders,
-with a mark or without), Latin-1 or ASCII. ``errors`` is the name of an error handler of :mod:`codecs`.
+with a mark or without), Latin-1, ASCII, or any encoding of the WHATWG Encoding Standard. ``errors`` is the name of an error
+handler of :mod:`codecs`.
 
 Raises `UnicodeDecodeError` as :meth:`bytes.decode` does: with the same ``start``, ``end`` and ``reason``.
 

@@ -15,7 +15,7 @@ use super::codec::{Codec, Order};
 use crate::ledger;
 use crate::raw::buffer::{as_units_mut, put, with_writable};
 use crate::raw::method::{self, Args, Function};
-use crate::raw::{binary, codecs, text};
+use crate::raw::{binary, text};
 
 /// Units of a text that is short.
 const MOST_UNITS: usize = 64;
@@ -49,7 +49,7 @@ fn len_of(units: Units<'_>, codec: Codec) -> Option<usize> {
             _ => None,
         },
         Codec::Utf8Marked => utf8_len_exact(units).map(|n| n + 3),
-        Codec::Utf32(_) => None,
+        Codec::Utf32(_) | Codec::Legacy(_) => None,
     }
 }
 
@@ -74,7 +74,7 @@ fn write(units: Units<'_>, codec: Codec, out: &mut [MaybeUninit<u8>]) {
             put(mark, b"\xFF\xFE");
             write_utf16(units, rest);
         }
-        Codec::Utf32(_) => unreachable!("CPython's codec was asked"),
+        Codec::Utf32(_) | Codec::Legacy(_) => unreachable!("another codec was asked"),
     }
 }
 
@@ -100,7 +100,7 @@ fn write_utf16(units: Units<'_>, out: &mut [MaybeUninit<u8>]) {
 
 /// Encodes a `str`.
 #[inline]
-fn encode<'py>(
+pub(super) fn encode<'py>(
     py: Python<'py>,
     object: Borrowed<'_, 'py, PyAny>,
     codec: Codec,
@@ -153,7 +153,7 @@ fn encode_any<'py>(
         _ => text::own_units(string)?,
     };
     let Some(len) = len_of(units, codec) else {
-        return codecs::encode(string, codec.name(), errors);
+        return super::legacy::encode_or(string, codec, errors);
     };
     let made = binary::make_with(py, len, |out| write(units, codec, out))?;
     let mut tally = Tally::default();
@@ -234,7 +234,7 @@ bytearray(b'\\x00Z\\xc3\\xbcrich')
         // What CPython's codec makes is copied in.
         let made = match len {
             Some(_) => None,
-            None => Some(codecs::encode(string, codec.name(), args.get(4))?),
+            None => Some(super::legacy::encode_or(string, codec, args.get(4))?),
         };
         let made = made.as_ref().map(|made| binary::bytes_of(made));
         let len = made.map_or(len.unwrap_or(0), <[u8]>::len);
@@ -288,7 +288,7 @@ Raises `UnicodeEncodeError` where it cannot be encoded.
         let string = string(args.required(0))?;
         let len = match len_of(text::own_units(string)?, codec) {
             Some(len) => len,
-            None => codecs::encode(string, codec.name(), None)?.len()?,
+            None => super::legacy::encode_or(string, codec, None)?.len()?,
         };
         Ok(len.into_pyobject(py)?.into_any())
     }

@@ -44,6 +44,7 @@ fn is_valid(py: Python<'_>, bytes: &[u8], codec: Codec) -> PyResult<bool> {
         Codec::Utf8 | Codec::Utf8Marked => is_utf8(bytes),
         Codec::Latin1 => true,
         Codec::Ascii => bytes.is_ascii(),
+        Codec::Legacy(encoding) => super::legacy::is_valid(bytes, encoding),
         Codec::Utf16(Order::Little) if as_units::<u16>(bytes).is_some() => {
             let units = as_units(bytes).unwrap_or_default();
             find_malformed(Units::Utf16(units)).is_none()

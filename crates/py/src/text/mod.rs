@@ -6,6 +6,9 @@
 //! | `decode` | buffer to `str` |
 //! | `encode` | `str` to `bytes` or into a buffer |
 //! | `look` | whether text is well-formed; views of UTF-8 that stands already |
+//! | `legacy` | the encodings of the WHATWG Encoding Standard |
+//! | `decoder`, `encoder` | a stream to `str` and back, part by part |
+//! | `transcode` | one encoding to another, between buffers and files |
 //! | `column` | columns of fixed stride to lists |
 //!
 //! Well-formed text never meets CPython's codecs. What is malformed, or asks for an error handler, is handed to them with
@@ -14,8 +17,12 @@
 mod codec;
 mod column;
 mod decode;
+mod decoder;
 mod encode;
+mod encoder;
+mod legacy;
 mod look;
+mod transcode;
 
 use pyo3::prelude::*;
 
@@ -24,5 +31,8 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     decode::add(module)?;
     encode::add(module)?;
     look::add(module)?;
+    decoder::add(module)?;
+    encoder::add(module)?;
+    transcode::add(module)?;
     column::add(module)
 }

@@ -69,6 +69,11 @@ impl Decode {
         }
     }
 
+    /// Bytes that encoding_rs has taken in, where it decodes.
+    pub(super) fn taken_bytes(&self) -> Option<u64> {
+        self.legacy.as_ref().map(LegacyDecoder::taken_bytes)
+    }
+
     /// Whether a mark stood at the start, or why that is not known yet.
     pub(super) fn had_mark(&self) -> Option<bool> {
         match (&self.legacy, self.units.start) {

@@ -146,6 +146,13 @@ impl Transcoder {
         self.part(b"", true, out)
     }
 
+    /// Bytes taken in where encoding_rs decodes straight to UTF-8; `None` elsewhere. There, after
+    /// [`TranscodeError::Malformed`], the caller may put in what it likes and go on with the byte of this number.
+    #[must_use]
+    pub fn taken_bytes(&self) -> Option<u64> {
+        self.decode.taken_bytes().filter(|_| self.is_direct)
+    }
+
     /// Where the next character stands, or what was malformed, if lines are counted.
     #[must_use]
     pub fn place(&self) -> Option<Place> {

@@ -1,0 +1,316 @@
+//! One encoding to another, between buffers and binary files; and which encoding bytes are in.
+
+use onecopy_text::{
+    Detector, Encoding, OnMalformed, OnUnencodable, Stage, Tally, TranscodeError, TranscodeOptions,
+    Transcoder,
+};
+use pyo3::Borrowed;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+
+use super::codec::Codec;
+use super::legacy;
+use crate::ledger;
+use crate::raw::buffer::{Bytes, put, with_writable};
+use crate::raw::method::{self, Args, Function};
+
+/// Bytes that are read and converted at a time.
+const PIECE_BYTES: usize = 256 * 1024;
+
+struct Transcode;
+
+impl Function for Transcode {
+    const NAME: &'static str = "transcode";
+    const SIGNATURE: &'static str = "(src, dst, from_encoding, to_encoding, errors='strict')";
+    const DOC: &'static str = "\
+Convert text from one encoding to another; the number of bytes written.
+
+``src`` is any buffer or a binary file (an object with ``read``), ``dst`` a writable buffer or a binary file (with ``write``).
+Between files memory is constant. ``errors`` holds for both ways: strict, replace (U+FFFD, or a question mark for what cannot
+be written), ignore, surrogatepass, backslashreplace, xmlcharrefreplace.
+
+Raises `UnicodeDecodeError` and `UnicodeEncodeError`: in a buffer with the place in ``src``, in a file with the byte in the
+reason. Raises `ValueError` where the text does not fit into ``dst``. A buffer is then as it was; a file has what came before.
+
+Copies: one conversion to UTF-8 and one more to other encodings; one copy into a buffer.
+
+>>> place = bytearray(6)
+>>> onecopy.text.transcode(b'Z\\xfc', place, 'latin-1', 'utf-16-le')
+4
+>>> place
+bytearray(b'Z\\x00\\xfc\\x00\\x00\\x00')
+";
+    const PARAMETERS: &'static [&'static str] =
+        &["src", "dst", "from_encoding", "to_encoding", "errors"];
+    const REQUIRED: usize = 4;
+
+    fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+        let from = Encoding::from(Codec::of(args.required(2))?);
+        let to = Encoding::from(Codec::of(args.required(3))?);
+        let transcoder = Transcoder::new(from, to, options(args.get(4))?);
+        let mut run = Run {
+            py,
+            transcoder,
+            tally: Tally::default(),
+            from,
+            to,
+        };
+        let source = Source::of(args.required(0))?;
+        let n_written = match method_of(args.required(1), "write")? {
+            Some(write) => run.file(&source, &write)?,
+            None => run.buffer(&source, args.required(1))?,
+        };
+        ledger::enter(py, &mut run.tally, Stage::Encode)?;
+        Ok(n_written.into_pyobject(py)?.into_any())
+    }
+}
+
+/// What the names of error handlers say for both ways.
+fn options(errors: Option<Borrowed<'_, '_, PyAny>>) -> PyResult<TranscodeOptions> {
+    let name = legacy::handler_name(errors)?;
+    let (on_malformed, on_unencodable) = match name.as_str() {
+        "xmlcharrefreplace" => (OnMalformed::Strict, OnUnencodable::XmlCharRefReplace),
+        name => match (legacy::on_malformed(name), legacy::on_unencodable(name)) {
+            (Some(on_malformed), Some(on_unencodable)) => (on_malformed, on_unencodable),
+            _ => {
+                return Err(PyValueError::new_err(format!(
+                    "transcode knows no error handler '{name}'\n\
+                     it knows strict, replace, ignore, surrogatepass, backslashreplace and xmlcharrefreplace"
+                )));
+            }
+        },
+    };
+    Ok(TranscodeOptions {
+        on_malformed,
+        on_unencodable,
+        ..TranscodeOptions::default()
+    })
+}
+
+/// A method of an object that has no buffer.
+fn method_of<'py>(
+    object: Borrowed<'_, 'py, PyAny>,
+    name: &str,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    // A `mmap` has both: it is memory.
+    if Bytes::is_buffer(object) {
+        return Ok(None);
+    }
+    object.getattr_opt(name)
+}
+
+/// Where bytes come from.
+enum Source<'a, 'py> {
+    Buffer(Bytes<'a, 'py>),
+    /// The `read` of a file.
+    File(Bound<'py, PyAny>),
+}
+
+impl<'a, 'py> Source<'a, 'py> {
+    fn of(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Source<'a, 'py>> {
+        match method_of(object, "read")? {
+            Some(read) => Ok(Source::File(read)),
+            None => Bytes::of(object).map(Source::Buffer),
+        }
+    }
+
+    /// Gives each piece to `take`, and an empty one at the end.
+    fn pieces(&self, py: Python<'py>, mut take: impl FnMut(&[u8]) -> PyResult<()>) -> PyResult<()> {
+        match self {
+            Source::Buffer(bytes) => {
+                for piece in bytes.as_slice().chunks(PIECE_BYTES) {
+                    take(piece)?;
+                }
+            }
+            Source::File(read) => loop {
+                let piece = read.call1((PIECE_BYTES,))?;
+                if piece.is_none() {
+                    return Err(pyo3::exceptions::PyBlockingIOError::new_err(
+                        "the file has nothing to read now\ngive one that waits",
+                    ));
+                }
+                if piece.is_instance_of::<PyString>() {
+                    return Err(PyTypeError::new_err(
+                        "a text file gives str, not bytes\nopen it in binary mode: `open(path, \"rb\")`",
+                    ));
+                }
+                let bytes = Bytes::of(piece.as_borrowed())?;
+                if bytes.as_slice().is_empty() {
+                    break;
+                }
+                take(bytes.as_slice())?;
+                py.check_signals()?;
+            },
+        }
+        take(&[])
+    }
+}
+
+/// A transcoding under way.
+struct Run<'py> {
+    py: Python<'py>,
+    transcoder: Transcoder,
+    tally: Tally,
+    from: Encoding,
+    to: Encoding,
+}
+
+impl<'py> Run<'py> {
+    /// Converts a piece; an empty one is the end.
+    fn piece(&mut self, piece: &[u8], source: &Source<'_, 'py>, out: &mut Vec<u8>) -> PyResult<()> {
+        self.tally.converted(piece.len());
+        let done = match piece {
+            [] => self.transcoder.finish(out),
+            piece => self.transcoder.push(piece, out),
+        };
+        done.map_err(|e| self.error(e, source).unwrap_or_else(|e| e))
+    }
+
+    fn buffer(
+        &mut self,
+        source: &Source<'_, 'py>,
+        dst: Borrowed<'_, 'py, PyAny>,
+    ) -> PyResult<usize> {
+        let py = self.py;
+        // A destination that cannot be written to is told before the work.
+        let room = with_writable(dst, |room| Ok(room.len()))?;
+        let (mut out, mut n_dropped) = (Vec::new(), 0);
+        source.pieces(py, |piece| {
+            self.piece(piece, source, &mut out)?;
+            // What does not fit is counted all the same, for the error.
+            if n_dropped + out.len() > room {
+                n_dropped += out.len();
+                out.clear();
+            }
+            Ok(())
+        })?;
+        if n_dropped > 0 {
+            return Err(PyValueError::new_err(format!(
+                "the text is {} bytes long in {}, and the destination has {room}\ngive a longer one, or a file",
+                n_dropped + out.len(),
+                self.to.name()
+            )));
+        }
+        with_writable(dst, |room| {
+            let Some(room) = room.get_mut(..out.len()) else {
+                return Err(PyValueError::new_err(
+                    "the destination has become shorter meanwhile",
+                ));
+            };
+            put(room, &out);
+            Ok(())
+        })?;
+        self.tally.copied_again(out.len());
+        Ok(out.len())
+    }
+
+    fn file(&mut self, source: &Source<'_, 'py>, write: &Bound<'py, PyAny>) -> PyResult<usize> {
+        let py = self.py;
+        let mut out = Vec::new();
+        let mut n_written = 0;
+        source.pieces(py, |piece| {
+            out.clear();
+            let done = self.piece(piece, source, &mut out);
+            write_all(py, write, &out)?;
+            n_written += out.len();
+            done
+        })?;
+        Ok(n_written)
+    }
+
+    /// The exception of a failure.
+    fn error(&self, error: TranscodeError, source: &Source<'_, 'py>) -> PyResult<PyErr> {
+        let py = self.py;
+        let whole = match source {
+            Source::Buffer(bytes) => Some(bytes.as_slice()),
+            Source::File(_) => None,
+        };
+        let made = match error {
+            TranscodeError::Malformed(e) => {
+                let name = self.from.name();
+                let n = e.bytes().len();
+                match whole {
+                    Some(whole) => {
+                        let object = PyBytes::new(py, whole);
+                        let start = e.at_bytes as usize;
+                        let reason = e.reason.to_string();
+                        legacy::decode_error(py, name, &object, start, start + n, &reason)?
+                    }
+                    None => {
+                        let object = PyBytes::new(py, e.bytes());
+                        let reason = format!("{} at byte {} of the file", e.reason, e.at_bytes);
+                        legacy::decode_error(py, name, &object, 0, n, &reason)?
+                    }
+                }
+            }
+            TranscodeError::Unencodable {
+                at_bytes,
+                code_point,
+            } => {
+                let object = py
+                    .import("builtins")?
+                    .call_method1("chr", (code_point,))?
+                    .cast_into::<PyString>()?;
+                let place = match whole {
+                    Some(_) => "src",
+                    None => "the file",
+                };
+                let reason = match self.to {
+                    Encoding::Legacy(to) => legacy::reason(to),
+                    Encoding::Latin1 => "ordinal not in range(256)",
+                    Encoding::Ascii => "ordinal not in range(128)",
+                    _ => "surrogates not allowed",
+                };
+                let reason = format!("{reason} at byte {at_bytes} of {place}");
+                legacy::encode_error(py, self.to.name(), &object, 0, 1, &reason)?
+            }
+            e => return Ok(legacy::no_memory(e)),
+        };
+        Ok(PyErr::from_value(made))
+    }
+}
+
+/// Gives all bytes to `write`, which may take fewer at a time.
+fn write_all(py: Python<'_>, write: &Bound<'_, PyAny>, mut bytes: &[u8]) -> PyResult<()> {
+    while !bytes.is_empty() {
+        let n = write.call1((PyBytes::new(py, bytes),))?;
+        // An object that tells nothing has taken all.
+        let n = n.extract::<usize>().unwrap_or(bytes.len());
+        if n == 0 {
+            return Err(pyo3::exceptions::PyBlockingIOError::new_err(
+                "the file takes nothing now\ngive one that waits",
+            ));
+        }
+        bytes = &bytes[n.min(bytes.len())..];
+    }
+    Ok(())
+}
+
+struct Detect;
+
+impl Function for Detect {
+    const NAME: &'static str = "detect";
+    const SIGNATURE: &'static str = "(buffer)";
+    const DOC: &'static str = "\
+As :func:`onecopy.text.detect`, as a plain tuple: the name of the encoding or None, the reason, how certain it is.
+";
+    const PARAMETERS: &'static [&'static str] = &["buffer"];
+    const REQUIRED: usize = 1;
+
+    fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+        let bytes = Bytes::of(args.required(0))?;
+        let mut detector = Detector::new();
+        detector.push(bytes.as_slice());
+        let found = detector.finish(true);
+        let name = found.encoding.map(Encoding::name);
+        let made = (name, found.reason, found.certainty.name()).into_pyobject(py)?;
+        Ok(made.into_any())
+    }
+}
+
+/// Adds the functions to the module.
+pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    method::add::<Transcode>(module)?;
+    method::add::<Detect>(module)
+}
