@@ -59,14 +59,6 @@ fn first_from(units: Units<'_>, from: usize) -> Option<Malformed> {
 /// For malformed text: with U+FFFD for each malformed sequence, as [`Policy::Replace`](crate::Policy::Replace) writes it.
 #[must_use]
 pub fn utf8_len(units: Units<'_>) -> usize {
-    let well_formed = match units {
-        Units::Latin1(u) => return encode::utf8_len_from_latin1(u),
-        Units::Utf8(u) => is_utf8(u).then_some(u.len()),
-        Units::Utf16(u) => bulk::utf16_error_near(u)
-            .is_none()
-            .then(|| encode::utf8_len_from_utf16(u)),
-        Units::Ucs2(u) => (!arch::scan_u16(u).surrogate).then(|| encode::utf8_len_from_utf16(u)),
-        Units::Utf32(u) => (!scalar::scan_u32(u).1).then(|| encode::utf8_len_from_utf32(u)),
-    };
+    let well_formed = encode::valid_utf8_len(units);
     well_formed.unwrap_or_else(|| scalar::lossy(units).map(encode::utf8_len_of).sum())
 }

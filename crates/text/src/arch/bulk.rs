@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 
 use super::{Kernel, kernel, scalar, scan_utf8};
 #[cfg(target_arch = "x86_64")]
-use super::{avx512, decode};
+use super::{avx2, avx512};
 use crate::{Kind, Shape, Units, naive};
 
 /// Whether simdutf is to be left out.
@@ -16,16 +16,15 @@ pub(super) fn no_simdutf() -> bool {
     cfg!(miri) || kernel() == Kernel::Scalar
 }
 
-/// Whether a text of so many units is decoded by our own code for cells.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn is_cell(len_units: usize) -> bool {
-    (1..=decode::CELL_BYTES).contains(&len_units) && !cfg!(miri) && kernel() >= Kernel::Avx2
-}
-
 /// Past this many bytes simdutf's kernel for valid pairs is faster than ours.
 #[cfg(target_arch = "x86_64")]
 const LONG_BYTES: usize = 256;
+
+/// Whether the kernels on 32-byte vectors run.
+#[inline(always)]
+pub(super) fn is_avx2() -> bool {
+    cfg!(all(target_arch = "x86_64", not(miri))) && kernel() == Kernel::Avx2
+}
 
 /// Whether the kernels on 64-byte vectors run.
 #[inline(always)]
@@ -70,6 +69,11 @@ pub(crate) fn count_utf16(src: &[u16]) -> usize {
         // SAFETY: AVX-512 is there.
         return unsafe { avx512::utf16::count(src) };
     }
+    #[cfg(target_arch = "x86_64")]
+    if is_avx2() {
+        // SAFETY: AVX2 is there.
+        return unsafe { avx2::utf16::count(src) };
+    }
     scalar::count_utf16(src)
 }
 
@@ -80,6 +84,21 @@ pub(crate) fn utf8_error_near(src: &[u8]) -> Option<usize> {
     }
     let result = simdutf::validate_utf8_with_errors(src);
     (result.error != simdutf::ErrorCode::Success).then_some(result.count)
+}
+
+/// Whether all surrogates stand in pairs.
+pub(crate) fn is_utf16(src: &[u16]) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if is_avx512() {
+        // SAFETY: AVX-512 is there.
+        return unsafe { avx512::measure::is_utf16(src) };
+    }
+    #[cfg(target_arch = "x86_64")]
+    if is_avx2() {
+        // SAFETY: AVX2 is there.
+        return unsafe { avx2::utf16::is_valid(src) };
+    }
+    utf16_error_near(src).is_none()
 }
 
 /// As [`utf8_error_near`] for UTF-16.
@@ -106,10 +125,11 @@ pub(super) unsafe fn str_to_latin1(src: &str, out: &mut [MaybeUninit<u8>]) {
         return debug_assert!(good);
     }
     #[cfg(target_arch = "x86_64")]
-    if is_cell(src.len()) {
-        let n_chars = out.len();
-        // SAFETY: AVX2 is there (`kernel`); the rest are the caller's duties.
-        return unsafe { decode::utf8_to_latin1(src.as_bytes(), out.as_mut_ptr().cast(), n_chars) };
+    if is_avx2() {
+        let n = out.len();
+        // SAFETY: AVX2 is there; the rest are the caller's duties.
+        let made = unsafe { avx2::utf8::to_latin1(src.as_bytes(), out.as_mut_ptr().cast(), n) };
+        return debug_assert_eq!(made, n);
     }
     if no_simdutf() {
         return scalar::fill(src.chars().map(u32::from), out);
@@ -152,10 +172,11 @@ pub(super) unsafe fn str_to_ucs2(src: &str, out: &mut [MaybeUninit<u16>]) {
         return debug_assert!(good);
     }
     #[cfg(target_arch = "x86_64")]
-    if is_cell(src.len()) {
-        let n_chars = out.len();
-        // SAFETY: AVX2 is there (`kernel`); the rest are the caller's duties.
-        return unsafe { decode::utf8_to_ucs2(src.as_bytes(), out.as_mut_ptr().cast(), n_chars) };
+    if is_avx2() {
+        let n = out.len();
+        // SAFETY: AVX2 is there; the rest are the caller's duties.
+        let made = unsafe { avx2::utf8::to_ucs2(src.as_bytes(), out.as_mut_ptr().cast(), n) };
+        return debug_assert_eq!(made, n);
     }
     // SAFETY: without pairs, UTF-16 has a unit for each character.
     unsafe { str_to_utf16(src, out) }
@@ -176,10 +197,11 @@ pub(super) unsafe fn str_to_utf32(src: &str, out: &mut [MaybeUninit<u32>]) {
         return debug_assert!(good);
     }
     #[cfg(target_arch = "x86_64")]
-    if is_cell(src.len()) {
-        let n_chars = out.len();
-        // SAFETY: AVX2 is there (`kernel`); the rest are the caller's duties.
-        return unsafe { decode::utf8_to_ucs4(src.as_bytes(), out.as_mut_ptr().cast(), n_chars) };
+    if is_avx2() {
+        let n = out.len();
+        // SAFETY: AVX2 is there; the rest are the caller's duties.
+        let made = unsafe { avx2::utf8::to_ucs4(src.as_bytes(), out.as_mut_ptr().cast(), n) };
+        return debug_assert_eq!(made, n);
     }
     if no_simdutf() {
         return scalar::fill(src.chars().map(u32::from), out);
@@ -205,10 +227,11 @@ pub(super) unsafe fn valid_utf16_to_utf32(src: &[u16], out: &mut [MaybeUninit<u3
         return debug_assert!(good);
     }
     #[cfg(target_arch = "x86_64")]
-    if is_cell(src.len()) {
-        let n_chars = out.len();
-        // SAFETY: AVX2 is there (`kernel`); the rest are the caller's duties.
-        return unsafe { decode::utf16_to_ucs4(src, out.as_mut_ptr().cast(), n_chars) };
+    if is_avx2() {
+        let n = out.len();
+        // SAFETY: AVX2 is there; the rest are the caller's duties.
+        let made = unsafe { avx2::utf16::to_ucs4(src, out.as_mut_ptr().cast(), n) };
+        return debug_assert_eq!(made, n);
     }
     if no_simdutf() {
         return scalar::fill(scalar::lossy(Units::Utf16(src)), out);
@@ -228,11 +251,31 @@ pub(crate) fn uninit<U>(units: &[U]) -> &[MaybeUninit<U>] {
 
 /// Whether UTF-8 is validated while it is decoded; where it is not, the two are separate passes.
 pub(super) fn checks_while_decoding() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    let checks = is_avx512();
-    #[cfg(not(target_arch = "x86_64"))]
-    let checks = false;
-    checks
+    is_avx512() || is_avx2()
+}
+
+/// Bytes that are validated and then decoded, while they are in the first cache, where one kernel does not do both.
+#[cfg(target_arch = "x86_64")]
+const BLOCK_BYTES: usize = 16 << 10;
+
+/// Validates and decodes block by block; `decode` is given a valid block and how many units the blocks before it gave.
+#[cfg(target_arch = "x86_64")]
+fn by_blocks(src: &[u8], mut decode: impl FnMut(&[u8], usize) -> usize) -> bool {
+    let (mut rest, mut n_units) = (src, 0);
+    while !rest.is_empty() {
+        let mut end = rest.len().min(BLOCK_BYTES);
+        // Where a character starts, if the text is well-formed.
+        while end > 1 && rest.get(end).is_some_and(|b| b & 0xC0 == 0x80) {
+            end -= 1;
+        }
+        let (block, after) = rest.split_at(end);
+        if as_str(block).is_none() {
+            return false;
+        }
+        n_units += decode(block, n_units);
+        rest = after;
+    }
+    true
 }
 
 /// Decodes and validates at once; `false` where the text is malformed. Only where [`checks_while_decoding`].
@@ -240,10 +283,21 @@ pub(super) fn checks_while_decoding() -> bool {
 /// # Safety
 /// No byte is above 0xC3, and `out` has a unit for each byte that continues nothing.
 pub(super) unsafe fn utf8_to_latin1_checked(src: &[u8], out: &mut [MaybeUninit<u8>]) -> bool {
-    assert!(checks_while_decoding());
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: AVX-512 is there; the rest are the caller's duties.
-    return unsafe { avx512::utf8::to_latin1::<true>(src, out.as_mut_ptr().cast(), out.len()) };
+    {
+        let (dst, room) = (out.as_mut_ptr().cast::<u8>(), out.len());
+        // SAFETY: the kernels are there, as is asked; a block's characters and those of the blocks before it have a unit
+        // each; the rest are the caller's duties (so for those below).
+        unsafe {
+            if is_avx512() {
+                return avx512::utf8::to_latin1::<true>(src, dst, room);
+            }
+            assert!(is_avx2());
+            by_blocks(src, |block, n| {
+                avx2::utf8::to_latin1(block, dst.add(n), room - n)
+            })
+        }
+    }
     #[cfg(not(target_arch = "x86_64"))]
     unreachable!("{src:?} {out:?}")
 }
@@ -253,10 +307,20 @@ pub(super) unsafe fn utf8_to_latin1_checked(src: &[u8], out: &mut [MaybeUninit<u
 /// # Safety
 /// As there.
 pub(super) unsafe fn utf8_to_ucs2_checked(src: &[u8], out: &mut [MaybeUninit<u16>]) -> bool {
-    assert!(checks_while_decoding());
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: AVX-512 is there; the rest are the caller's duties.
-    return unsafe { avx512::utf8::to_ucs2::<true>(src, out.as_mut_ptr().cast(), out.len()) };
+    {
+        let (dst, room) = (out.as_mut_ptr().cast::<u16>(), out.len());
+        // SAFETY: as above.
+        unsafe {
+            if is_avx512() {
+                return avx512::utf8::to_ucs2::<true>(src, dst, room);
+            }
+            assert!(is_avx2());
+            by_blocks(src, |block, n| {
+                avx2::utf8::to_ucs2(block, dst.add(n), room - n)
+            })
+        }
+    }
     #[cfg(not(target_arch = "x86_64"))]
     unreachable!("{src:?} {out:?}")
 }
@@ -266,10 +330,20 @@ pub(super) unsafe fn utf8_to_ucs2_checked(src: &[u8], out: &mut [MaybeUninit<u16
 /// # Safety
 /// As there.
 pub(super) unsafe fn utf8_to_ucs4_checked(src: &[u8], out: &mut [MaybeUninit<u32>]) -> bool {
-    assert!(checks_while_decoding());
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: AVX-512 is there; the rest are the caller's duties.
-    return unsafe { avx512::utf8::to_ucs4::<true>(src, out.as_mut_ptr().cast(), out.len()) };
+    {
+        let (dst, room) = (out.as_mut_ptr().cast::<u32>(), out.len());
+        // SAFETY: as above.
+        unsafe {
+            if is_avx512() {
+                return avx512::utf8::to_ucs4::<true>(src, dst, room);
+            }
+            assert!(is_avx2());
+            by_blocks(src, |block, n| {
+                avx2::utf8::to_ucs4(block, dst.add(n), room - n)
+            })
+        }
+    }
     #[cfg(not(target_arch = "x86_64"))]
     unreachable!("{src:?} {out:?}")
 }
@@ -284,7 +358,7 @@ pub(super) unsafe fn utf16_to_ucs4_checked(src: &[u16], out: &mut [MaybeUninit<u
         // SAFETY: AVX-512 is there; the rest are the caller's duties.
         return unsafe { avx512::utf16::to_ucs4(src, out.as_mut_ptr().cast(), out.len()) };
     }
-    if utf16_error_near(src).is_some() {
+    if !is_utf16(src) {
         return false;
     }
     // SAFETY: validated; the rest are the caller's duties.

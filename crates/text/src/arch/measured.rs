@@ -82,7 +82,7 @@ fn measure_slowly(units: Units<'_>, policy: Policy) -> Result<Measured<'_>, Malf
             }
         }
         Units::Utf16(u) => {
-            if bulk::utf16_error_near(u).is_none() {
+            if bulk::is_utf16(u) {
                 // A surrogate is here, and where all stand in pairs, each second one is no character of its own.
                 let n_chars = bulk::count_utf16(u);
                 return measured(Text::Pairs(u), Kind::Ucs4, n_chars);

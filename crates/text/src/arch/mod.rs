@@ -5,9 +5,8 @@
 //! | `scalar` | the twin of every kernel, in plain Rust: always compiled, and all that runs under Miri |
 //! | `generic` | each vector algorithm once, over a [`generic::Vector`] |
 //! | `sse2` | 16-byte vectors, part of every x86-64: inlined into the short paths, so a cell pays no call |
-//! | `avx2` | 32-byte vectors, behind one direct call, for texts past `SHORT_BYTES` |
+//! | `avx2` | 32-byte vectors, behind one direct call |
 //! | `avx512` | 64-byte vectors, for texts of any length |
-//! | `decode` | UTF-8 and UTF-16 to the units of a `str`, for cells, on AVX2 |
 //! | `bytes` | bytes of a stream as units, and units as bytes |
 //! | `bulk` | long texts decoded and validated; where simdutf does it, it has its own choice of kernels |
 //! | `encode` | text of any form and length to UTF-8 |
@@ -31,8 +30,6 @@ mod avx512;
 pub(crate) mod bulk;
 pub(crate) mod bytes;
 pub(crate) mod cell;
-#[cfg(target_arch = "x86_64")]
-mod decode;
 pub(crate) mod encode;
 #[cfg(target_arch = "x86_64")]
 mod generic;
@@ -45,6 +42,8 @@ mod sse2;
 
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod texts;
 
 /// Past this many bytes of input the wider vectors repay the call that reaches them.
 #[cfg(target_arch = "x86_64")]

@@ -224,7 +224,78 @@ pub(crate) unsafe fn write_utf8(c: u32, dst: *mut u8) -> usize {
     }
 }
 
+/// Writes scalar values as UTF-8, `n` bytes in all. The bytes of each are put together in one number and stored as such, with
+/// no branch on how many they are; the last few, behind which is no room for that, one by one.
+///
+/// # Safety
+/// All of `src` are scalar values of `n` bytes, which `dst` takes.
+pub(super) unsafe fn write_all_utf8(src: &[u32], dst: *mut u8, n: usize) {
+    // By how many bytes there are before the last: what makes the first of them a lead.
+    const LEADS: [u32; 4] = [0, 0x40, 0x60, 0x70];
+    let mut at = 0;
+    for &c in src {
+        // SAFETY: four bytes where there is room for them, else as many as the value needs (duty of the caller).
+        unsafe {
+            if at + 4 > n {
+                at += write_utf8(c, dst.add(at));
+                continue;
+            }
+            let more = u32::from(c >= 0x80) + u32::from(c >= 0x800) + u32::from(c >= 0x1_0000);
+            let six =
+                c >> 18 | (c >> 4 & 0x3F00) | (c << 10 & 0x003F_0000) | (c << 24 & 0x3F00_0000);
+            let bytes = (six | 0x8080_8080) >> (24 - 8 * more) | LEADS[more as usize & 3];
+            let bytes = if c < 0x80 { c } else { bytes };
+            dst.add(at).cast::<u32>().write_unaligned(bytes.to_le());
+            at += 1 + more as usize;
+        }
+    }
+}
+
+// Those below are counted in numbers as narrow as the units, in parts that these hold, so that the compiler has whole
+// vectors of them; inlined where wider vectors are on.
+
 /// Characters of UTF-16 that is valid.
+#[inline(always)]
 pub(crate) fn count_utf16(src: &[u16]) -> usize {
-    src.iter().map(|&u| usize::from(u & 0xFC00 != 0xDC00)).sum()
+    let of = |part: &[u16]| -> u16 { part.iter().map(|&u| u16::from(u & 0xFC00 != 0xDC00)).sum() };
+    src.chunks(60_000).map(|part| usize::from(of(part))).sum()
+}
+
+/// Bytes of Latin-1 as UTF-8.
+#[inline(always)]
+pub(crate) fn utf8_len_of_latin1(src: &[u8]) -> usize {
+    let of = |part: &[u8]| -> u8 { part.iter().map(|&b| b >> 7).sum() };
+    let more: usize = src.chunks(255).map(|part| usize::from(of(part))).sum();
+    src.len() + more
+}
+
+/// Bytes of 16-bit units as UTF-8, each half of a pair 2, and whether there is a surrogate.
+#[inline(always)]
+pub(crate) fn utf8_len_of_wide(src: &[u16]) -> (usize, bool) {
+    let (mut n, mut any) = (src.len(), 0);
+    for part in src.chunks(20_000) {
+        let (mut more, mut halves) = (0_u16, 0_u16);
+        for &u in part {
+            more += u16::from(u >= 0x80) + u16::from(u >= 0x800);
+            halves += u16::from(is_surrogate(u));
+        }
+        n += usize::from(more - halves);
+        any |= halves;
+    }
+    (n, any != 0)
+}
+
+/// Bytes of 32-bit units as UTF-8; `None` where one is a surrogate or past U+10FFFF.
+#[inline(always)]
+pub(crate) fn utf8_len_of_ucs4(src: &[u32]) -> Option<usize> {
+    let (mut n, mut bad) = (src.len(), 0);
+    for part in src.chunks(1 << 20) {
+        let mut more = 0_u32;
+        for &c in part {
+            more += u32::from(c >= 0x80) + u32::from(c >= 0x800) + u32::from(c >= 0x1_0000);
+            bad |= u32::from(c & 0xFFFF_F800 == 0xD800) | u32::from(c > 0x10_FFFF);
+        }
+        n += more as usize;
+    }
+    (bad == 0).then_some(n)
 }

@@ -46,7 +46,7 @@ pub fn utf16_len_exact(units: Units<'_>) -> Option<usize> {
         Units::Utf8(u) => std::str::from_utf8(u)
             .ok()
             .map(|u| u.encode_utf16().count()),
-        Units::Utf16(u) => bulk::utf16_error_near(u).is_none().then_some(u.len()),
+        Units::Utf16(u) => bulk::is_utf16(u).then_some(u.len()),
         Units::Ucs2(u) => (!arch::scan_u16(u).surrogate).then_some(u.len()),
         Units::Utf32(u) => {
             let pairs = || u.iter().map(|&c| usize::from(c >= 0x1_0000)).sum::<usize>();

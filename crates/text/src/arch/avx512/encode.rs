@@ -111,17 +111,12 @@ fn put_first_two(out: &mut Bounded, units: __m512i, n: usize) {
     out.put(_mm512_maskz_compress_epi8(needed, bytes), n);
 }
 
-/// Encodes 16-bit units and returns the bytes written: UTF-16 where `PAIRS`, else without any surrogate. `None` where the
-/// text is malformed, and where there is no room for it.
+/// Encodes UTF-16 and returns the bytes written; `None` where the text is malformed, and where there is no room for it.
 ///
 /// # Safety
 /// As [`latin1`].
 #[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-pub(in crate::arch) unsafe fn wide<const PAIRS: bool>(
-    src: &[u16],
-    dst: *mut u8,
-    room: usize,
-) -> Option<usize> {
+pub(in crate::arch) unsafe fn wide(src: &[u16], dst: *mut u8, room: usize) -> Option<usize> {
     let (p, len) = (src.as_ptr(), src.len());
     // SAFETY: every load ends inside src.
     unsafe {
@@ -156,9 +151,6 @@ pub(in crate::arch) unsafe fn wide<const PAIRS: bool>(
             }
             let found = super::scan::surrogates(v);
             if found != 0 {
-                if !PAIRS {
-                    return None;
-                }
                 let behind = load_first(p.wrapping_add(at + 1).cast(), 2 * (len - at) - 2);
                 open = put_pairs(&mut out, v, behind, found, n, open)?;
             } else if open {

@@ -1,67 +1,12 @@
-//! Each kernel against the slow twin: texts of each width and mix, all lengths around one to four vectors, each place made
-//! malformed, places of exactly the size that is written, with canaries on both sides.
+//! Each kernel against the slow twin, each place made malformed.
 
 use super::*;
+use crate::arch::scalar;
+use crate::arch::texts::{into_place, lengths, starts, texts, units};
 use crate::{Kind, Policy, Units, naive};
-
-const CANARY: u8 = 0xA5;
 
 fn is_here() -> bool {
     crate::kernel() == crate::Kernel::Avx512
-}
-
-/// Runs `f` into a place of `len` bytes and returns what it wrote there.
-fn into_place<R>(len: usize, f: impl FnOnce(*mut u8) -> R) -> (R, Vec<u8>) {
-    let shift = 8 * (1 + len * 7 % 16);
-    let mut place = vec![CANARY; shift + len + 128];
-    // SAFETY: the place goes on for len bytes and more behind shift.
-    let result = f(unsafe { place.as_mut_ptr().add(shift) });
-    assert!(place[..shift].iter().all(|&b| b == CANARY), "before");
-    assert!(place[shift + len..].iter().all(|&b| b == CANARY), "behind");
-    (result, place[shift..shift + len].to_vec())
-}
-
-/// Texts of `n` characters, one for each mix of widths.
-fn texts(n: usize) -> impl Iterator<Item = String> {
-    let mixes: [&[char]; 12] = [
-        &['a', 'z', '\0'],
-        &['é'],
-        &['a', 'b', 'é', 'ÿ', '\u{80}'],
-        &['Ж'],
-        &['Ж', 'я', ' ', '\u{7FF}', '\u{100}'],
-        &['東'],
-        &[
-            '東', '\u{800}', '\u{FFFD}', '\u{FFFF}', '\u{D7FF}', '\u{E000}',
-        ],
-        &['東', 'a', 'é', 'Ж', 'b'],
-        &['😀'],
-        &['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', '😀'],
-        &['😀', 'a', 'Ж', '東', '\u{10FFFF}', '\u{10000}'],
-        &['é', '東', '😀'],
-    ];
-    mixes.into_iter().map(move |mix| {
-        let mut state = n as u64 * 0x9E37_79B9 + mix.len() as u64;
-        let next = |state: &mut u64| {
-            *state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            (*state >> 33) as usize
-        };
-        (0..n).map(|_| mix[next(&mut state) % mix.len()]).collect()
-    })
-}
-
-fn lengths() -> impl Iterator<Item = usize> {
-    (0..=140).chain([191, 192, 193, 255, 256, 257, 300, 1000])
-}
-
-fn starts(src: &[u8]) -> usize {
-    src.iter().filter(|&&b| b & 0xC0 != 0x80).count()
-}
-
-fn units<const N: usize, U>(bytes: &[u8], of: fn([u8; N]) -> U) -> Vec<U> {
-    let parts = bytes.chunks_exact(N);
-    parts.map(|b| of(b.try_into().expect("a chunk"))).collect()
 }
 
 /// All that can be asked of one text of UTF-8, well-formed or not.
@@ -197,24 +142,21 @@ fn check_utf16(src: &[u16]) {
         Ok(text) => assert_eq!((good, &units(&got, u32::from_ne_bytes)), (true, text)),
         Err(_) => assert!(!good, "{src:x?}"),
     }
-    for (pairs, units) in [(true, Units::Utf16(src)), (false, Units::Ucs2(src))] {
-        let expected = naive::to_utf8(units, Policy::Strict).ok();
-        // Text before the first malformed unit, and the room for what a vector may hold of it.
-        let room = expected.as_ref().map_or(3 * src.len(), Vec::len);
-        let (got, bytes) = into_place(room, |p| {
-            if pairs {
-                // SAFETY: AVX-512 is there; the place takes what is written.
-                unsafe { encode::wide::<true>(src, p, room) }
-            } else {
-                // SAFETY: AVX-512 is there; the place takes what is written.
-                unsafe { encode::wide::<false>(src, p, room) }
-            }
-        });
-        assert_eq!(
-            got.map(|n| bytes[..n].to_vec()),
-            expected,
-            "{src:x?} {pairs}"
-        );
+    // SAFETY: AVX-512 is there.
+    assert_eq!(unsafe { measure::is_utf16(src) }, text.is_ok());
+    let expected = naive::to_utf8(Units::Utf16(src), Policy::Strict).ok();
+    // SAFETY: AVX-512 is there.
+    let (len, found) = unsafe { measure::wide(src) };
+    assert_eq!(found, src.iter().any(|&u| scalar::is_surrogate(u)));
+    if let Some(expected) = &expected {
+        assert_eq!(len, expected.len());
+    }
+    let room = expected.as_ref().map_or(3 * src.len(), Vec::len);
+    for room in [room, room + 70] {
+        // SAFETY: AVX-512 is there; the place takes what is written.
+        let (got, bytes) = into_place(room, |p| unsafe { encode::wide(src, p, room) });
+        let got = got.map(|n| bytes[..n].to_vec());
+        assert_eq!(got, expected, "{src:x?}");
     }
 }
 

@@ -1,10 +1,28 @@
-//! The kernels on 32-byte vectors. Each wants a text longer than two vectors, which the dispatch in `arch` sees to.
+//! The kernels on 32-byte vectors. Those of this file want a text longer than two vectors, which the dispatch in `arch` sees
+//! to; those of the modules take any.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `utf8` | valid UTF-8 to the units of a `str` |
+//! | `utf16` | UTF-16 with pairs, to 32-bit units |
+//! | `measure` | the lengths of units of any width in UTF-8 |
+//! | `encode` | units of any width to UTF-8 |
+//! | `out` | where they put it |
 #![allow(unused_unsafe)] // Newer compilers know which intrinsics are safe where the feature is on; ours may not.
 
 use std::arch::x86_64::*;
 
 use super::generic::{self, EscapeU8, EscapeU16, Surrogate, Vector};
 use super::{Scan8, Scan16};
+
+pub(super) mod encode;
+pub(super) mod measure;
+mod out;
+pub(super) mod utf16;
+pub(super) mod utf8;
+
+#[cfg(test)]
+mod tests;
 
 #[derive(Clone, Copy)]
 struct V256(__m256i);

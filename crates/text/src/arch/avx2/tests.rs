@@ -1,0 +1,196 @@
+//! Each kernel of the modules against the slow twin.
+
+use super::*;
+use crate::arch::scalar;
+use crate::arch::texts::{into_place, lengths, starts, texts, units};
+use crate::{Policy, Units, naive};
+
+fn is_here() -> bool {
+    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") && !cfg!(miri)
+}
+
+fn code_points(units: Units<'_>) -> Option<Vec<u32>> {
+    naive::decode(units, Policy::Strict).ok()
+}
+
+/// Decodes a well-formed text to units of each width that takes it, in a place of its size and in a larger one.
+fn check_utf8(src: &[u8]) {
+    let Some(text) = code_points(Units::Utf8(src)) else {
+        return;
+    };
+    let n = text.len();
+    assert_eq!(starts(src), n);
+    let max = text.iter().copied().max().unwrap_or(0);
+    for room in [n, n + 40] {
+        if max <= 0xFF {
+            // SAFETY: AVX2 is there; the place takes what is written (so below).
+            let (made, got) = into_place(room, |p| unsafe { utf8::to_latin1(src, p, room) });
+            assert_eq!(made, n);
+            assert!(
+                got[..n]
+                    .iter()
+                    .map(|&u| u32::from(u))
+                    .eq(text.iter().copied())
+            );
+        }
+        if max <= 0xFFFF {
+            let (made, got) =
+                // SAFETY: as above.
+                into_place(2 * room, |p| unsafe { utf8::to_ucs2(src, p.cast(), room) });
+            assert_eq!(made, n);
+            let got = units(&got, u16::from_ne_bytes);
+            assert!(
+                got[..n]
+                    .iter()
+                    .map(|&u| u32::from(u))
+                    .eq(text.iter().copied())
+            );
+        }
+        let (made, got) =
+            // SAFETY: as above.
+            into_place(4 * room, |p| unsafe { utf8::to_ucs4(src, p.cast(), room) });
+        assert_eq!(made, n);
+        assert_eq!(units(&got, u32::from_ne_bytes)[..n], text);
+    }
+}
+
+#[test]
+fn utf8_is_decoded_whatever_its_length_and_mix() {
+    if !is_here() {
+        return;
+    }
+    for n in lengths() {
+        for text in texts(n) {
+            check_utf8(text.as_bytes());
+        }
+    }
+}
+
+#[test]
+fn a_run_of_three_bytes_ends_at_a_character_of_another_length_wherever_it_stands() {
+    if !is_here() {
+        return;
+    }
+    for n in [10, 11, 16, 17, 33, 64, 65, 110] {
+        for other in ['a', 'é', '\u{7FF}', '😀'] {
+            for at in 0..n {
+                let text: String = (0..n).map(|i| if i == at { other } else { '東' }).collect();
+                for from in ["", "x", "xy"] {
+                    check_utf8((from.to_owned() + &text).as_bytes());
+                }
+            }
+        }
+    }
+}
+
+/// Encodes into a place of the text's size, into a larger one, and into one that is too small; what is malformed into a large
+/// one.
+fn check_encoder(
+    expected: Option<Vec<u8>>,
+    most: usize,
+    mut encode: impl FnMut(*mut u8, usize) -> Option<usize>,
+) {
+    let Some(expected) = expected else {
+        assert_eq!(into_place(most, |p| encode(p, most)).0, None);
+        return;
+    };
+    let n = expected.len();
+    for room in [n, n + 1, n + 40] {
+        let (got, bytes) = into_place(room, |p| encode(p, room));
+        assert_eq!(got, Some(n));
+        assert_eq!(bytes[..n], expected);
+    }
+    for room in [n.saturating_sub(1), n / 2] {
+        if room < n {
+            assert_eq!(into_place(room, |p| encode(p, room)).0, None);
+        }
+    }
+}
+
+/// All that can be asked of one text of UTF-16.
+fn check_utf16(src: &[u16]) {
+    let text = code_points(Units::Utf16(src));
+    // SAFETY: AVX2 is there; the places take what is written (so below).
+    unsafe {
+        assert_eq!(utf16::is_valid(src), text.is_some(), "{src:x?}");
+        let n = src.iter().filter(|&&u| u & 0xFC00 != 0xDC00).count();
+        assert_eq!(utf16::count(src), n);
+        let (len, found) = measure::wide(src);
+        assert_eq!(found, src.iter().any(|&u| scalar::is_surrogate(u)));
+        let expected = naive::to_utf8(Units::Utf16(src), Policy::Strict).ok();
+        if let (Some(text), Some(expected)) = (&text, &expected) {
+            assert_eq!(len, expected.len());
+            for room in [n, n + 40] {
+                let (made, got) = into_place(4 * room, |p| utf16::to_ucs4(src, p.cast(), room));
+                assert_eq!(made, n);
+                assert_eq!(&units(&got, u32::from_ne_bytes)[..n], text);
+            }
+        }
+        check_encoder(expected, 3 * src.len(), |p, room| {
+            encode::wide(src, p, room)
+        });
+    }
+}
+
+#[test]
+fn utf16_is_decoded_encoded_and_validated_whatever_its_length_and_mix() {
+    if !is_here() {
+        return;
+    }
+    let harm = [
+        0x41, 0xE9, 0x416, 0x6771, 0xD800, 0xDBFF, 0xDC00, 0xDFFF, 0xE000,
+    ];
+    for n in lengths() {
+        for text in texts(n) {
+            let mut wide: Vec<u16> = text.encode_utf16().collect();
+            for at in 0..3.min(wide.len() + 1) {
+                check_utf16(&wide[at..]);
+            }
+            for at in
+                (0..wide.len()).filter(|at| n < 70 && (at % 13 == 0 || at % 32 < 2 || at % 32 > 29))
+            {
+                let kept = wide[at];
+                for u in harm {
+                    wide[at] = u;
+                    check_utf16(&wide);
+                }
+                wide[at] = kept;
+                check_utf16(&wide[..at]);
+            }
+        }
+    }
+}
+
+#[test]
+fn other_units_are_encoded_whatever_their_length_and_mix() {
+    if !is_here() {
+        return;
+    }
+    for n in lengths() {
+        for text in texts(n) {
+            let mut chars: Vec<u32> = text.chars().map(u32::from).collect();
+            let narrow: Vec<u8> = chars.iter().map(|&c| c as u8).collect();
+            // SAFETY: AVX2 is there; the places take what is written (so below).
+            unsafe {
+                assert_eq!(measure::ucs4(&chars), Some(text.len()));
+                check_encoder(Some(text.into_bytes()), 0, |p, room| {
+                    encode::ucs4(&chars, p, room)
+                });
+                for at in (0..n).filter(|at| at % 15 < 3) {
+                    for c in [0xD800, 0xDFFF, 0x11_0000, u32::MAX] {
+                        let kept = std::mem::replace(&mut chars[at], c);
+                        assert_eq!(measure::ucs4(&chars), None);
+                        check_encoder(None, 4 * n, |p, room| encode::ucs4(&chars, p, room));
+                        chars[at] = kept;
+                    }
+                }
+                let expected = naive::to_utf8(Units::Latin1(&narrow), Policy::Strict);
+                let expected = expected.expect("Latin-1 has no malformed text");
+                assert_eq!(measure::latin1(&narrow), expected.len());
+                check_encoder(Some(expected), 0, |p, room| {
+                    encode::latin1(&narrow, p, room)
+                });
+            }
+        }
+    }
+}

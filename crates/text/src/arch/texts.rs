@@ -1,0 +1,58 @@
+//! What the tests of the kernels have in common: texts of each width and mix, all lengths around one to four vectors, places
+//! of exactly the size that is written, with canaries on both sides.
+
+const CANARY: u8 = 0xA5;
+
+/// Runs `f` into a place of `len` bytes and returns what it wrote there.
+pub(super) fn into_place<R>(len: usize, f: impl FnOnce(*mut u8) -> R) -> (R, Vec<u8>) {
+    let shift = 8 * (1 + len * 7 % 16);
+    let mut place = vec![CANARY; shift + len + 128];
+    // SAFETY: the place goes on for len bytes and more behind shift.
+    let result = f(unsafe { place.as_mut_ptr().add(shift) });
+    assert!(place[..shift].iter().all(|&b| b == CANARY), "before");
+    assert!(place[shift + len..].iter().all(|&b| b == CANARY), "behind");
+    (result, place[shift..shift + len].to_vec())
+}
+
+/// Texts of `n` characters, one for each mix of widths.
+pub(super) fn texts(n: usize) -> impl Iterator<Item = String> {
+    let mixes: [&[char]; 12] = [
+        &['a', 'z', '\0'],
+        &['é'],
+        &['a', 'b', 'é', 'ÿ', '\u{80}'],
+        &['Ж'],
+        &['Ж', 'я', ' ', '\u{7FF}', '\u{100}'],
+        &['東'],
+        &[
+            '東', '\u{800}', '\u{FFFD}', '\u{FFFF}', '\u{D7FF}', '\u{E000}',
+        ],
+        &['東', 'a', 'é', 'Ж', 'b'],
+        &['😀'],
+        &['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', '😀'],
+        &['😀', 'a', 'Ж', '東', '\u{10FFFF}', '\u{10000}'],
+        &['é', '東', '😀'],
+    ];
+    mixes.into_iter().map(move |mix| {
+        let mut state = n as u64 * 0x9E37_79B9 + mix.len() as u64;
+        let next = |state: &mut u64| {
+            *state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (*state >> 33) as usize
+        };
+        (0..n).map(|_| mix[next(&mut state) % mix.len()]).collect()
+    })
+}
+
+pub(super) fn lengths() -> impl Iterator<Item = usize> {
+    (0..=140).chain([191, 192, 193, 255, 256, 257, 300, 1000])
+}
+
+pub(super) fn starts(src: &[u8]) -> usize {
+    src.iter().filter(|&&b| b & 0xC0 != 0x80).count()
+}
+
+pub(super) fn units<const N: usize, U>(bytes: &[u8], of: fn([u8; N]) -> U) -> Vec<U> {
+    let parts = bytes.chunks_exact(N);
+    parts.map(|b| of(b.try_into().expect("a chunk"))).collect()
+}
