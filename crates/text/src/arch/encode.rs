@@ -100,7 +100,8 @@ pub(crate) fn utf16_to_utf8(src: &[u16], out: &mut [MaybeUninit<u8>]) -> Option<
 /// Where the text is well-formed and `out` too short: a bug of the caller.
 pub(crate) fn utf16_to_utf8_exact(src: &[u16], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
     let (dst, room) = (out.as_mut_ptr().cast(), out.len());
-    if let Some(n) = by_vectors!(encode, wide(src, dst, room)) {
+    let made: Option<Option<usize>> = by_vectors!(encode, wide(src, dst, room));
+    if let Some(n) = made {
         assert!(n.is_some() || !is_utf16(src), "the room is too short");
         return n;
     }
@@ -120,7 +121,8 @@ pub(crate) fn utf16_to_utf8_exact(src: &[u16], out: &mut [MaybeUninit<u8>]) -> O
 #[inline]
 pub(crate) fn latin1_to_utf8(src: &[u8], out: &mut [MaybeUninit<u8>]) -> usize {
     let (dst, room) = (out.as_mut_ptr().cast(), out.len());
-    if let Some(n) = by_vectors!(encode, latin1(src, dst, room)) {
+    let made: Option<Option<usize>> = by_vectors!(encode, latin1(src, dst, room));
+    if let Some(n) = made {
         return n.expect("the room is too short");
     }
     assert!(room / 2 >= src.len() || room >= utf8_len_from_latin1(src));
@@ -138,7 +140,8 @@ pub(crate) fn latin1_to_utf8(src: &[u8], out: &mut [MaybeUninit<u8>]) -> usize {
 /// Where `out` is too short: a bug of the caller.
 pub(crate) fn utf32_to_utf8(src: &[u32], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
     let (dst, room) = (out.as_mut_ptr().cast(), out.len());
-    if let Some(n) = by_vectors!(encode, ucs4(src, dst, room)) {
+    let made: Option<Option<usize>> = by_vectors!(encode, ucs4(src, dst, room));
+    if let Some(n) = made {
         assert!(
             n.is_some() || scalar::scan_u32(src).1,
             "the room is too short"
