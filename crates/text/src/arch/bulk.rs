@@ -310,7 +310,7 @@ pub(super) unsafe fn utf8_to_ucs2_checked(src: &[u8], out: &mut [MaybeUninit<u16
     #[cfg(target_arch = "x86_64")]
     {
         let (dst, room) = (out.as_mut_ptr().cast::<u16>(), out.len());
-        // SAFETY: as above.
+        // SAFETY: the kernels are there, as is asked; all characters of the blocks have a unit each.
         unsafe {
             if is_avx512() {
                 return avx512::utf8::to_ucs2::<true>(src, dst, room);
@@ -333,7 +333,7 @@ pub(super) unsafe fn utf8_to_ucs4_checked(src: &[u8], out: &mut [MaybeUninit<u32
     #[cfg(target_arch = "x86_64")]
     {
         let (dst, room) = (out.as_mut_ptr().cast::<u32>(), out.len());
-        // SAFETY: as above.
+        // SAFETY: the kernels are there, as is asked; all characters of the blocks have a unit each.
         unsafe {
             if is_avx512() {
                 return avx512::utf8::to_ucs4::<true>(src, dst, room);

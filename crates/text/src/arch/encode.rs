@@ -20,7 +20,7 @@ macro_rules! by_vectors {
             // write no further (so for AVX2).
             Some(unsafe { avx512::$module::$name($($arg),*) })
         } else if is_avx2() {
-            // SAFETY: as above, AVX2.
+            // SAFETY: AVX2 is there, and the kernels write no further than the place here too.
             Some(unsafe { avx2::$module::$name($($arg),*) })
         } else {
             None
@@ -88,8 +88,8 @@ pub(crate) fn utf16_to_utf8(src: &[u16], out: &mut [MaybeUninit<u8>]) -> Option<
     if no_simdutf() {
         return scalar_to_utf8(Units::Utf16(src), out);
     }
-    // SAFETY: src is readable for its length; no unit gives more than 3 bytes, so out takes the text.
     let result =
+        // SAFETY: src is readable for its length; no unit gives more than 3 bytes, so out takes the text.
         unsafe { simdutf::convert_utf16_to_utf8_with_errors(src.as_ptr(), src.len(), dst) };
     (result.error == simdutf::ErrorCode::Success).then_some(result.count)
 }

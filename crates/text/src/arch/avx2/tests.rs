@@ -35,7 +35,7 @@ fn check_utf8(src: &[u8]) {
         }
         if max <= 0xFFFF {
             let (made, got) =
-                // SAFETY: as above.
+                // SAFETY: AVX2 is there; the place takes what is written.
                 into_place(2 * room, |p| unsafe { utf8::to_ucs2(src, p.cast(), room) });
             assert_eq!(made, n);
             let got = units(&got, u16::from_ne_bytes);
@@ -47,7 +47,7 @@ fn check_utf8(src: &[u8]) {
             );
         }
         let (made, got) =
-            // SAFETY: as above.
+            // SAFETY: AVX2 is there; the place takes what is written.
             into_place(4 * room, |p| unsafe { utf8::to_ucs4(src, p.cast(), room) });
         assert_eq!(made, n);
         assert_eq!(units(&got, u32::from_ne_bytes)[..n], text);
