@@ -62,13 +62,12 @@ pub unsafe trait ByteSink {
     where
         Self: Sized,
     {
-        let spare = self.spare(n_bytes)?;
-        let (ptr, room) = (spare.as_mut_ptr(), spare.len());
+        let spare = self.spare(n_bytes)?.as_mut_ptr_range();
         Ok(Window {
             sink: self,
-            ptr,
-            room,
-            len: 0,
+            start: spare.start,
+            at: spare.start,
+            end: spare.end,
         })
     }
 
@@ -160,32 +159,37 @@ unsafe impl ByteSink for Vec<u8> {
 }
 
 /// Room in a sink that was checked once: puts are bounded by it and committed when the window is dropped.
+///
+/// Two addresses are all that a loop of puts carries along, so that they can stay in registers.
 #[derive(Debug)]
 pub struct Window<'a, S: ByteSink> {
     sink: &'a mut S,
-    ptr: *mut MaybeUninit<u8>,
-    room: usize,
-    len: usize,
+    start: *mut MaybeUninit<u8>,
+    /// Where the next byte goes, from `start` to `end`.
+    at: *mut MaybeUninit<u8>,
+    end: *mut MaybeUninit<u8>,
 }
 
 impl<S: ByteSink> Window<'_, S> {
     /// Bytes that still fit.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn room(&self) -> usize {
-        self.room - self.len
+        self.end as usize - self.at as usize
     }
 
     /// Puts one byte.
     ///
     /// # Panics
     /// Where the window is full: a bug of the caller.
-    #[inline]
+    #[inline(always)]
     pub fn put_byte(&mut self, byte: u8) {
-        assert!(self.len < self.room, "window is full");
-        // SAFETY: len < room, checked on the line above, and ptr has room bytes.
-        unsafe { self.ptr.add(self.len).write(MaybeUninit::new(byte)) };
-        self.len += 1;
+        assert!(self.at != self.end, "window is full");
+        // SAFETY: `at` is before `end`, checked on the line above.
+        unsafe {
+            self.at.write(MaybeUninit::new(byte));
+            self.at = self.at.add(1);
+        }
     }
 
     /// Puts `bytes`.
@@ -197,10 +201,9 @@ impl<S: ByteSink> Window<'_, S> {
         assert!(bytes.len() <= self.room(), "window is full");
         // SAFETY: they fit, checked on the line above; the window is the only user of the spare memory.
         unsafe {
-            let to = self.ptr.add(self.len).cast::<u8>();
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.at.cast::<u8>(), bytes.len());
+            self.at = self.at.add(bytes.len());
         }
-        self.len += bytes.len();
     }
 
     /// Puts the first `len_bytes` of `bytes` by one copy of fixed size: for keys and numbers, where a copy of unknown
@@ -208,43 +211,42 @@ impl<S: ByteSink> Window<'_, S> {
     ///
     /// # Panics
     /// Where the window has not `N` bytes left, or `len_bytes` is above `N`: a bug of the caller.
-    #[inline]
+    #[inline(always)]
     pub fn put_short<const N: usize>(&mut self, bytes: &[u8; N], len_bytes: usize) {
         assert!(N <= self.room() && len_bytes <= N, "window is full");
         // SAFETY: N bytes fit, checked on the line above; an unaligned write of an array has no other duty.
         unsafe {
-            self.ptr
-                .add(self.len)
-                .cast::<[u8; N]>()
-                .write_unaligned(*bytes);
+            self.at.cast::<[u8; N]>().write_unaligned(*bytes);
+            self.at = self.at.add(len_bytes);
         }
-        self.len += len_bytes;
     }
 
     /// The rest of the window, for a kernel to write into; follow it with [`Window::advance`].
-    #[inline]
+    #[inline(always)]
     pub fn rest(&mut self) -> &mut [MaybeUninit<u8>] {
-        // SAFETY: ptr has room bytes and len <= room; the window borrows the sink mutably.
-        unsafe { std::slice::from_raw_parts_mut(self.ptr.add(self.len), self.room - self.len) }
+        // SAFETY: from `at` to `end` it is spare memory; the window borrows the sink mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.at, self.room()) }
     }
 
     /// Counts `n_bytes` of [`Window::rest`] as put.
     ///
     /// # Safety
     /// The first `n_bytes` of the rest were initialised.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn advance(&mut self, n_bytes: usize) {
         debug_assert!(n_bytes <= self.room());
-        self.len += n_bytes;
+        // SAFETY: not past the end, by the caller's word.
+        self.at = unsafe { self.at.add(n_bytes) };
     }
 }
 
 impl<S: ByteSink> Drop for Window<'_, S> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the first len bytes of the spare were written by put_byte, put, or by the kernel that vouched for
+        let n_put = self.at as usize - self.start as usize;
+        // SAFETY: the bytes of the spare up to `at` were written by put_byte, put, or by the kernel that vouched for
         // them in advance; the sink was borrowed all the while.
-        unsafe { self.sink.commit(self.len) };
+        unsafe { self.sink.commit(n_put) };
     }
 }
 

@@ -3,7 +3,6 @@
 use onecopy_text::{ByteSink, Window};
 
 use crate::error::{WriteError, non_finite_name};
-use crate::short::Short;
 
 /// Puts `true` or `false`.
 #[inline]
@@ -16,15 +15,63 @@ pub fn put_bool<S: ByteSink>(value: bool, window: &mut Window<'_, S>) {
 }
 
 /// Puts an integer with all its digits.
-#[inline]
+#[inline(always)]
 pub fn put_i64<S: ByteSink>(value: i64, window: &mut Window<'_, S>) {
-    Short::of_u64(value.unsigned_abs(), value < 0).put_into(window);
+    window.put_short(b"-", usize::from(value < 0));
+    put_u64(value.unsigned_abs(), window);
 }
 
 /// Puts an unsigned integer with all its digits.
-#[inline]
+#[inline(always)]
 pub fn put_u64<S: ByteSink>(value: u64, window: &mut Window<'_, S>) {
-    Short::of_u64(value, false).put_into(window);
+    if value < EIGHT_DIGITS {
+        put_first(value, window);
+    } else {
+        put_long(value, window);
+    }
+}
+
+/// Ten to the eighth: what eight digits do not reach.
+const EIGHT_DIGITS: u64 = 100_000_000;
+
+#[inline(always)]
+fn put_long<S: ByteSink>(value: u64, window: &mut Window<'_, S>) {
+    let (high, low) = (value / EIGHT_DIGITS, value % EIGHT_DIGITS);
+    if high < EIGHT_DIGITS {
+        put_first(high, window);
+    } else {
+        put_first(high / EIGHT_DIGITS, window);
+        window.put_short(&(digits(high % EIGHT_DIGITS) | ZEROS).to_le_bytes(), 8);
+    }
+    window.put_short(&(digits(low) | ZEROS).to_le_bytes(), 8);
+}
+
+/// The digits of a number below 10^8, without leading zeros.
+#[inline(always)]
+fn put_first<S: ByteSink>(value: u64, window: &mut Window<'_, S>) {
+    let digits = digits(value);
+    // Bytes in front of the first digit; seven for zero itself.
+    let n_zeros = (digits | 1 << 56).trailing_zeros() / 8;
+    let text = (digits | ZEROS) >> (8 * n_zeros);
+    window.put_short(&text.to_le_bytes(), 8 - n_zeros as usize);
+}
+
+/// Eight times the character `0`.
+const ZEROS: u64 = 0x3030_3030_3030_3030;
+
+/// The eight digits of a number below 10^8, each in a byte, the first one in the lowest: they never leave a register, from
+/// where one store takes them to their place. (Digits that are stored two by two and then copied wait for their stores.)
+#[inline(always)]
+fn digits(value: u64) -> u64 {
+    debug_assert!(value < EIGHT_DIGITS);
+    // Two numbers of four digits, then four of two, then eight of one; divisions by multiplication and shift, exact in
+    // these ranges.
+    let (high, low) = (value / 10_000, value % 10_000);
+    let fours = high | low << 32;
+    let hundreds = ((fours * 10_486) >> 20) & 0x0000_007F_0000_007F;
+    let twos = hundreds | (fours - 100 * hundreds) << 16;
+    let tens = ((twos * 103) >> 10) & 0x000F_000F_000F_000F;
+    tens | (twos - 10 * tens) << 8
 }
 
 /// The 64-bit float of the shortest decimal that reads back as `value`: what PostgreSQL and its drivers make of a `real`, and
@@ -38,6 +85,32 @@ pub fn widen(value: f32) -> f64 {
     let mut shortest = zmij::Buffer::new();
     let shortest = shortest.format_finite(value);
     shortest.parse().unwrap_or(wide)
+}
+
+/// Puts a float that is a number of at most two decimal places, as prices and measures are; `false` for others: nothing is
+/// put then.
+///
+/// A hundredth of a whole number below 10^15 is a decimal of at most 15 digits, and no two of those are the same float. So
+/// where the float nearest to such a hundredth is this one, no shorter decimal is. (The quotient of two whole numbers that
+/// floats hold is rounded once: it is the nearest one.)
+#[inline(always)]
+pub(crate) fn put_hundredths<S: ByteSink>(value: f64, window: &mut Window<'_, S>) -> bool {
+    const MOST: f64 = 1e13;
+    let magnitude = value.abs();
+    // 1.5 * 2^52 pushes what is behind the point out of the fraction: a whole number in the low bits.
+    const SHIFTER: f64 = 6_755_399_441_055_744.0;
+    let hundredths = (magnitude * 100.0 + SHIFTER) - SHIFTER;
+    if magnitude >= MOST || hundredths / 100.0 != magnitude {
+        return false;
+    }
+    let hundredths = hundredths as u64;
+    let (whole, rest) = (hundredths / 100, hundredths % 100);
+    window.put_short(b"-", usize::from(value.is_sign_negative()));
+    put_u64(whole, window);
+    let (tens, ones) = (rest / 10, rest % 10);
+    let places = [b'.', b'0' + tens as u8, b'0' + ones as u8];
+    window.put_short(&places, 2 + usize::from(ones != 0));
+    true
 }
 
 /// Puts the shortest decimal that reads back as the same float of the same width; for NaN and the infinities what
@@ -62,7 +135,97 @@ where
 
 #[cfg(test)]
 mod tests {
-    use super::widen;
+    use super::*;
+
+    #[test]
+    fn integers_have_all_their_digits() {
+        let mut values = vec![0, 1, 9, 10, 99, 100, 9_999, 10_000, u64::MAX];
+        for power in 1..20 {
+            let ten = 10_u64.pow(power);
+            values.extend([ten - 1, ten, ten + 1, ten / 3, ten / 7 * 5]);
+        }
+        values.extend((0..1_000_000).map(|i| i * 97));
+        for value in values {
+            let mut out = Vec::new();
+            put_u64(value, &mut out.window(40).expect("memory"));
+            assert_eq!(out, value.to_string().as_bytes());
+            let mut out = Vec::new();
+            let negative = (value as i64).wrapping_neg();
+            put_i64(negative, &mut out.window(40).expect("memory"));
+            assert_eq!(out, negative.to_string().as_bytes());
+        }
+    }
+
+    /// As the library for all floats says it.
+    fn shortest(value: f64) -> String {
+        zmij::Buffer::new().format(value).to_owned()
+    }
+
+    fn by_hundredths(value: f64) -> Option<String> {
+        let mut out = Vec::new();
+        let done = put_hundredths(value, &mut out.window(40).expect("memory"));
+        done.then(|| String::from_utf8(out).expect("digits"))
+    }
+
+    #[test]
+    fn a_float_of_two_places_is_put_as_by_the_library() {
+        let mut n_put = 0;
+        let mut state = 1_u64;
+        for i in 0..2_000_000_u64 {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(i | 1);
+            let digits = 10_u64.pow((state >> 60) as u32 + 1);
+            let number = (state >> 3) % digits;
+            for scale in [1.0, 10.0, 100.0, 1000.0] {
+                let value = number as f64 / scale;
+                let value = if state & 1 == 0 { value } else { -value };
+                if let Some(text) = by_hundredths(value) {
+                    assert_eq!(text, shortest(value));
+                    n_put += 1;
+                }
+            }
+            let bits = f64::from_bits(state.rotate_left(17));
+            if let Some(text) = by_hundredths(bits) {
+                assert_eq!(text, shortest(bits));
+            }
+        }
+        assert!(n_put > 1_000_000, "{n_put}");
+    }
+
+    #[test]
+    fn floats_at_the_border_of_two_places_are_right() {
+        for value in [
+            0.0,
+            -0.0,
+            0.01,
+            0.005,
+            0.1,
+            0.29,
+            1.005,
+            99.99,
+            1e12 + 0.01,
+            9_999_999_999_999.99,
+        ] {
+            assert_eq!(
+                by_hundredths(value).unwrap_or_else(|| shortest(value)),
+                shortest(value)
+            );
+        }
+        assert_eq!(by_hundredths(2.5).as_deref(), Some("2.5"));
+        assert_eq!(by_hundredths(100.0).as_deref(), Some("100.0"));
+        for value in [
+            f64::NAN,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            1e13,
+            1e300,
+            0.001,
+            f64::MIN_POSITIVE,
+        ] {
+            assert_eq!(by_hundredths(value), None, "{value}");
+        }
+    }
 
     #[test]
     fn a_float_of_32_bit_widens_to_what_its_decimal_says() {

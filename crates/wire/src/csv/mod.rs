@@ -19,8 +19,8 @@ use onecopy_text::{ByteSink, Carry, Policy, Units, Window, convert};
 
 use crate::decimal::{self, Decimal};
 use crate::error::{NonFinite, WriteError, non_finite};
-use crate::number::put_float;
 pub use crate::number::{put_bool, put_i64, put_u64};
+use crate::number::{put_float, put_hundredths};
 use crate::short::{SHORT_BYTES, Short};
 
 /// Bytes that a window needs for a number, a boolean, a date or a UUID.
@@ -160,6 +160,9 @@ pub fn put_f64<S: ByteSink>(
     policy: NonFinite,
     window: &mut Window<'_, S>,
 ) -> Result<(), WriteError> {
+    if put_hundredths(value, window) {
+        return Ok(());
+    }
     put_float(value, window, |name, w| put_non_finite(name, policy, w))
 }
 

@@ -5,8 +5,8 @@ use onecopy_text::{ByteSink, Policy, Units, Window, convert};
 use crate::base64;
 use crate::decimal::{self, Decimal};
 use crate::error::{NonFinite, WriteError, non_finite};
-use crate::number::put_float;
 pub use crate::number::{put_bool, put_i64, put_u64};
+use crate::number::{put_float, put_hundredths};
 use crate::short::{SHORT_BYTES, Short};
 
 /// Bytes that a window needs for any value that a `put_` function writes: a [`Short`] between quotes.
@@ -28,6 +28,9 @@ pub fn put_f64<S: ByteSink>(
     policy: NonFinite,
     window: &mut Window<'_, S>,
 ) -> Result<(), WriteError> {
+    if put_hundredths(value, window) {
+        return Ok(());
+    }
     put_float(value, window, |name, w| put_non_finite(name, policy, w))
 }
 
