@@ -23,8 +23,8 @@ impl<'py> HeldOff<'py> {
     #[inline]
     pub(crate) fn new(_py: Python<'py>) -> HeldOff<'py> {
         HeldOff {
-            // SAFETY: attached, for as long as the guard lives (by its lifetime).
             #[cfg(not(Py_GIL_DISABLED))]
+            // SAFETY: attached, for as long as the guard lives (by its lifetime).
             was_on: unsafe { ffi::PyGC_Disable() } != 0,
             _attached: PhantomData,
         }

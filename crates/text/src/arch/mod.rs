@@ -138,14 +138,14 @@ macro_rules! run {
         {
             match kernel() {
                 Kernel::Scalar => {
-                    // SAFETY: the twins have the same duties as the function around this, which passes them on.
                     #[allow(unused_unsafe)]
+                    // SAFETY: the twins have the same duties as the function around this, which passes them on.
                     unsafe { scalar::$name $(::<$generic>)? ($($arg),*) }
                 }
                 k => {
                     if $len_bytes <= SHORT_BYTES || k == Kernel::Sse2 {
-                        // SAFETY: SSE2 is part of x86-64; duties as above.
                         #[allow(unused_unsafe)]
+                        // SAFETY: SSE2 is part of x86-64; duties as above.
                         unsafe { sse2::$name $(::<$generic>)? ($($arg),*) }
                     } else if k == Kernel::Avx2 {
                         // SAFETY: `best` found AVX2, and the text is longer than a vector; duties as above.
@@ -159,8 +159,8 @@ macro_rules! run {
         }
         #[cfg(not(target_arch = "x86_64"))]
         {
-            // SAFETY: the twin has the same duties as the function around this, which passes them on.
             #[allow(unused_unsafe)]
+            // SAFETY: the twin has the same duties as the function around this, which passes them on.
             unsafe { scalar::$name $(::<$generic>)? ($($arg),*) }
         }
     }};
