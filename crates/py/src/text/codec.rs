@@ -73,6 +73,18 @@ impl Codec {
         }
     }
 
+    /// The encoding of an argument, or the default.
+    ///
+    /// # Errors
+    /// As [`Codec::of`].
+    #[inline(always)]
+    pub(crate) fn of_argument(
+        name: Option<Borrowed<'_, '_, PyAny>>,
+        default: Codec,
+    ) -> PyResult<Codec> {
+        name.map_or(Ok(default), Codec::of)
+    }
+
     fn by_name(name: &[u8]) -> Option<Codec> {
         Some(match name {
             // The common spellings, as they are.

@@ -141,10 +141,7 @@ Copies: none besides the conversion of each distinct text.
         let data = Bytes::of(args.required(0))?;
         let lengths = Lengths::of(args.required(1))?;
         let stride: usize = args.required(2).extract()?;
-        let codec = match args.get(3) {
-            None => Codec::Utf16(Order::Little),
-            Some(name) => Codec::of(name)?,
-        };
+        let codec = Codec::of_argument(args.get(3), Codec::Utf16(Order::Little))?;
         let (data, errors) = (data.as_slice(), args.get(4));
         let mut tally = Tally::default();
         let mut cells = Vec::with_capacity(lengths.len());

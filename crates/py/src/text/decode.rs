@@ -5,6 +5,7 @@ use pyo3::Borrowed;
 use pyo3::prelude::*;
 
 use super::codec::{Codec, Order};
+use super::direct::direct_functions;
 use crate::ledger;
 use crate::raw::buffer::{self, Bytes, as_units};
 use crate::raw::codecs;
@@ -216,42 +217,19 @@ an odd address.
 
     #[inline]
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let codec = match args.get(1) {
-            None => Codec::Utf8,
-            Some(name) => Codec::of(name)?,
-        };
+        let codec = Codec::of_argument(args.get(1), Codec::Utf8)?;
         decode(py, args.required(0), codec, args.get(2))
     }
 }
 
-macro_rules! direct {
-    ($($type:ident $name:literal $codec:expr, $what:literal;)*) => {
-    $(
-        struct $type;
-
-        impl Function for $type {
-            const NAME: &'static str = $name;
-            const SIGNATURE: &'static str = "(buffer, errors='strict')";
-            const DOC: &'static str = concat!("The text of a buffer in ", $what, ".\n\nAs :func:`decode`, without the look at a name.\n");
-            const PARAMETERS: &'static [&'static str] = &["buffer", "errors"];
-            const REQUIRED: usize = 1;
-
-            #[inline]
-            fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-                decode(py, args.required(0), $codec, args.get(1))
-            }
-        }
-    )*
-
-    /// Adds the functions to the module.
-    pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        $(method::add::<$type>(module)?;)*
-        method::add::<Decode>(module)
-    }
-    };
+/// Adds the functions to the module.
+pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    add_direct(module)?;
+    method::add::<Decode>(module)
 }
 
-direct! {
+direct_functions! {
+    decode, "buffer", "The text of a buffer in ";
     Utf8 "utf_8_decode" Codec::Utf8, "UTF-8";
     Utf16Le "utf_16_le_decode" Codec::Utf16(Order::Little), "UTF-16, little-endian";
     Utf16Be "utf_16_be_decode" Codec::Utf16(Order::Big), "UTF-16, big-endian";

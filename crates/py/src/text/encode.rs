@@ -12,6 +12,7 @@ use pyo3::types::PyString;
 use pyo3::{Borrowed, PyTypeInfo};
 
 use super::codec::{Codec, Order};
+use super::direct::direct_functions;
 use crate::ledger;
 use crate::raw::buffer::{as_units_mut, put, with_writable};
 use crate::raw::method::{self, Args, Function};
@@ -63,7 +64,7 @@ fn write(units: Units<'_>, codec: Codec, out: &mut [MaybeUninit<u8>]) {
             put(mark, b"\xEF\xBB\xBF");
             utf8_exact(units, rest);
         }
-        Codec::Latin1 | Codec::Ascii => utf8_exact_bytes(units, out),
+        Codec::Latin1 | Codec::Ascii => write_bytes(units, out),
         Codec::Utf16(Order::Little) => write_utf16(units, out),
         Codec::Utf16(Order::Big) => {
             write_utf16(units, out);
@@ -79,7 +80,7 @@ fn write(units: Units<'_>, codec: Codec, out: &mut [MaybeUninit<u8>]) {
 }
 
 /// Copies units of a byte each.
-fn utf8_exact_bytes(units: Units<'_>, out: &mut [MaybeUninit<u8>]) {
+fn write_bytes(units: Units<'_>, out: &mut [MaybeUninit<u8>]) {
     if let Units::Latin1(u) = units {
         put(out, u);
     }
@@ -183,10 +184,7 @@ b'Z\\x00\\xfc\\x00r\\x00i\\x00c\\x00h\\x00'
 
     #[inline]
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let codec = match args.get(1) {
-            None => Codec::Utf8,
-            Some(name) => Codec::of(name)?,
-        };
+        let codec = Codec::of_argument(args.get(1), Codec::Utf8)?;
         encode(py, args.required(0), codec, args.get(2))
     }
 }
@@ -215,10 +213,7 @@ bytearray(b'\\x00Z\\xc3\\xbcrich')
     const REQUIRED: usize = 2;
 
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let codec = match args.get(3) {
-            None => Codec::Utf8,
-            Some(name) => Codec::of(name)?,
-        };
+        let codec = Codec::of_argument(args.get(3), Codec::Utf8)?;
         let offset: usize = match args.get(2) {
             None => 0,
             Some(offset) => offset.extract().map_err(|_| {
@@ -281,10 +276,7 @@ Raises `UnicodeEncodeError` where it cannot be encoded.
     const REQUIRED: usize = 1;
 
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let codec = match args.get(1) {
-            None => Codec::Utf8,
-            Some(name) => Codec::of(name)?,
-        };
+        let codec = Codec::of_argument(args.get(1), Codec::Utf8)?;
         let string = string(args.required(0))?;
         let len = match len_of(text::own_units(string)?, codec) {
             Some(len) => len,
@@ -294,36 +286,16 @@ Raises `UnicodeEncodeError` where it cannot be encoded.
     }
 }
 
-macro_rules! direct {
-    ($($type:ident $name:literal $codec:expr, $what:literal;)*) => {
-    $(
-        struct $type;
-
-        impl Function for $type {
-            const NAME: &'static str = $name;
-            const SIGNATURE: &'static str = "(string, errors='strict')";
-            const DOC: &'static str = concat!("A `str` as `bytes` in ", $what, ".\n\nAs :func:`encode`, without the look at a name.\n");
-            const PARAMETERS: &'static [&'static str] = &["string", "errors"];
-            const REQUIRED: usize = 1;
-
-            #[inline]
-            fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-                encode(py, args.required(0), $codec, args.get(1))
-            }
-        }
-    )*
-
-    /// Adds the functions to the module.
-    pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        $(method::add::<$type>(module)?;)*
-        method::add::<Encode>(module)?;
-        method::add::<EncodeInto>(module)?;
-        method::add::<EncodedLength>(module)
-    }
-    };
+/// Adds the functions to the module.
+pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    add_direct(module)?;
+    method::add::<Encode>(module)?;
+    method::add::<EncodeInto>(module)?;
+    method::add::<EncodedLength>(module)
 }
 
-direct! {
+direct_functions! {
+    encode, "string", "A `str` as `bytes` in ";
     Utf8 "utf_8_encode" Codec::Utf8, "UTF-8";
     Utf16Le "utf_16_le_encode" Codec::Utf16(Order::Little), "UTF-16, little-endian, without a mark";
     Utf16Be "utf_16_be_encode" Codec::Utf16(Order::Big), "UTF-16, big-endian, without a mark";

@@ -29,10 +29,7 @@ False
     const REQUIRED: usize = 1;
 
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let codec = match args.get(1) {
-            None => Codec::Utf8,
-            Some(name) => Codec::of(name)?,
-        };
+        let codec = Codec::of_argument(args.get(1), Codec::Utf8)?;
         let bytes = Bytes::of(args.required(0))?;
         let valid = is_valid(py, bytes.as_slice(), codec)?;
         Ok(PyBool::new(py, valid).to_owned().into_any())

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `codec` | the encodings by their names |
 //! | `decode` | buffer to `str` |
+//! | `direct` | functions for one encoding each |
 //! | `encode` | `str` to `bytes` or into a buffer |
 //! | `look` | whether text is well-formed; views of UTF-8 that stands already |
 //! | `legacy` | the encodings of the WHATWG Encoding Standard |
@@ -18,6 +19,7 @@ mod codec;
 mod column;
 mod decode;
 mod decoder;
+mod direct;
 mod encode;
 mod encoder;
 mod legacy;

@@ -1,0 +1,33 @@
+//! Functions for one encoding each.
+
+/// Declares functions that do what `$does` does with an encoding that is known: `Type "name" codec, "what it is called";`.
+macro_rules! direct_functions {
+    ($does:ident, $argument:literal, $doc:literal;
+     $($type:ident $name:literal $codec:expr, $what:literal;)*) => {
+        $(
+            struct $type;
+
+            impl Function for $type {
+                const NAME: &'static str = $name;
+                const SIGNATURE: &'static str = concat!("(", $argument, ", errors='strict')");
+                const DOC: &'static str = concat!(
+                    $doc, $what, ".\n\nAs :func:`", stringify!($does), "`, without the look at a name.\n"
+                );
+                const PARAMETERS: &'static [&'static str] = &[$argument, "errors"];
+                const REQUIRED: usize = 1;
+
+                #[inline]
+                fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+                    $does(py, args.required(0), $codec, args.get(1))
+                }
+            }
+        )*
+
+        /// Adds them to the module.
+        fn add_direct(module: &Bound<'_, PyModule>) -> PyResult<()> {
+            $(method::add::<$type>(module)?;)*
+            Ok(())
+        }
+    };
+}
+pub(super) use direct_functions;
