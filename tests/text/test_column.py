@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import array
+import codecs
+import gc
 import random
+import sys
 
 import pytest
 
@@ -75,3 +78,85 @@ def test_a_malformed_cell_raises_or_is_replaced() -> None:
         text.decode_column(data, lengths, 8)
     assert (e.value.start, e.value.end) == (2, 4)
     assert text.decode_column(data, lengths, 8, errors="replace") == ["ab", "a\ufffdb"]
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+@pytest.mark.parametrize("stride", [24, 25, 131])
+def test_cells_stand_anywhere_and_the_last_may_end_with_the_data(shift: int, stride: int) -> None:
+    cells: list[str | None] = ["Zürich", "東京", None, "a😀b", "ab", "", "x", "Ж", "ÿé", "last one é"]
+    data, lengths = column(cells, stride)
+    rest = len(cells[-1] or "") * 2
+    cut = memoryview(b"\xa5" * shift + data[: stride * (len(cells) - 1) + rest])[shift:]
+    assert text.decode_column(cut, lengths, stride) == cells
+    with pytest.raises(ValueError, match="cell 9 is behind the end"):
+        text.decode_column(cut[:-1], lengths, stride)
+
+
+def test_every_length_of_every_kind_is_decoded() -> None:
+    for wide in ("a", "é", "Ж", "東", "😀", "a😀"):
+        cells: list[str | None] = [(wide * n)[:n] for n in range(140)]
+        for encoding in ("utf-16-le", "utf-16-be", "utf-8"):
+            data, lengths = column(cells, 600, encoding)
+            made = text.decode_column(data, lengths, 600, encoding)
+            assert made == cells
+            assert [str(cell).isascii() for cell in made] == [str(cell).isascii() for cell in cells]
+            assert {hash(cell) for cell in made} == {hash(cell) for cell in cells}
+
+
+def test_a_lone_surrogate_among_good_cells_is_named_at_its_place() -> None:
+    for at in range(3, 60):
+        bad = "😀" * 10 + "Ж" * (at - 3) + "\udc00" + "😀" * 5
+        cells: list[str | None] = ["good", "东西", bad, "good"]
+        data, lengths = column(cells, 240)
+        with pytest.raises(UnicodeDecodeError) as error:
+            text.decode_column(data, lengths, 240)
+        with pytest.raises(UnicodeDecodeError) as theirs:
+            bad.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+        said, expected = error.value, theirs.value
+        assert (said.start, said.end, said.reason) == (expected.start, expected.end, expected.reason)
+
+
+def test_a_handler_that_writes_to_the_data_is_seen() -> None:
+    cells: list[str | None] = ["before", "\ud800", "before", "before"]
+    data, lengths = column(cells, 12)
+    room = bytearray(data)
+
+    def handler(error: UnicodeError) -> tuple[str, int]:
+        # The list that is being filled is nobody's yet.
+        lists = [found for found in gc.get_objects() if type(found) is list and found is not cells]
+        assert not [found for found in lists if found[:1] == ["before"]]
+        room[0:12] = "behind".encode("utf-16-le")
+        room[36:48] = "behind".encode("utf-16-le")
+        assert isinstance(error, UnicodeDecodeError)
+        return "?", error.end
+
+    codecs.register_error("onecopy.test_column", handler)
+    made = text.decode_column(room, lengths, 12, errors="onecopy.test_column")
+    assert made == ["before", "?", "before", "behind"]
+
+
+def test_shared_cells_are_counted_and_the_list_is_the_collectors() -> None:
+    values: list[str | None] = [f"number {k} é" for k in range(10)]
+    data, lengths = column(values * 100, 40)
+    made = text.decode_column(data, lengths, 40)
+    assert gc.is_tracked(made)
+    shared = {id(cell): cell for cell in made}
+    held = sum(made.count(cell) for cell in values)
+    assert held == 1000
+    for cell in list(shared.values()):
+        same = sum(1 for other in made if other is cell)
+        # The list, the dictionary, the list that is walked, the variable and the call.
+        assert sys.getrefcount(cell) == same + 4
+    del made, shared
+
+
+def test_a_failure_half_way_leaves_nothing() -> None:
+    cells: list[str | None] = [f"cell {i} é" for i in range(1000)]
+    data, lengths = column([*cells, "\ud800"], 40)
+    gc.collect()
+    before = sys.getallocatedblocks()
+    for _ in range(20):
+        with pytest.raises(UnicodeDecodeError):
+            text.decode_column(data, lengths, 40)
+    gc.collect()
+    assert sys.getallocatedblocks() - before < 500

@@ -70,6 +70,7 @@ mod _core {
         raw::temporal::import(module.py())?;
         raw::process::watch_forks();
         raw::fresh::take_headers(module.py())?;
+        raw::fresh_bytes::take_header(module.py())?;
         text::add(module)
     }
 }

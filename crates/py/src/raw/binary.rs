@@ -1,7 +1,6 @@
 //! `bytes`, and any object with a buffer (PEP 3118).
 
 use std::any::Any;
-use std::mem::MaybeUninit;
 
 use onecopy_text::{Chunk, ChunkMemory, MOVED_BY_PAGES_BYTES};
 use pyo3::exceptions::PyMemoryError;
@@ -17,25 +16,6 @@ pub(crate) fn make<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, Py
         let made =
             ffi::PyBytes_FromStringAndSize(bytes.as_ptr().cast(), bytes.len() as ffi::Py_ssize_t);
         Bound::from_owned_ptr_or_err(py, made)
-    }
-}
-
-/// A new `bytes` of `len`, which `write` fills. Copies: none.
-#[inline]
-pub(crate) fn make_with<'py>(
-    py: Python<'py>,
-    len: usize,
-    write: impl FnOnce(&mut [MaybeUninit<u8>]),
-) -> PyResult<Bound<'py, PyAny>> {
-    let size = isize::try_from(len).map_err(|_| PyMemoryError::new_err(()))?;
-    // SAFETY: attached; a null source makes a `bytes` whose data is left to us. It is ours alone (an empty one is shared,
-    // and has nothing to write), and its data area takes `len` bytes.
-    unsafe {
-        let made = ffi::PyBytes_FromStringAndSize(std::ptr::null(), size);
-        let made = Bound::from_owned_ptr_or_err(py, made)?;
-        let data = ffi::PyBytes_AsString(made.as_ptr());
-        write(std::slice::from_raw_parts_mut(data.cast(), len));
-        Ok(made)
     }
 }
 

@@ -169,6 +169,7 @@ pub(crate) fn as_units_mut<U: Unit>(
 pub(crate) trait Unit: Copy {}
 impl Unit for u16 {}
 impl Unit for u32 {}
+impl Unit for i64 {}
 
 /// Copies bytes into a place of their size.
 #[inline]

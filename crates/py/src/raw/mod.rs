@@ -6,7 +6,9 @@
 //! |---|---|
 //! | [`text`] | `str` in its own representation (PEP 393), read and made without a UTF-8 cache |
 //! | [`fresh`] | `str` objects whose data is yet to be written |
+//! | [`fresh_bytes`] | `bytes` objects whose data is yet to be written |
 //! | [`view`] | views of the UTF-8 that stands behind a `str` |
+//! | [`list`] | lists, filled in order |
 //! | [`row`] | row tuples, filled in any order |
 //! | [`number`] | `int`, `float`, `bool`, `decimal.Decimal` |
 //! | [`temporal`] | `date`, `time`, `datetime` through the C API of `datetime` |
@@ -27,11 +29,12 @@ pub(crate) mod codecs;
 pub(crate) mod collector;
 pub(crate) mod context;
 pub(crate) mod fresh;
+pub(crate) mod fresh_bytes;
 pub(crate) mod interrupt;
+pub(crate) mod list;
 pub(crate) mod method;
 pub(crate) mod number;
 pub(crate) mod output;
-
 pub(crate) mod process;
 pub(crate) mod row;
 pub(crate) mod temporal;

@@ -6,8 +6,9 @@
 use std::mem::MaybeUninit;
 use std::slice;
 
-use super::fresh::blank;
-use onecopy_text::convert::{self, NewStr, PairsCell, StrData, Utf8Cell, Utf16Cell};
+use super::fresh::{Blanks, blank};
+use super::fresh_bytes::SmallBytes;
+use onecopy_text::convert::{self, CellEncoding, Kernels, NewStr, StrData};
 use onecopy_text::{Kind, Malformed, Measured, Policy, Shape, Tally, Units, planted};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
@@ -53,70 +54,20 @@ pub(crate) fn make<'py>(
     Ok(made)
 }
 
-/// As [`make`], for a short text in UTF-16 without surrogates; `None` for any other, and for one that is a shared `str`.
-#[inline]
-pub(crate) fn make_utf16_cell<'py>(
-    py: Python<'py>,
-    units: &[u16],
-) -> Option<PyResult<Bound<'py, PyAny>>> {
-    let Some(cell) = Utf16Cell::of(units) else {
-        return make_pairs_cell(py, units);
-    };
-    let shape = cell.shape();
-    if shape.n_chars <= 1 {
-        return None;
+/// As [`make`], for a short well-formed text; `None` for any other, and for one that is a shared `str`.
+#[inline(always)]
+pub(crate) fn make_cell<'py, K: Kernels, E: CellEncoding>(
+    blanks: Blanks<'py>,
+    kernels: K,
+    text: &[u8],
+    tally: Option<&mut Tally>,
+) -> Option<Bound<'py, PyAny>> {
+    planted::extra_work_on_text(Units::Latin1(text));
+    let made = E::make(kernels, text, &mut Small(blanks))?.ok()?;
+    if let Some(tally) = tally {
+        tally.decoded_large(text.len(), &made);
     }
-    Some(blank(py, shape).map(|mut made| {
-        // SAFETY: `blank` has just made it of this shape, and more than one character is never shared.
-        match unsafe { data(&mut made, shape) } {
-            StrData::One(out) => cell.write_one(out),
-            StrData::Two(out) => cell.write_two(out),
-            StrData::Four(_) => unreachable!("no surrogates, no kind 4"),
-        }
-        made
-    }))
-}
-
-/// As [`make_utf16_cell`], for a text that may have pairs.
-#[inline(never)]
-fn make_pairs_cell<'py>(py: Python<'py>, units: &[u16]) -> Option<PyResult<Bound<'py, PyAny>>> {
-    let cell = PairsCell::of(units)?;
-    let shape = cell.shape();
-    if shape.n_chars <= 1 {
-        return None;
-    }
-    let mut made = match blank(py, shape) {
-        Ok(made) => made,
-        Err(e) => return Some(Err(e)),
-    };
-    // SAFETY: `blank` has just made it of this shape, and more than one character is never shared.
-    let StrData::Four(out) = (unsafe { data(&mut made, shape) }) else {
-        unreachable!("kind 4 was asked for");
-    };
-    // What is malformed is given up, and its place is found elsewhere.
-    cell.write_four(out).then_some(Ok(made))
-}
-
-/// As [`make`], for a short well-formed text in UTF-8; `None` for any other, and for one that is a shared `str`.
-#[inline]
-pub(crate) fn make_utf8_cell<'py>(
-    py: Python<'py>,
-    bytes: &[u8],
-) -> Option<PyResult<Bound<'py, PyAny>>> {
-    let cell = Utf8Cell::of(bytes)?;
-    let shape = cell.shape();
-    if shape.n_chars <= 1 {
-        return None;
-    }
-    Some(blank(py, shape).map(|mut made| {
-        // SAFETY: `blank` has just made it of this shape, and more than one character is never shared.
-        match unsafe { data(&mut made, shape) } {
-            StrData::One(out) => cell.write_one(out),
-            StrData::Two(out) => cell.write_two(out),
-            StrData::Four(out) => cell.write_four(out),
-        }
-        made
-    }))
+    Some(made.made.0)
 }
 
 /// Makes the `str`s of long texts.
@@ -132,6 +83,26 @@ impl<'py> NewStr for Fresh<'py> {
 
     fn data<'a>(&self, (made, shape): &'a mut Self::Str) -> StrData<'a> {
         // SAFETY: `blank` has made it of this shape, and nobody else has seen it; a long text has more than one character.
+        unsafe { data(made, *shape) }
+    }
+}
+
+/// Makes the `str`s of short texts. Where there is no memory, who asks goes the way of any text, which says so.
+struct Small<'py>(Blanks<'py>);
+
+impl<'py> NewStr for Small<'py> {
+    type Str = (Bound<'py, PyAny>, Shape);
+    type Error = ();
+
+    #[inline(always)]
+    fn new_str(&mut self, shape: Shape) -> Result<Self::Str, ()> {
+        Ok((self.0.small(shape).ok_or(())?, shape))
+    }
+
+    #[inline(always)]
+    fn data<'a>(&self, (made, shape): &'a mut Self::Str) -> StrData<'a> {
+        // SAFETY: `small` has made it of this shape, and nobody else has seen it; a cell is made of two characters or of one
+        // that is not in Latin-1: it is not shared.
         unsafe { data(made, *shape) }
     }
 }
@@ -160,9 +131,9 @@ fn shared<'py>(py: Python<'py>, measured: &Measured<'_>) -> PyResult<Bound<'py, 
 unsafe fn data<'a>(made: &'a mut Bound<'_, PyAny>, shape: Shape) -> StrData<'a> {
     let (at, n) = (made.as_ptr(), shape.n_chars);
     // SAFETY: a compact `str` of this kind and length; its data area directly follows the header, holds n_chars units, and
-    // PyUnicode_New has written the terminator. MaybeUninit asks nothing of its contents. It is borrowed as long as `made`.
+    // the terminator is written. MaybeUninit asks nothing of its contents. It is borrowed as long as `made`.
     unsafe {
-        let at = ffi::PyUnicode_DATA(at);
+        let at = data_of(at, shape.kind);
         match shape.kind {
             Kind::Ascii | Kind::Latin1 => {
                 StrData::One(slice::from_raw_parts_mut(at.cast::<MaybeUninit<u8>>(), n))
@@ -172,6 +143,29 @@ unsafe fn data<'a>(made: &'a mut Bound<'_, PyAny>, shape: Shape) -> StrData<'a> 
                 StrData::Four(slice::from_raw_parts_mut(at.cast::<MaybeUninit<u32>>(), n))
             }
         }
+    }
+}
+
+/// Where the data of a compact `str` of this kind is. (`PyUnicode_DATA` looks the kind up in a header that was written a moment
+/// ago.)
+///
+/// # Safety
+/// `at` is such a `str`.
+#[inline(always)]
+unsafe fn data_of(at: *mut ffi::PyObject, kind: Kind) -> *mut std::ffi::c_void {
+    #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
+    let header_bytes = match kind {
+        Kind::Ascii => size_of::<ffi::PyASCIIObject>(),
+        _ => size_of::<ffi::PyCompactUnicodeObject>(),
+    };
+    // SAFETY: the data of a compact `str` follows its header.
+    #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
+    return unsafe { at.byte_add(header_bytes).cast() };
+    #[cfg(any(Py_3_14, Py_GIL_DISABLED))]
+    {
+        let _ = kind;
+        // SAFETY: a `str`.
+        unsafe { ffi::PyUnicode_DATA(at) }
     }
 }
 
@@ -221,6 +215,37 @@ pub(crate) fn own_units<'a>(string: Borrowed<'a, '_, PyString>) -> PyResult<Unit
     }
 }
 
+/// Makes `bytes` of a short `str` that can be encoded; `None` for any other.
+///
+/// Everything is looked up here, inside of the work, so that nothing of it passes through memory.
+#[inline(always)]
+pub(crate) fn encode_cell<'py, K: Kernels, E: CellEncoding>(
+    kernels: K,
+    string: Borrowed<'_, 'py, PyString>,
+) -> Option<Bound<'py, PyAny>> {
+    let units = own_units(string).ok()?;
+    let new = &mut SmallBytes(string.py());
+    // SAFETY: a ready `str`: `own_units` has looked.
+    let is_ascii = unsafe { is_ascii(string.as_ptr()) };
+    E::encode(kernels, units, is_ascii, new)?.ok()
+}
+
+/// Whether a `str` knows that it is ASCII.
+///
+/// # Safety
+/// `at` is a ready `str`.
+#[inline(always)]
+unsafe fn is_ascii(at: *mut ffi::PyObject) -> bool {
+    // SAFETY: the duty of the caller.
+    #[cfg(not(Py_3_14))]
+    return unsafe { ffi::PyUnicode_IS_COMPACT_ASCII(at) != 0 };
+    #[cfg(Py_3_14)]
+    {
+        let _ = at; // its header is opaque to us there
+        false
+    }
+}
+
 /// The characters of a `str` that is ASCII; `None` of another one, and of what is no `str`.
 #[inline]
 pub(crate) fn ascii<'a>(object: Borrowed<'a, '_, PyAny>) -> Option<&'a [u8]> {
@@ -254,8 +279,8 @@ pub(crate) fn as_str_object<'a, 'py>(
 fn ready(string: Borrowed<'_, '_, PyString>) -> PyResult<()> {
     #[cfg(not(Py_3_12))]
     {
-        // SAFETY: a `str`, and we are attached. The call returns -1 with an error set when memory runs out.
         #[allow(deprecated)]
+        // SAFETY: a `str`, and we are attached. The call returns -1 with an error set when memory runs out.
         if unsafe { ffi::PyUnicode_READY(string.as_ptr()) } != 0 {
             return Err(PyErr::fetch(string.py()));
         }
@@ -274,11 +299,7 @@ unsafe fn standing_utf8<'a>(at: *mut ffi::PyObject) -> Option<&'a [u8]> {
     // one has the header of PyCompactUnicodeObject, where `utf8` is null or points at `utf8_length` bytes that CPython
     // wrote and frees with the object.
     unsafe {
-        #[cfg(not(Py_3_14))]
-        let is_ascii = ffi::PyUnicode_IS_COMPACT_ASCII(at) != 0;
-        #[cfg(Py_3_14)]
-        let is_ascii = false; // its header is opaque to us there; Latin-1 units say the same
-        if is_ascii {
+        if is_ascii(at) {
             let n = usize::try_from(ffi::PyUnicode_GET_LENGTH(at)).unwrap_or(0);
             return Some(slice::from_raw_parts(ffi::PyUnicode_DATA(at).cast(), n));
         }

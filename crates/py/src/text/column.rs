@@ -1,114 +1,23 @@
 //! Columns of fixed stride, as ODBC binds them, to lists of `str`.
 
-use onecopy_text::{Policy, Stage, Tally, Units};
+use std::marker::PhantomData;
+
+use onecopy_text::convert::{CellEncoding, Kernels, Work, with_kernels};
+use onecopy_text::{Stage, Tally};
+use pyo3::Borrowed;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyList;
 
+use super::cell::with_encoding;
 use super::codec::{Codec, Order};
-use super::decode::decode_bytes;
+use super::decode::{by_kernels, decode_otherwise};
 use crate::ledger;
-use crate::raw::buffer::{Bytes, as_units};
+use crate::raw::buffer::{self, Bytes, as_units};
 use crate::raw::collector::HeldOff;
+use crate::raw::fresh::Blanks;
+use crate::raw::list::Items;
 use crate::raw::method::{self, Args, Function};
-use crate::raw::text;
-
-/// Slots of the table of texts seen.
-const SLOTS: usize = 1024;
-/// Cells in a stretch after which it is judged whether looking for equal texts pays.
-const STRETCH: usize = 256;
-/// Cells passed over before it is tried again, where it does not.
-const PAUSE: usize = 8 * STRETCH;
-/// Cells of such a try.
-const TRY: usize = 32;
-
-/// The texts seen last, so that equal cells share one `str`.
-///
-/// A text equal to that of the cell before costs a comparison. Others are looked for in a table by a few of their bytes; a
-/// stretch of cells with few hits turns the table off for a while, so that a column of distinct texts pays for a try every
-/// [`PAUSE`] cells and nothing else.
-struct Seen<'a, 'py> {
-    last: Option<(&'a [u8], Bound<'py, PyAny>)>,
-    slots: Vec<Option<(&'a [u8], Bound<'py, PyAny>)>>,
-    /// Cells until the next judgement, or the next try.
-    left: usize,
-    hits: usize,
-    is_on: bool,
-}
-
-impl<'a, 'py> Seen<'a, 'py> {
-    fn new() -> Seen<'a, 'py> {
-        Seen {
-            last: None,
-            slots: std::iter::repeat_with(|| None).take(SLOTS).collect(),
-            left: TRY,
-            hits: 0,
-            is_on: true,
-        }
-    }
-
-    /// The `str` of the cell: one that was made before, or one that `make` makes.
-    #[inline]
-    fn get(
-        &mut self,
-        cell: &'a [u8],
-        make: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        if let Some((last, made)) = &self.last
-            && *last == cell
-        {
-            return Ok(made.clone());
-        }
-        if self.left == 0 {
-            self.judge();
-        }
-        self.left -= 1;
-        if !self.is_on {
-            let made = make()?;
-            self.last = Some((cell, made.clone()));
-            return Ok(made);
-        }
-        let slot = &mut self.slots[slot_of(cell)];
-        if let Some((seen, made)) = slot
-            && *seen == cell
-        {
-            self.hits += 1;
-            self.last = Some((cell, made.clone()));
-            return Ok(made.clone());
-        }
-        let made = make()?;
-        *slot = Some((cell, made.clone()));
-        self.last = Some((cell, made.clone()));
-        Ok(made)
-    }
-
-    #[cold]
-    fn judge(&mut self) {
-        let cells = if self.is_on { TRY } else { 0 };
-        // Half of the shortest stretch: a table that hits less often costs more than it saves.
-        self.is_on = !self.is_on || 2 * self.hits >= cells;
-        self.left = if self.is_on { TRY } else { PAUSE };
-        self.hits = 0;
-    }
-}
-
-/// The slot of a text: by its length and its first, middle and last bytes.
-#[inline]
-fn slot_of(cell: &[u8]) -> usize {
-    let n = cell.len();
-    let word = |at: usize| u64::from_le_bytes(cell[at..at + 8].try_into().expect("8 bytes"));
-    let mixed = if n >= 8 {
-        let middle = word((n - 8) / 2);
-        let ends = word(0) ^ word(n - 8).rotate_left(29);
-        (ends ^ middle.rotate_left(13)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-    } else {
-        let mut bytes = [0; 8];
-        bytes[..n].copy_from_slice(cell);
-        u64::from_le_bytes(bytes).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-    };
-    let mixed = mixed ^ (n as u64).wrapping_mul(0xC2B2_AE3D_27D4_EB4F);
-    (mixed >> 32) as usize % SLOTS
-}
+use crate::raw::text::make_cell;
 
 struct DecodeColumn;
 
@@ -140,51 +49,139 @@ Copies: none besides the conversion of each distinct text.
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
         let data = Bytes::of(args.required(0))?;
         let lengths = Lengths::of(args.required(1))?;
-        let stride: usize = args.required(2).extract()?;
+        let lengths = lengths.as_slice();
         let codec = Codec::of_argument(args.get(3), Codec::Utf16(Order::Little))?;
-        let (data, errors) = (data.as_slice(), args.get(4));
-        let mut tally = Tally::default();
-        let mut cells = Vec::with_capacity(lengths.len());
+        let (data, stride) = (data.as_slice(), args.required(2).extract()?);
+        let errors = args.get(4);
         let _no_collection = HeldOff::new(py);
-        let mut seen = Seen::new();
-        for i in 0..lengths.len() {
-            let length = lengths.at(i);
-            let Ok(length) = usize::try_from(length) else {
-                cells.push(py.None().into_bound(py));
-                continue;
-            };
-            let cell = cell_of(data, i, stride, length)?;
-            let made = seen.get(cell, || {
-                let strict = Policy::Strict;
-                let made = match codec {
-                    Codec::Utf16(Order::Little) => as_units(cell)
-                        .and_then(|u| text::make(py, Units::Utf16(u), strict, &mut tally).ok()),
-                    Codec::Utf8 => text::make(py, Units::Utf8(cell), strict, &mut tally).ok(),
-                    Codec::Latin1 => text::make(py, Units::Latin1(cell), strict, &mut tally).ok(),
-                    _ => None,
-                };
-                match made {
-                    Some(made) => Ok(made),
-                    None => decode_bytes(py, cell, codec, errors),
-                }
-            })?;
-            cells.push(made);
-        }
-        drop(seen);
+        let mut tally = Tally::default();
+        let made = with_encoding!(codec, E => with_kernels(Column::<E> {
+            py,
+            data,
+            lengths,
+            stride,
+            codec,
+            errors,
+            tally: &mut tally,
+            encoding: PhantomData,
+        }))?;
         ledger::enter(py, &mut tally, Stage::Decode)?;
-        Ok(PyList::new(py, cells)?.into_any())
+        Ok(made)
     }
 }
 
-/// The text of cell `i`.
-#[inline]
-fn cell_of(data: &[u8], i: usize, stride: usize, length: usize) -> PyResult<&[u8]> {
-    let cell = i
-        .checked_mul(stride)
-        .and_then(|from| data.get(from..from.checked_add(length)?));
-    match cell {
-        Some(cell) if length <= stride => Ok(cell),
-        _ => Err(outside(data.len(), i, stride, length)),
+/// A column, and all that is to be known to decode it.
+struct Column<'a, 'py, E> {
+    py: Python<'py>,
+    data: &'a [u8],
+    lengths: &'a [i64],
+    stride: usize,
+    codec: Codec,
+    errors: Option<Borrowed<'a, 'py, PyAny>>,
+    tally: &'a mut Tally,
+    encoding: PhantomData<E>,
+}
+
+impl<'py, E: CellEncoding> Work for Column<'_, 'py, E> {
+    type Output = PyResult<Bound<'py, PyAny>>;
+
+    #[inline(always)]
+    fn run<K: Kernels>(mut self, kernels: K) -> Self::Output {
+        let (data, lengths, stride) = (self.data, self.lengths, self.stride);
+        let blanks = Blanks::new(self.py);
+        let is_kept = ledger::is_kept();
+        let mut items = Items::new(self.py, lengths.len())?;
+        let mut seen = Seen::new(lengths.len());
+        // The first cell that may be looked for again.
+        let mut seen_from = 0;
+        // The text of the cell before.
+        let mut before: Option<&[u8]> = None;
+        let ahead = stride.saturating_mul(AHEAD);
+        let mut rest = data;
+        // Cells whose room lies in the data as a whole.
+        while let i = items.len()
+            && i < lengths.len()
+            && stride > 0
+            && let Some((room, behind)) = rest.split_at_checked(stride)
+        {
+            rest = behind;
+            // NULL is a very long one.
+            let n = lengths[i] as usize;
+            let Some(cell) = room.get(..n) else {
+                before = None;
+                items.push(self.rare(i)?);
+                continue;
+            };
+            kernels.fetch(room, ahead);
+            kernels.fetch(room, ahead + 64);
+            if let Some(before) = before
+                && before.len() == n
+                && kernels.is_equal(before, cell)
+            {
+                items.push_again(i - 1);
+                continue;
+            }
+            before = Some(cell);
+            if let Some(slot) = seen.slot(i, || kernels.hash(cell)) {
+                let at = *slot as usize;
+                // Whatever stands in the slot: it must be a cell that was made, and have this text.
+                if (seen_from..i).contains(&at)
+                    && lengths[at] as usize == n
+                    && kernels.is_equal(&data[at * stride..][..n], cell)
+                {
+                    seen.hits += 1;
+                    items.push_again(at);
+                    continue;
+                }
+                *slot = i as u32;
+            }
+            let tally = is_kept.then_some(&mut *self.tally);
+            if let Some(made) = make_cell::<K, E>(blanks, kernels, cell, tally) {
+                items.push(made);
+                continue;
+            }
+            let (made, is_quiet) = self.other(cell)?;
+            items.push(made);
+            if !is_quiet {
+                // A handler in Python may have written to the data: what was seen is seen no more.
+                (before, seen_from) = (None, i + 1);
+            }
+        }
+        // The last one may end with the data, inside its room.
+        for i in items.len()..lengths.len() {
+            items.push(self.rare(i)?);
+        }
+        Ok(items.finish().into_any())
+    }
+}
+
+impl<'a, 'py, E> Column<'a, 'py, E> {
+    /// A cell by the way of any text, and whether no handler in Python can have run.
+    #[inline(never)]
+    fn other(&mut self, cell: &[u8]) -> PyResult<(Bound<'py, PyAny>, bool)> {
+        Ok(match by_kernels(self.py, cell, self.codec, self.tally)? {
+            Some(made) => (made, true),
+            None => {
+                let made = decode_otherwise(self.py, cell, self.codec, self.errors)?;
+                (made, self.errors.is_none())
+            }
+        })
+    }
+
+    /// A cell that is NULL, behind the end of the data, or ends with it.
+    #[cold]
+    fn rare(&mut self, i: usize) -> PyResult<Bound<'py, PyAny>> {
+        let (data, stride) = (self.data, self.stride);
+        let Ok(length) = usize::try_from(self.lengths[i]) else {
+            return Ok(self.py.None().into_bound(self.py));
+        };
+        let cell = i
+            .checked_mul(stride)
+            .and_then(|from| data.get(from..from.checked_add(length)?));
+        match cell {
+            Some(cell) if length <= stride => Ok(self.other(cell)?.0),
+            _ => Err(outside(data.len(), i, stride, length)),
+        }
     }
 }
 
@@ -197,25 +194,75 @@ fn outside(n_bytes: usize, i: usize, stride: usize, length: usize) -> PyErr {
     })
 }
 
+/// Cells that are fetched ahead: the processor guesses the next ones only where the stride is short.
+const AHEAD: usize = 16;
+
+/// Slots of the table of texts seen, at most.
+const MOST_SLOTS: usize = 4096;
+/// Cells after which it is judged whether looking for equal texts pays.
+const TRY: usize = 256;
+/// Cells passed over before it is tried again, where it does not.
+const PAUSE: usize = 32 * TRY;
+
+/// Where texts were seen last, so that equal cells share one `str`.
+///
+/// A text equal to that of the cell before costs a comparison. Others are looked for in a table of the numbers of cells; a try
+/// with few hits turns it off for a while, so that a column of distinct texts pays for one cell in 33 and nothing else.
+struct Seen {
+    /// A power of two of them. Nothing in them needs to be true.
+    slots: Vec<u32>,
+    /// The cell before which it is judged, or tried again.
+    judged_at: usize,
+    hits: usize,
+    is_on: bool,
+}
+
+impl Seen {
+    fn new(n_cells: usize) -> Seen {
+        Seen {
+            slots: vec![0; n_cells.clamp(1, MOST_SLOTS).next_power_of_two()],
+            judged_at: TRY,
+            hits: 0,
+            is_on: true,
+        }
+    }
+
+    /// The slot of the text of cell `i`, where the table is on.
+    #[inline(always)]
+    fn slot(&mut self, i: usize, hash: impl FnOnce() -> u32) -> Option<&mut u32> {
+        if i >= self.judged_at {
+            self.judge(i);
+        }
+        if !self.is_on {
+            return None;
+        }
+        let at = hash() as usize & (self.slots.len() - 1);
+        self.slots.get_mut(at)
+    }
+
+    #[cold]
+    fn judge(&mut self, i: usize) {
+        // A table that hits less often costs more than it saves.
+        self.is_on = !self.is_on || 2 * self.hits >= TRY;
+        self.judged_at = i + if self.is_on { TRY } else { PAUSE };
+        self.hits = 0;
+    }
+}
+
 /// Lengths in a buffer of signed integers.
-struct Lengths<'a, 'py> {
-    bytes: Bytes<'a, 'py>,
-    size: usize,
+enum Lengths<'a, 'py> {
+    AsTheyAre(Bytes<'a, 'py>),
+    /// Of 4 bytes, or at a place where no integer stands.
+    Copied(Vec<i64>),
 }
 
 impl<'a, 'py> Lengths<'a, 'py> {
-    fn of(object: pyo3::Borrowed<'a, 'py, PyAny>) -> PyResult<Lengths<'a, 'py>> {
-        let format = crate::raw::buffer::format_of(object)?;
-        let size = match format.trim_start_matches(['@', '=', '<']) {
-            "i" => 4,
-            "q" | "n" => 8,
-            "l" => {
-                if format.starts_with(['=', '<']) {
-                    4
-                } else {
-                    size_of::<std::ffi::c_long>()
-                }
-            }
+    fn of(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Lengths<'a, 'py>> {
+        let format = buffer::format_of(object)?;
+        let is_long = match format.trim_start_matches(['@', '=', '<']) {
+            "i" => false,
+            "q" | "n" => true,
+            "l" => !format.starts_with(['=', '<']) && size_of::<std::ffi::c_long>() == 8,
             _ => {
                 return Err(PyTypeError::new_err(format!(
                     "lengths must be a buffer of signed integers of 4 or 8 bytes, not of format '{format}'\n\
@@ -224,19 +271,22 @@ impl<'a, 'py> Lengths<'a, 'py> {
             }
         };
         let bytes = Bytes::of(object)?;
-        Ok(Lengths { bytes, size })
+        let all = bytes.as_slice();
+        Ok(if !is_long {
+            let words = all.as_chunks().0.iter();
+            Lengths::Copied(words.map(|&b| i32::from_ne_bytes(b).into()).collect())
+        } else if as_units::<i64>(all).is_some() {
+            Lengths::AsTheyAre(bytes)
+        } else {
+            let words = all.as_chunks().0.iter();
+            Lengths::Copied(words.map(|&b| i64::from_ne_bytes(b)).collect())
+        })
     }
 
-    fn len(&self) -> usize {
-        self.bytes.as_slice().len() / self.size
-    }
-
-    #[inline]
-    fn at(&self, i: usize) -> i64 {
-        let bytes = &self.bytes.as_slice()[i * self.size..][..self.size];
-        match bytes.try_into() {
-            Ok(bytes) => i64::from_ne_bytes(bytes),
-            Err(_) => i32::from_ne_bytes(bytes.try_into().expect("4 bytes")).into(),
+    fn as_slice(&self) -> &[i64] {
+        match self {
+            Lengths::AsTheyAre(bytes) => as_units(bytes.as_slice()).unwrap_or_default(),
+            Lengths::Copied(lengths) => lengths,
         }
     }
 }

@@ -1,9 +1,11 @@
 //! Buffer to `str`.
 
+use onecopy_text::convert::{MOST_CELL_BYTES, with_kernels};
 use onecopy_text::{Policy, Stage, Tally, Units};
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 
+use super::cell::{Short, with_encoding};
 use super::codec::{Codec, Order};
 use super::direct::direct_functions;
 use crate::ledger;
@@ -15,8 +17,8 @@ use crate::raw::text::{self, MakeError};
 /// Decodes the bytes of `object`.
 ///
 /// `errors` matters where the text is malformed: CPython's codec is asked then.
-#[inline]
-pub(super) fn decode<'py>(
+#[inline(always)]
+fn decode<'py>(
     py: Python<'py>,
     object: Borrowed<'_, 'py, PyAny>,
     codec: Codec,
@@ -25,12 +27,22 @@ pub(super) fn decode<'py>(
     if let Some(bytes) = buffer::of_bytes(object) {
         return decode_bytes(py, bytes, codec, errors);
     }
+    decode_view(py, object, codec, errors)
+}
+
+#[inline(never)]
+fn decode_view<'py>(
+    py: Python<'py>,
+    object: Borrowed<'_, 'py, PyAny>,
+    codec: Codec,
+    errors: Option<Borrowed<'_, 'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
     let bytes = Bytes::of(object)?;
     decode_bytes(py, bytes.as_slice(), codec, errors)
 }
 
-/// As [`decode`].
-#[inline]
+/// As [`decode`]. Inlined into each direct function, where the codec is known.
+#[inline(always)]
 pub(super) fn decode_bytes<'py>(
     py: Python<'py>,
     bytes: &[u8],
@@ -38,16 +50,10 @@ pub(super) fn decode_bytes<'py>(
     errors: Option<Borrowed<'_, 'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     // A short text first, where nobody counts: nothing of it passes through memory.
-    if !ledger::is_kept() {
-        let made = match codec {
-            Codec::Utf8 => text::make_utf8_cell(py, bytes),
-            Codec::Utf16(Order::Little) => {
-                as_units(bytes).and_then(|units| text::make_utf16_cell(py, units))
-            }
-            _ => None,
-        };
+    if !ledger::is_kept() && bytes.len() <= MOST_CELL_BYTES {
+        let made = with_encoding!(codec, E => with_kernels(Short::<E>::new(py, bytes)));
         if let Some(made) = made {
-            return made;
+            return Ok(made);
         }
     }
     decode_any(py, bytes, codec, errors)
@@ -62,78 +68,71 @@ fn decode_any<'py>(
     errors: Option<Borrowed<'_, 'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut tally = Tally::default();
-    let made = match codec {
-        Codec::Utf8 => text::make(py, Units::Utf8(bytes), Policy::Strict, &mut tally),
-        Codec::Latin1 => text::make(py, Units::Latin1(bytes), Policy::Strict, &mut tally),
-        Codec::Utf16(Order::Little) => match as_units(bytes) {
-            Some(units) => text::make(py, Units::Utf16(units), Policy::Strict, &mut tally),
-            None => return decode_rarer(py, bytes, codec, errors),
-        },
-        _ => return decode_rarer(py, bytes, codec, errors),
-    };
-    match made {
-        Ok(made) => {
+    match by_kernels(py, bytes, codec, &mut tally)? {
+        Some(made) => {
             ledger::enter(py, &mut tally, Stage::Decode)?;
             Ok(made)
         }
-        Err(e) => fall_back(py, bytes, codec, errors, e),
+        None => decode_otherwise(py, bytes, codec, errors),
     }
 }
 
-/// The encodings that ask for a look, a mark or another byte order first; and bytes at a place that no unit stands at.
-#[inline(never)]
-fn decode_rarer<'py>(
+/// Decodes what [`by_kernels`] does not: an encoding of others, or malformed text.
+pub(super) fn decode_otherwise<'py>(
     py: Python<'py>,
     bytes: &[u8],
     codec: Codec,
     errors: Option<Borrowed<'_, 'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let mut tally = Tally::default();
-    let strict = Policy::Strict;
+    match codec {
+        Codec::Legacy(encoding) => super::legacy::decode(py, bytes, encoding, errors),
+        _ => codecs::decode(py, bytes, codec.name(), errors),
+    }
+}
+
+/// Decodes well-formed text; `None` where it is malformed, or its encoding has no kernels.
+pub(super) fn by_kernels<'py>(
+    py: Python<'py>,
+    bytes: &[u8],
+    codec: Codec,
+    tally: &mut Tally,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let make = |units: Units<'_>, tally: &mut Tally| text::make(py, units, Policy::Strict, tally);
     let made = match codec {
-        Codec::Utf8 => text::make(py, Units::Utf8(bytes), strict, &mut tally),
+        Codec::Utf8 => make(Units::Utf8(bytes), tally),
         Codec::Utf8Marked => {
             let rest = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-            text::make(py, Units::Utf8(rest), strict, &mut tally)
+            make(Units::Utf8(rest), tally)
         }
-        Codec::Latin1 => text::make(py, Units::Latin1(bytes), strict, &mut tally),
-        Codec::Ascii if bytes.is_ascii() => {
-            text::make(py, Units::Latin1(bytes), strict, &mut tally)
-        }
+        Codec::Latin1 => make(Units::Latin1(bytes), tally),
+        Codec::Ascii if bytes.is_ascii() => make(Units::Latin1(bytes), tally),
         Codec::Utf16(order) if bytes.len().is_multiple_of(2) => {
             let (rest, order) = without_mark(bytes, order, [0xFF, 0xFE], [0xFE, 0xFF]);
-            with_units(
-                rest,
-                order,
-                &mut tally,
-                u16::from_le_bytes,
-                u16::from_be_bytes,
-                |u, tally| text::make(py, Units::Utf16(u), strict, tally),
-            )
+            let orders = (
+                u16::from_le_bytes as fn(_) -> _,
+                u16::from_be_bytes as fn(_) -> _,
+            );
+            with_units(rest, order, tally, orders, |u, tally| {
+                make(Units::Utf16(u), tally)
+            })
         }
         Codec::Utf32(order) if bytes.len().is_multiple_of(4) => {
             let marks = ([0xFF, 0xFE, 0, 0], [0, 0, 0xFE, 0xFF]);
             let (rest, order) = without_mark(bytes, order, marks.0, marks.1);
-            with_units(
-                rest,
-                order,
-                &mut tally,
-                u32::from_le_bytes,
-                u32::from_be_bytes,
-                |u, tally| text::make(py, Units::Utf32(u), strict, tally),
-            )
+            let orders = (
+                u32::from_le_bytes as fn(_) -> _,
+                u32::from_be_bytes as fn(_) -> _,
+            );
+            with_units(rest, order, tally, orders, |u, tally| {
+                make(Units::Utf32(u), tally)
+            })
         }
-        Codec::Legacy(encoding) => return super::legacy::decode(py, bytes, encoding, errors),
-        Codec::Ascii | Codec::Utf16(_) | Codec::Utf32(_) => {
-            return codecs::decode(py, bytes, codec.name(), errors);
-        }
+        Codec::Ascii | Codec::Utf16(_) | Codec::Utf32(_) | Codec::Legacy(_) => return Ok(None),
     };
     match made {
-        Ok(made) => {
-            ledger::enter(py, &mut tally, Stage::Decode)?;
-            Ok(made)
-        }
-        Err(e) => fall_back(py, bytes, codec, errors, e),
+        Ok(made) => Ok(Some(made)),
+        Err(MakeError::Malformed(_)) => Ok(None),
+        Err(MakeError::Python(e)) => Err(e),
     }
 }
 
@@ -154,13 +153,15 @@ fn without_mark<const N: usize>(
     }
 }
 
+/// Reads a unit.
+type Read<const N: usize, U> = fn([u8; N]) -> U;
+
 /// The units of the bytes: as they stand, or a copy in the order and at a place that the machine takes.
 fn with_units<const N: usize, U: crate::raw::buffer::Unit, R>(
     bytes: &[u8],
     order: Order,
     tally: &mut Tally,
-    little: fn([u8; N]) -> U,
-    big: fn([u8; N]) -> U,
+    (little, big): (Read<N, U>, Read<N, U>),
     make: impl FnOnce(&[U], &mut Tally) -> R,
 ) -> R {
     if order != Order::Big
@@ -175,21 +176,6 @@ fn with_units<const N: usize, U: crate::raw::buffer::Unit, R>(
         .collect();
     tally.copied_again(bytes.len());
     make(&units, tally)
-}
-
-/// What is malformed goes to CPython's codec, which raises, or replaces as `errors` says.
-#[cold]
-fn fall_back<'py>(
-    py: Python<'py>,
-    bytes: &[u8],
-    codec: Codec,
-    errors: Option<Borrowed<'_, 'py, PyAny>>,
-    error: MakeError,
-) -> PyResult<Bound<'py, PyAny>> {
-    match error {
-        MakeError::Malformed(_) => codecs::decode(py, bytes, codec.name(), errors),
-        MakeError::Python(e) => Err(e),
-    }
 }
 
 struct Decode;

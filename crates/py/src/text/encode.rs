@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 
 use onecopy_text::convert::{
-    copy_cell, to_utf16, utf8_exact, utf8_len_exact, utf16_exact, utf16_len_exact, widen_cell,
+    to_utf16, utf8_exact, utf8_len_exact, utf16_exact, utf16_len_exact, with_kernels,
 };
 use onecopy_text::{Policy, Stage, Tally, Units};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
@@ -11,15 +11,13 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use pyo3::{Borrowed, PyTypeInfo};
 
+use super::cell::{ShortStr, with_encoding};
 use super::codec::{Codec, Order};
 use super::direct::direct_functions;
 use crate::ledger;
 use crate::raw::buffer::{as_units_mut, put, with_writable};
 use crate::raw::method::{self, Args, Function};
-use crate::raw::{binary, text};
-
-/// Units of a text that is short.
-const MOST_UNITS: usize = 64;
+use crate::raw::{binary, fresh_bytes, text};
 
 /// The argument as a `str`.
 #[inline]
@@ -99,8 +97,8 @@ fn write_utf16(units: Units<'_>, out: &mut [MaybeUninit<u8>]) {
     }
 }
 
-/// Encodes a `str`.
-#[inline]
+/// Encodes a `str`. Inlined into each direct function, where the codec is known.
+#[inline(always)]
 pub(super) fn encode<'py>(
     py: Python<'py>,
     object: Borrowed<'_, 'py, PyAny>,
@@ -108,36 +106,13 @@ pub(super) fn encode<'py>(
     errors: Option<Borrowed<'_, 'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let string = string(object)?;
-    if codec == Codec::Utf16(Order::Little)
-        && let Some(made) = encode_cell(py, string)
+    // A short text first, where nobody counts.
+    if !ledger::is_kept()
+        && let Some(made) = with_encoding!(codec, E => with_kernels(ShortStr::<E>::new(string)))
     {
-        return made;
+        return Ok(made);
     }
     encode_any(py, string, codec, errors)
-}
-
-/// A short text as UTF-16, where nobody counts; `None` for any other.
-#[inline]
-fn encode_cell<'py>(
-    py: Python<'py>,
-    string: Borrowed<'_, 'py, PyString>,
-) -> Option<PyResult<Bound<'py, PyAny>>> {
-    if ledger::is_kept() {
-        return None;
-    }
-    let mut done = false;
-    let made = match text::own_units(string) {
-        Ok(Units::Latin1(u)) if u.len() <= MOST_UNITS => {
-            binary::make_with(py, 2 * u.len(), |out| {
-                done = as_units_mut(out).is_some_and(|out| widen_cell(u, out));
-            })
-        }
-        Ok(Units::Ucs2(u)) if u.len() <= MOST_UNITS => binary::make_with(py, 2 * u.len(), |out| {
-            done = as_units_mut(out).is_some_and(|out| copy_cell(u, out));
-        }),
-        _ => return None,
-    };
-    (done || made.is_err()).then_some(made)
 }
 
 /// As [`encode`], for any text.
@@ -153,10 +128,16 @@ fn encode_any<'py>(
         Codec::Utf8 | Codec::Utf8Marked => text::units(string)?,
         _ => text::own_units(string)?,
     };
-    let Some(len) = len_of(units, codec) else {
-        return super::legacy::encode_or(string, codec, errors);
+    let made = match units {
+        // What stands behind a `str` is well-formed: no look, one copy.
+        Units::Utf8(utf8) if codec == Codec::Utf8 => binary::make(py, utf8)?,
+        _ => {
+            let Some(len) = len_of(units, codec) else {
+                return super::legacy::encode_or(string, codec, errors);
+            };
+            fresh_bytes::make_with(py, len, |out| write(units, codec, out))?
+        }
     };
-    let made = binary::make_with(py, len, |out| write(units, codec, out))?;
     let mut tally = Tally::default();
     tally.encoded(units);
     ledger::enter(py, &mut tally, Stage::Encode)?;

@@ -2,6 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | `cell` | short texts |
 //! | `codec` | the encodings by their names |
 //! | `decode` | buffer to `str` |
 //! | `direct` | functions for one encoding each |
@@ -15,6 +16,7 @@
 //! Well-formed text never meets CPython's codecs. What is malformed, or asks for an error handler, is handed to them with
 //! the name of the handler: their exceptions, positions and replacements are then ours by construction.
 
+mod cell;
 mod codec;
 mod column;
 mod decode;

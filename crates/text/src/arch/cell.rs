@@ -1,255 +1,424 @@
 //! Short texts, the size of a cell: looked at in a vector or two, and nothing of what was seen passes through memory.
 //!
-//! They do what [`measure`](crate::measure) and [`Measured::write`](crate::Measured::write) do for any text. Each step is
-//! inlined into the caller, so that a cell pays for its kernels and nothing else.
+//! They do what [`measure`](crate::measure) and [`Measured::write`](crate::Measured::write) do for any text. Who has one cell
+//! or a column of them gives the whole work to [`with_kernels`], which compiles it for each family of kernels: the choice is
+//! made once, and each step is inlined into the caller's loop.
 
 use std::mem::MaybeUninit;
 
-use super::{Kernel, kernel, narrow_u16, scan_u16};
-use crate::{Kind, Shape};
+#[cfg(target_arch = "x86_64")]
+use super::{Kernel, avx512::cell as avx512, avx512::cell_encode as encode, kernel};
+use crate::arch::large::{Made, NewStr};
+use crate::convert::StrData;
+use crate::{Kind, Shape, Units};
 
-/// Units of UTF-16 that a cell has at most.
-const MOST_UNITS: usize = 64;
-/// Bytes of UTF-8 that a cell has at most.
-const MOST_BYTES: usize = 128;
+mod common;
+#[cfg(test)]
+mod tests;
 
-/// A short text in UTF-16 without surrogates.
-#[derive(Clone, Copy, Debug)]
-pub struct Utf16Cell<'a> {
-    units: &'a [u16],
+use common::Common;
+
+/// Bytes that a cell has at most; longer text goes the way of any text.
+pub const MOST_CELL_BYTES: usize = 128;
+
+/// Something to be done with the kernels of this process.
+pub trait Work {
+    /// What comes of it.
+    type Output;
+
+    /// Does it. This is to be `#[inline(always)]`, with all that is done for each cell: what is not inlined is not compiled
+    /// for the kernels' instructions, and pays a call for each of them.
+    fn run<K: Kernels>(self, kernels: K) -> Self::Output;
+}
+
+/// Does the work with the best kernels.
+#[inline(always)]
+pub fn with_kernels<W: Work>(work: W) -> W::Output {
+    #[cfg(target_arch = "x86_64")]
+    if kernel() == Kernel::Avx512 {
+        // SAFETY: `best` has found AVX-512 with VBMI2.
+        return unsafe { on_avx512(work) };
+    }
+    work.run(Common)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
+fn on_avx512<W: Work>(work: W) -> W::Output {
+    work.run(Avx512(()))
+}
+
+/// A family of kernels for cells: a value of it proves that this processor has them.
+pub trait Kernels: steps::Steps {
+    /// Whether two texts are the same.
+    fn is_equal(self, a: &[u8], b: &[u8]) -> bool;
+
+    /// A number that most short texts have for themselves.
+    fn hash(self, text: &[u8]) -> u32;
+
+    /// Fetches what lies `bytes` behind the start of a text into the first cache, if there is anything.
+    fn fetch(self, text: &[u8], bytes: usize);
+}
+
+/// Makes fresh `bytes`.
+pub trait NewBytes {
+    /// Fresh `bytes`.
+    type Bytes;
+    /// Why none could be made.
+    type Error;
+
+    /// `bytes` of this length, all of which `write` writes.
+    ///
+    /// # Errors
+    /// No memory.
+    fn new_bytes(
+        &mut self,
+        len: usize,
+        write: impl FnOnce(&mut [MaybeUninit<u8>]),
+    ) -> Result<Self::Bytes, Self::Error>;
+}
+
+/// What became of a `str`: `None` where it is not for these kernels.
+type Encoded<B> = Option<Result<<B as NewBytes>::Bytes, <B as NewBytes>::Error>>;
+
+/// What became of a text: `None` where it is not for these kernels.
+type Tried<N> = Option<Result<Made<<N as NewStr>::Str>, <N as NewStr>::Error>>;
+
+/// An encoding of cells.
+pub trait CellEncoding {
+    /// Makes a `str` of a short well-formed text of at least two characters; `None` for any other, and where these kernels do
+    /// not know it.
+    ///
+    /// Copies: one, the conversion, into the `str`.
+    ///
+    /// # Errors
+    /// Those of `new`.
+    fn make<K: Kernels, N: NewStr>(kernels: K, text: &[u8], new: &mut N) -> Tried<N>;
+
+    /// Makes `bytes` of a short text of a `str`, of which `is_ascii` tells what the `str` knows; `None` for any other, for text
+    /// that cannot be encoded, and where these kernels do not know it.
+    ///
+    /// Copies: one, the conversion, into the `bytes`.
+    ///
+    /// # Errors
+    /// Those of `new`.
+    fn encode<K: Kernels, B: NewBytes>(
+        kernels: K,
+        units: Units<'_>,
+        is_ascii: bool,
+        new: &mut B,
+    ) -> Encoded<B>;
+}
+
+/// UTF-16, in the machine's order of bytes or (`SWAPPED`) the other one, at any address.
+#[derive(Debug)]
+pub enum CellUtf16<const SWAPPED: bool> {}
+
+/// UTF-8.
+#[derive(Debug)]
+pub enum CellUtf8 {}
+
+/// Latin-1, or (`ASCII`) ASCII alone.
+#[derive(Debug)]
+pub enum CellBytes<const ASCII: bool> {}
+
+/// What no kernels for cells know.
+#[derive(Debug)]
+pub enum CellOther {}
+
+impl<const SWAPPED: bool> CellEncoding for CellUtf16<SWAPPED> {
+    #[inline(always)]
+    fn make<K: Kernels, N: NewStr>(kernels: K, text: &[u8], new: &mut N) -> Tried<N> {
+        if text.len() > MOST_CELL_BYTES || text.len() <= 2 || !text.len().is_multiple_of(2) {
+            return None;
+        }
+        kernels.make_utf16::<SWAPPED, N>(text, new)
+    }
+
+    #[inline(always)]
+    fn encode<K: Kernels, B: NewBytes>(
+        kernels: K,
+        units: Units<'_>,
+        _: bool,
+        new: &mut B,
+    ) -> Encoded<B> {
+        match units {
+            Units::Latin1(u) if 2 * u.len() <= MOST_CELL_BYTES => {
+                kernels.latin1_to_utf16::<SWAPPED, B>(u, new)
+            }
+            Units::Ucs2(u) if 2 * u.len() <= MOST_CELL_BYTES => {
+                kernels.ucs2_to_utf16::<SWAPPED, B>(u, new)
+            }
+            Units::Utf32(u) if 4 * u.len() <= MOST_CELL_BYTES => {
+                kernels.ucs4_to_utf16::<SWAPPED, B>(u, new)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl CellEncoding for CellUtf8 {
+    #[inline(always)]
+    fn make<K: Kernels, N: NewStr>(kernels: K, text: &[u8], new: &mut N) -> Tried<N> {
+        if text.len() > MOST_CELL_BYTES || text.len() <= 1 {
+            return None;
+        }
+        if kernels.is_ascii(text) {
+            return Some(copied(kernels, text, Kind::Ascii, new));
+        }
+        kernels.make_utf8(text, new)
+    }
+
+    #[inline(always)]
+    fn encode<K: Kernels, B: NewBytes>(
+        kernels: K,
+        units: Units<'_>,
+        is_ascii: bool,
+        new: &mut B,
+    ) -> Encoded<B> {
+        match units {
+            Units::Utf8(u) => encode_copied(kernels, u, new),
+            Units::Latin1(u) if is_ascii => encode_copied(kernels, u, new),
+            Units::Latin1(u) if 2 * u.len() <= MOST_CELL_BYTES => kernels.latin1_to_utf8(u, new),
+            Units::Ucs2(u) if 2 * u.len() <= MOST_CELL_BYTES => kernels.ucs2_to_utf8(u, new),
+            Units::Utf32(u) if 4 * u.len() <= MOST_CELL_BYTES => kernels.ucs4_to_utf8(u, new),
+            _ => None,
+        }
+    }
+}
+
+impl<const ASCII: bool> CellEncoding for CellBytes<ASCII> {
+    #[inline(always)]
+    fn make<K: Kernels, N: NewStr>(kernels: K, text: &[u8], new: &mut N) -> Tried<N> {
+        if text.len() > MOST_CELL_BYTES || text.len() <= 1 {
+            return None;
+        }
+        if kernels.is_ascii(text) {
+            return Some(copied(kernels, text, Kind::Ascii, new));
+        }
+        (!ASCII).then(|| copied(kernels, text, Kind::Latin1, new))
+    }
+
+    #[inline(always)]
+    fn encode<K: Kernels, B: NewBytes>(
+        kernels: K,
+        units: Units<'_>,
+        is_ascii: bool,
+        new: &mut B,
+    ) -> Encoded<B> {
+        match units {
+            Units::Latin1(u) if is_ascii || !ASCII => encode_copied(kernels, u, new),
+            _ => None,
+        }
+    }
+}
+
+impl CellEncoding for CellOther {
+    #[inline(always)]
+    fn make<K: Kernels, N: NewStr>(_: K, _: &[u8], _: &mut N) -> Tried<N> {
+        None
+    }
+
+    #[inline(always)]
+    fn encode<K: Kernels, B: NewBytes>(_: K, _: Units<'_>, _: bool, _: &mut B) -> Encoded<B> {
+        None
+    }
+}
+
+#[inline(always)]
+fn encode_copied<K: Kernels, B: NewBytes>(kernels: K, text: &[u8], new: &mut B) -> Encoded<B> {
+    if text.len() > MOST_CELL_BYTES {
+        return None;
+    }
+    Some(encoded(new, text.len(), |out| {
+        // SAFETY: out takes as many bytes.
+        unsafe { kernels.copy(text, out) }
+    }))
+}
+
+/// New `bytes` of this length, which `write` fills from their start.
+#[inline(always)]
+pub(super) fn encoded<B: NewBytes>(
+    new: &mut B,
+    len: usize,
+    write: impl FnOnce(*mut u8),
+) -> Result<B::Bytes, B::Error> {
+    new.new_bytes(len, |out| {
+        assert_eq!(out.len(), len, "bytes of another length were made");
+        write(out.as_mut_ptr().cast());
+    })
+}
+
+#[inline(always)]
+fn copied<K: Kernels, N: NewStr>(
+    kernels: K,
+    text: &[u8],
     kind: Kind,
+    new: &mut N,
+) -> Result<Made<N::Str>, N::Error> {
+    one(new, kind, text.len(), true, |out| {
+        // SAFETY: `one` has checked that out takes as many bytes.
+        unsafe { kernels.copy(text, out) }
+    })
 }
 
-impl<'a> Utf16Cell<'a> {
-    /// The text, looked at; `None` for a longer one and for one with surrogates.
-    #[inline]
-    #[must_use]
-    pub fn of(units: &'a [u16]) -> Option<Utf16Cell<'a>> {
-        if units.len() > MOST_UNITS {
-            return None;
+macro_rules! writers {
+    ($($name:ident: $unit:ty, $variant:ident;)*) => {$(
+        /// A new `str` of this shape, which `write` fills from its start.
+        #[inline(always)]
+        pub(super) fn $name<N: NewStr>(
+            new: &mut N,
+            kind: Kind,
+            n_chars: usize,
+            is_copied: bool,
+            write: impl FnOnce(*mut $unit),
+        ) -> Result<Made<N::Str>, N::Error> {
+            let mut made = new.new_str(Shape { kind, n_chars })?;
+            match new.data(&mut made) {
+                StrData::$variant(out) if out.len() == n_chars => write(out.as_mut_ptr().cast()),
+                _ => of_another_shape(),
+            }
+            Ok(Made {
+                made,
+                is_copied,
+                in_vain_bytes: 0,
+            })
         }
-        let scan = if is_avx512() {
-            scan_by_avx512(units)
-        } else {
-            scan_u16(units)
-        };
-        let kind = scan.kind;
-        (!scan.surrogate).then_some(Utf16Cell { units, kind })
-    }
+    )*};
+}
 
-    /// What `PyUnicode_New` needs.
-    #[inline]
-    #[must_use]
-    pub fn shape(&self) -> Shape {
-        Shape {
-            kind: self.kind,
-            n_chars: self.units.len(),
-        }
-    }
+writers! {
+    one: u8, One;
+    two: u16, Two;
+    four: u32, Four;
+}
 
-    /// Writes a text of kind 1.
-    ///
-    /// # Panics
-    /// Where `out` has another length or the text another kind: a bug of the caller (so for all below).
-    #[inline]
-    pub fn write_one(&self, out: &mut [MaybeUninit<u8>]) {
-        assert!(out.len() == self.units.len() && self.kind <= Kind::Latin1);
-        #[cfg(target_arch = "x86_64")]
-        if is_avx512() {
-            // SAFETY: AVX-512 is there; out takes a byte for each unit and is borrowed mutably.
-            return unsafe { super::avx512::narrow_u16(self.units, out.as_mut_ptr().cast()) };
-        }
-        // SAFETY: out takes a byte for each unit and is borrowed mutably.
-        unsafe { narrow_u16(self.units, out.as_mut_ptr().cast()) }
-    }
+#[cold]
+fn of_another_shape() -> ! {
+    panic!("a str of another shape was made")
+}
 
-    /// Writes a text of kind 2.
-    #[inline]
-    pub fn write_two(&self, out: &mut [MaybeUninit<u16>]) {
-        assert!(out.len() == self.units.len());
-        // SAFETY: as many units, checked above; out is borrowed mutably; any bits are a good MaybeUninit.
-        unsafe {
-            let to = out.as_mut_ptr().cast::<u16>();
-            std::ptr::copy_nonoverlapping(self.units.as_ptr(), to, self.units.len());
-        }
+mod steps {
+    use super::{Encoded, NewBytes, NewStr, Tried};
+
+    /// What a family of kernels does for each encoding. Each text is one of at most 128 bytes as UTF-16.
+    pub trait Steps: Copy {
+        fn make_utf16<const SWAPPED: bool, N: NewStr>(self, text: &[u8], new: &mut N) -> Tried<N>;
+        fn make_utf8<N: NewStr>(self, text: &[u8], new: &mut N) -> Tried<N>;
+        fn is_ascii(self, text: &[u8]) -> bool;
+        /// # Safety
+        /// `out` takes the bytes, apart from the text.
+        unsafe fn copy(self, text: &[u8], out: *mut u8);
+        fn latin1_to_utf16<const SWAPPED: bool, B: NewBytes>(
+            self,
+            u: &[u8],
+            new: &mut B,
+        ) -> Encoded<B>;
+        fn ucs2_to_utf16<const SWAPPED: bool, B: NewBytes>(
+            self,
+            u: &[u16],
+            new: &mut B,
+        ) -> Encoded<B>;
+        fn ucs4_to_utf16<const SWAPPED: bool, B: NewBytes>(
+            self,
+            u: &[u32],
+            new: &mut B,
+        ) -> Encoded<B>;
+        fn latin1_to_utf8<B: NewBytes>(self, u: &[u8], new: &mut B) -> Encoded<B>;
+        fn ucs2_to_utf8<B: NewBytes>(self, u: &[u16], new: &mut B) -> Encoded<B>;
+        fn ucs4_to_utf8<B: NewBytes>(self, u: &[u32], new: &mut B) -> Encoded<B>;
     }
 }
 
-/// A short text in UTF-16 that may have pairs, where the kernels for 64-byte vectors run.
+/// The kernels for 64-byte vectors, one or two for each cell, loaded and stored under a mask.
+#[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
-pub struct PairsCell<'a> {
-    units: &'a [u16],
-    n_chars: usize,
-}
+pub(crate) struct Avx512(());
 
-impl<'a> PairsCell<'a> {
-    /// The text, counted; `None` for a longer one, and where other kernels run.
-    #[inline]
-    #[must_use]
-    pub fn of(units: &'a [u16]) -> Option<PairsCell<'a>> {
-        if units.len() > MOST_UNITS || !is_avx512() {
-            return None;
-        }
-        #[cfg(target_arch = "x86_64")]
-        {
-            // SAFETY: AVX-512 is there.
-            let n_chars = unsafe { super::avx512::utf16::count(units) };
-            Some(PairsCell { units, n_chars })
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        None
+#[cfg(target_arch = "x86_64")]
+impl Kernels for Avx512 {
+    #[inline(always)]
+    fn is_equal(self, a: &[u8], b: &[u8]) -> bool {
+        // SAFETY: a value of this type proves that AVX-512 is there.
+        unsafe { avx512::is_equal(a, b) }
     }
 
-    /// What `PyUnicode_New` needs, for a text with pairs.
-    #[inline]
-    #[must_use]
-    pub fn shape(&self) -> Shape {
-        Shape {
-            kind: Kind::Ucs4,
-            n_chars: self.n_chars,
-        }
+    #[inline(always)]
+    fn hash(self, text: &[u8]) -> u32 {
+        // SAFETY: a value of this type proves that AVX-512 is there.
+        unsafe { avx512::hash(text) }
     }
 
-    /// Writes the text; `false` where it is malformed, and then anything.
-    ///
-    /// # Panics
-    /// As [`Utf16Cell::write_one`].
-    #[inline]
-    #[must_use]
-    pub fn write_four(&self, out: &mut [MaybeUninit<u32>]) -> bool {
-        assert!(out.len() == self.n_chars);
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: AVX-512 is there (`of`); out has a unit for each that is no second half.
-        return unsafe {
-            let to = out.as_mut_ptr().cast();
-            super::avx512::utf16::to_ucs4(self.units, to, self.n_chars)
-        };
-        #[cfg(not(target_arch = "x86_64"))]
-        false
+    #[inline(always)]
+    fn fetch(self, text: &[u8], bytes: usize) {
+        // SAFETY: a value of this type proves that AVX-512 is there.
+        unsafe { avx512::fetch(text, bytes) }
     }
 }
 
-/// Writes short Latin-1 as UTF-16; `false`, and nothing written, for a longer text and where other kernels run.
-///
-/// # Panics
-/// Where `out` has another length: a bug of the caller (so below).
-#[inline]
-#[must_use]
-pub fn widen_cell(units: &[u8], out: &mut [MaybeUninit<u16>]) -> bool {
-    assert!(units.len() == out.len());
-    if units.len() > MOST_UNITS || !is_avx512() {
-        return false;
-    }
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: AVX-512 is there; out takes a unit for each byte and is borrowed mutably.
-    unsafe {
-        super::avx512::widen_u8(units, out.as_mut_ptr().cast());
-    }
-    true
-}
-
-/// Copies short 16-bit units without surrogates; `false`, and anything written, for others and where other kernels run.
-#[inline]
-#[must_use]
-pub fn copy_cell(units: &[u16], out: &mut [MaybeUninit<u16>]) -> bool {
-    assert!(units.len() == out.len());
-    if units.len() > MOST_UNITS || !is_avx512() {
-        return false;
-    }
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: AVX-512 is there; out takes a unit for each unit and is borrowed mutably.
-    return unsafe { super::avx512::copy_bmp(units, out.as_mut_ptr().cast()) } == units.len();
-    #[cfg(not(target_arch = "x86_64"))]
-    false
-}
-
-/// A short well-formed text in UTF-8, where the kernels for 64-byte vectors run.
-#[derive(Clone, Copy, Debug)]
-pub struct Utf8Cell<'a> {
-    bytes: &'a [u8],
-    shape: Shape,
-}
-
-impl<'a> Utf8Cell<'a> {
-    /// The text, looked at; `None` for a longer one, a malformed one, and where other kernels run.
-    #[inline]
-    #[must_use]
-    pub fn of(bytes: &'a [u8]) -> Option<Utf8Cell<'a>> {
-        if bytes.len() > MOST_BYTES || !is_avx512() {
-            return None;
-        }
-        #[cfg(target_arch = "x86_64")]
-        {
-            // SAFETY: AVX-512 is there.
-            let (kind, n_chars) = unsafe { super::avx512::utf8::measure(bytes) }?;
-            let shape = Shape { kind, n_chars };
-            Some(Utf8Cell { bytes, shape })
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        None
+#[cfg(target_arch = "x86_64")]
+impl steps::Steps for Avx512 {
+    #[inline(always)]
+    fn make_utf16<const SWAPPED: bool, N: NewStr>(self, text: &[u8], new: &mut N) -> Tried<N> {
+        // SAFETY: a value of this type proves that AVX-512 is there.
+        unsafe { avx512::make_utf16::<SWAPPED, N>(text, new) }
     }
 
-    /// What `PyUnicode_New` needs.
-    #[inline]
-    #[must_use]
-    pub fn shape(&self) -> Shape {
-        self.shape
+    #[inline(always)]
+    fn make_utf8<N: NewStr>(self, text: &[u8], new: &mut N) -> Tried<N> {
+        // SAFETY: a value of this type proves that AVX-512 is there.
+        unsafe { avx512::make_utf8(text, new) }
     }
 
-    /// Writes a text of kind 1.
-    ///
-    /// # Panics
-    /// As [`Utf16Cell::write_one`] (so for all below).
-    #[inline]
-    pub fn write_one(&self, out: &mut [MaybeUninit<u8>]) {
-        let Shape { kind, n_chars } = self.shape;
-        assert!(out.len() == n_chars && kind <= Kind::Latin1);
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: AVX-512 is there (`of`); well-formed, of this kind, and out has a unit for each character.
-        unsafe {
-            let to = out.as_mut_ptr().cast();
-            super::avx512::utf8::to_latin1::<false>(self.bytes, to, n_chars);
-        }
+    #[inline(always)]
+    fn is_ascii(self, text: &[u8]) -> bool {
+        // SAFETY: a value of this type proves that AVX-512 is there.
+        unsafe { avx512::is_ascii(text) }
     }
 
-    /// Writes a text of kind 2.
-    #[inline]
-    pub fn write_two(&self, out: &mut [MaybeUninit<u16>]) {
-        let Shape { kind, n_chars } = self.shape;
-        assert!(out.len() == n_chars && kind <= Kind::Ucs2);
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: AVX-512 is there (`of`); well-formed, of this kind, and out has a unit for each character.
-        unsafe {
-            let to = out.as_mut_ptr().cast();
-            super::avx512::utf8::to_ucs2::<false>(self.bytes, to, n_chars);
-        }
+    #[inline(always)]
+    unsafe fn copy(self, text: &[u8], out: *mut u8) {
+        // SAFETY: a value of this type proves that AVX-512 is there; the duty of the caller.
+        unsafe { avx512::copy(text, out) }
     }
 
-    /// Writes a text of kind 4.
-    #[inline]
-    pub fn write_four(&self, out: &mut [MaybeUninit<u32>]) {
-        let n_chars = self.shape.n_chars;
-        assert!(out.len() == n_chars);
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: AVX-512 is there (`of`); well-formed, and out has a unit for each character.
-        unsafe {
-            let to = out.as_mut_ptr().cast();
-            super::avx512::utf8::to_ucs4::<false>(self.bytes, to, n_chars);
-        }
+    #[inline(always)]
+    fn latin1_to_utf16<const SWAPPED: bool, B: NewBytes>(
+        self,
+        u: &[u8],
+        new: &mut B,
+    ) -> Encoded<B> {
+        // SAFETY: a value of this type proves that AVX-512 is there.
+        unsafe { encode::latin1_to_utf16::<SWAPPED, B>(u, new) }
     }
-}
 
-#[inline(always)]
-fn is_avx512() -> bool {
-    cfg!(all(target_arch = "x86_64", not(miri))) && kernel() == Kernel::Avx512
-}
+    #[inline(always)]
+    fn ucs2_to_utf16<const SWAPPED: bool, B: NewBytes>(self, u: &[u16], new: &mut B) -> Encoded<B> {
+        // SAFETY: a value of this type proves that AVX-512 is there.
+        unsafe { encode::ucs2_to_utf16::<SWAPPED, B>(u, new) }
+    }
 
-/// Only where [`is_avx512`].
-#[inline(always)]
-fn scan_by_avx512(units: &[u16]) -> super::Scan16 {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: AVX-512 is there, as the caller has asked.
-    return unsafe { super::avx512::scan_u16(units) };
-    #[cfg(not(target_arch = "x86_64"))]
-    scan_u16(units)
+    #[inline(always)]
+    fn ucs4_to_utf16<const SWAPPED: bool, B: NewBytes>(self, u: &[u32], new: &mut B) -> Encoded<B> {
+        // SAFETY: a value of this type proves that AVX-512 is there.
+        unsafe { encode::ucs4_to_utf16::<SWAPPED, B>(u, new) }
+    }
+
+    #[inline(always)]
+    fn latin1_to_utf8<B: NewBytes>(self, u: &[u8], new: &mut B) -> Encoded<B> {
+        // SAFETY: a value of this type proves that AVX-512 is there.
+        unsafe { encode::latin1_to_utf8(u, new) }
+    }
+
+    #[inline(always)]
+    fn ucs2_to_utf8<B: NewBytes>(self, u: &[u16], new: &mut B) -> Encoded<B> {
+        // SAFETY: a value of this type proves that AVX-512 is there.
+        unsafe { encode::ucs2_to_utf8(u, new) }
+    }
+
+    #[inline(always)]
+    fn ucs4_to_utf8<B: NewBytes>(self, u: &[u32], new: &mut B) -> Encoded<B> {
+        // SAFETY: a value of this type proves that AVX-512 is there.
+        unsafe { encode::ucs4_to_utf8(u, new) }
+    }
 }

@@ -18,7 +18,10 @@ pub use self::json::to_json_body;
 pub use self::str::{StrData, shape, write_str};
 pub use self::utf8::to_utf8;
 pub use self::utf16::{string_from_utf16, to_utf16};
-pub use crate::arch::cell::{PairsCell, Utf8Cell, Utf16Cell, copy_cell, widen_cell};
+pub use crate::arch::cell::{
+    CellBytes, CellEncoding, CellOther, CellUtf8, CellUtf16, Kernels, MOST_CELL_BYTES, NewBytes,
+    Work, with_kernels,
+};
 use crate::arch::encode;
 pub use crate::arch::large::{Made, NewStr, make_large};
 pub use crate::arch::measured::{Measured, measure};

@@ -3,6 +3,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | `cell`, `cell_encode` | texts of at most two vectors, without a loop |
 //! | `scan` | looks at text, and copies it while it stays what it was taken for |
 //! | `utf8` | UTF-8 to the units of a `str`: validated on the way, or before |
 //! | `runs` | the same where all characters have three bytes |
@@ -14,6 +15,8 @@
 
 use std::arch::x86_64::*;
 
+pub(super) mod cell;
+pub(super) mod cell_encode;
 pub(super) mod encode;
 pub(super) mod measure;
 mod runs;

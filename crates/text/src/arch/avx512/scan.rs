@@ -270,25 +270,6 @@ pub(in crate::arch) unsafe fn narrow_plain<const JSON: bool>(src: &[u16], dst: *
     }
 }
 
-/// Bytes as 16-bit units.
-///
-/// # Safety
-/// `dst` takes `src.len()` units, apart from `src`.
-#[target_feature(enable = "avx512bw,bmi2")]
-pub(in crate::arch) unsafe fn widen_u8(src: &[u8], dst: *mut u16) {
-    let (p, len) = (src.as_ptr(), src.len());
-    let wide = |v| _mm512_cvtepu8_epi16(_mm512_castsi512_si256(v));
-    // SAFETY: every load ends inside src, and for each byte read a unit is written.
-    unsafe {
-        let mut at = 0;
-        while at < len {
-            let n = (len - at).min(BYTES / 2);
-            store_first(dst.add(at).cast(), wide(load_first(p.add(at), n)), 2 * n);
-            at += n;
-        }
-    }
-}
-
 /// Bytes from `dst` to the next place that no store splits over two cache lines: 1 to 64.
 fn to_aligned<U>(dst: *mut U) -> usize {
     BYTES - dst as usize % BYTES

@@ -1,0 +1,278 @@
+//! Texts of at most two vectors: no loops, and no branch on where in them a text ends.
+//!
+//! A vector behind the end of a short text is loaded and stored under a mask without a lane, which touches nothing.
+
+use std::arch::x86_64::*;
+
+use super::scan::narrow;
+use super::utf16::pairs;
+use super::{BYTES, Out, first, splat16, store_first, utf8};
+use crate::Kind;
+use crate::arch::cell::{MOST_CELL_BYTES, four, one, two};
+use crate::arch::large::{Made, NewStr};
+
+/// The lanes of both vectors where a text of `len` bytes is.
+#[inline]
+#[target_feature(enable = "bmi2")]
+fn lanes(len: usize) -> (u64, u64) {
+    debug_assert!(len <= MOST_CELL_BYTES);
+    // `bzhi` keeps all bits from 64 on, up to 255.
+    (first(len), first(len.saturating_sub(BYTES)))
+}
+
+/// The text, and zeros behind it.
+#[inline]
+#[target_feature(enable = "avx512bw,bmi2")]
+pub(super) fn load_two<U>(text: &[U]) -> (__m512i, __m512i) {
+    let (p, (lo, hi)) = (text.as_ptr().cast::<u8>(), lanes(size_of_val(text)));
+    // SAFETY: both masks end where the text does.
+    unsafe {
+        (
+            _mm512_maskz_loadu_epi8(lo, p.cast()),
+            _mm512_maskz_loadu_epi8(hi, p.wrapping_add(BYTES).cast()),
+        )
+    }
+}
+
+/// The units, each with its bytes exchanged where `SWAPPED`.
+#[inline]
+#[target_feature(enable = "avx512bw,bmi2")]
+fn load_units<const SWAPPED: bool>(text: &[u8]) -> (__m512i, __m512i) {
+    let (lo, hi) = load_two(text);
+    if SWAPPED {
+        (swap_u16(lo), swap_u16(hi))
+    } else {
+        (lo, hi)
+    }
+}
+
+/// 16-bit units with their two bytes exchanged.
+#[inline]
+#[target_feature(enable = "avx512bw")]
+pub(super) fn swap_u16(v: __m512i) -> __m512i {
+    _mm512_or_si512(_mm512_slli_epi16::<8>(v), _mm512_srli_epi16::<8>(v))
+}
+
+/// Stores the first `n_bytes` of both vectors.
+///
+/// # Safety
+/// `p` is writable for them, at most 128.
+#[inline]
+#[target_feature(enable = "avx512bw,bmi2")]
+pub(super) unsafe fn store_two(p: *mut u8, (lo, hi): (__m512i, __m512i), n_bytes: usize) {
+    let (first, second) = lanes(n_bytes);
+    // SAFETY: both masks end where the place does.
+    unsafe {
+        _mm512_mask_storeu_epi8(p.cast(), first, lo);
+        _mm512_mask_storeu_epi8(p.wrapping_add(BYTES).cast(), second, hi);
+    }
+}
+
+/// The lanes of both vectors whose highest bits are `top`.
+#[inline]
+#[target_feature(enable = "avx512bw")]
+pub(super) fn tops((lo, hi): (__m512i, __m512i), bits: u16, top: u16) -> u64 {
+    let of = |v| _mm512_cmpeq_epi16_mask(_mm512_and_si512(v, splat16(bits)), splat16(top));
+    u64::from(of(lo)) | u64::from(of(hi)) << 32
+}
+
+/// Makes a `str` of UTF-16. This and [`make_utf8`] are inlined into work that was compiled for these instructions.
+///
+/// # Safety
+/// AVX-512 is there.
+#[inline(always)]
+pub(in crate::arch) unsafe fn make_utf16<const SWAPPED: bool, N: NewStr>(
+    text: &[u8],
+    new: &mut N,
+) -> Option<Result<Made<N::Str>, N::Error>> {
+    let n = text.len() / 2;
+    // SAFETY: AVX-512 is there; each `out` takes a unit for each character, as `one`, `two` and `four` check. What was loaded
+    // is loaded again behind the call that makes the `str`: no vector outlives a call.
+    unsafe {
+        let units = load_units::<SWAPPED>(text);
+        if !any(units, 0xFF80) {
+            return Some(one(new, Kind::Ascii, n, false, |out| {
+                store_narrow(out, load_units::<SWAPPED>(text), n);
+            }));
+        }
+        if !any(units, 0xFF00) {
+            return Some(one(new, Kind::Latin1, n, false, |out| {
+                store_narrow(out, load_units::<SWAPPED>(text), n);
+            }));
+        }
+        if tops(units, 0xF800, 0xD800) == 0 {
+            return Some(two(new, Kind::Ucs2, n, !SWAPPED, |out| {
+                store_two(out.cast(), load_units::<SWAPPED>(text), 2 * n);
+            }));
+        }
+        let (highs, lows) = (tops(units, 0xFC00, 0xD800), tops(units, 0xFC00, 0xDC00));
+        // Behind each first half a second one, and nowhere else.
+        if highs << 1 != lows || highs >> 63 != 0 {
+            return None;
+        }
+        let n_chars = n - lows.count_ones() as usize;
+        Some(four(new, Kind::Ucs4, n_chars, false, |out| {
+            store_pairs::<SWAPPED>(out, text, n_chars);
+        }))
+    }
+}
+
+/// Whether a lane has one of these bits.
+#[inline]
+#[target_feature(enable = "avx512bw")]
+fn any((lo, hi): (__m512i, __m512i), bits: u16) -> bool {
+    _mm512_test_epi16_mask(_mm512_or_si512(lo, hi), splat16(bits)) != 0
+}
+
+/// Stores the first `n` units, all below U+0100, in a byte each.
+///
+/// # Safety
+/// `p` is writable for them, at most 64.
+#[inline]
+#[target_feature(enable = "avx512bw,bmi2")]
+unsafe fn store_narrow(p: *mut u8, (lo, hi): (__m512i, __m512i), n: usize) {
+    // SAFETY: the duty of the caller.
+    unsafe { store_first(p, narrow(lo, hi), n) }
+}
+
+/// Stores the `n_chars` characters of well-formed UTF-16.
+///
+/// # Safety
+/// `out` is writable for as many units.
+#[inline]
+#[target_feature(enable = "avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
+unsafe fn store_pairs<const SWAPPED: bool>(out: *mut u32, text: &[u8], n_chars: usize) {
+    let (lo, hi) = load_units::<SWAPPED>(text);
+    let starts = !tops((lo, hi), 0xFC00, 0xDC00) & first(text.len() / 2);
+    // The unit behind each.
+    let places = _mm512_add_epi16(lanes_u16(), splat16(1));
+    let behind_lo = _mm512_permutex2var_epi16(lo, places, hi);
+    let behind_hi = _mm512_permutexvar_epi16(places, hi);
+    // SAFETY: the duty of the caller.
+    unsafe {
+        let mut out = Out::new(out.cast(), 4 * n_chars);
+        put_starts(&mut out, lo, behind_lo, starts as u32);
+        if starts >> 32 != 0 {
+            put_starts(&mut out, hi, behind_hi, (starts >> 32) as u32);
+        }
+    }
+}
+
+/// 0 to 31.
+#[inline]
+#[target_feature(enable = "avx512bw")]
+fn lanes_u16() -> __m512i {
+    _mm512_cvtepu8_epi16(_mm256_setr_epi8(
+        0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24,
+        25, 26, 27, 28, 29, 30, 31,
+    ))
+}
+
+/// Puts the characters that start at the lanes `starts`.
+///
+/// # Safety
+/// There is room for them.
+#[inline]
+#[target_feature(enable = "avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
+unsafe fn put_starts(out: &mut Out, units: __m512i, behind: __m512i, starts: u32) {
+    let units = _mm512_maskz_compress_epi16(starts, units);
+    let behind = _mm512_maskz_compress_epi16(starts, behind);
+    let n = starts.count_ones() as usize;
+    let lower = |v| _mm512_castsi512_si256(v);
+    let upper = |v| _mm512_extracti64x4_epi64::<1>(v);
+    // SAFETY: the duty of the caller.
+    unsafe {
+        out.put(pairs(lower(units), lower(behind)).0, 4 * n.min(16));
+        if n > 16 {
+            out.put(pairs(upper(units), upper(behind)).0, 4 * (n - 16));
+        }
+    }
+}
+
+/// As [`make_utf16`], of UTF-8 that is not all ASCII.
+///
+/// # Safety
+/// AVX-512 is there.
+#[inline(always)]
+pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
+    text: &[u8],
+    new: &mut N,
+) -> Option<Result<Made<N::Str>, N::Error>> {
+    // SAFETY: AVX-512 is there.
+    let (kind, n) = unsafe { utf8::measure(text) }?;
+    // SAFETY: measured, and as `one`, `two` and `four` have checked: a unit for each character, and no character wider.
+    unsafe {
+        Some(match kind {
+            Kind::Ascii | Kind::Latin1 if n > 1 => one(new, kind, n, false, |out| {
+                utf8::to_latin1::<false>(text, out, n);
+            }),
+            Kind::Ascii | Kind::Latin1 => return None,
+            Kind::Ucs2 => two(new, kind, n, false, |out| {
+                utf8::to_ucs2::<false>(text, out, n);
+            }),
+            Kind::Ucs4 => four(new, kind, n, false, |out| {
+                utf8::to_ucs4::<false>(text, out, n);
+            }),
+        })
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512bw,bmi2")]
+pub(in crate::arch) fn is_ascii(text: &[u8]) -> bool {
+    let (lo, hi) = load_two(text);
+    _mm512_movepi8_mask(_mm512_or_si512(lo, hi)) == 0
+}
+
+/// # Safety
+/// `out` takes the bytes, apart from the text.
+#[inline]
+#[target_feature(enable = "avx512bw,bmi2")]
+pub(in crate::arch) unsafe fn copy(text: &[u8], out: *mut u8) {
+    // SAFETY: the duty of the caller.
+    unsafe { store_two(out, load_two(text), text.len()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512bw,bmi2")]
+pub(in crate::arch) fn is_equal(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    if a.len() > MOST_CELL_BYTES {
+        return a == b;
+    }
+    let ((a_lo, a_hi), (b_lo, b_hi)) = (load_two(a), load_two(b));
+    let lo = _mm512_xor_si512(a_lo, b_lo);
+    // a ^ b, together with what is different in the first vectors
+    let differs = _mm512_ternarylogic_epi32::<0xF6>(lo, a_hi, b_hi);
+    _mm512_test_epi32_mask(differs, differs) == 0
+}
+
+#[inline]
+#[target_feature(enable = "avx512bw")]
+pub(in crate::arch) fn fetch(text: &[u8], bytes: usize) {
+    #[allow(unused_unsafe)] // Newer compilers know that it is safe; ours may not.
+    // SAFETY: a prefetch of any address is no access.
+    unsafe {
+        _mm_prefetch::<_MM_HINT_T0>(text.as_ptr().wrapping_add(bytes).cast())
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512bw,bmi2")]
+pub(in crate::arch) fn hash(text: &[u8]) -> u32 {
+    let (lo, hi) = load_two(&text[..text.len().min(MOST_CELL_BYTES)]);
+    // Odd factors, another one for each place.
+    let places = lanes_u16();
+    let factor = |salt| {
+        let mixed = _mm512_mullo_epi16(_mm512_add_epi16(places, splat16(salt)), splat16(0x9E37));
+        _mm512_or_si512(mixed, splat16(1))
+    };
+    let sums = _mm512_add_epi32(
+        _mm512_madd_epi16(lo, factor(1)),
+        _mm512_madd_epi16(hi, factor(77)),
+    );
+    let sum = _mm512_reduce_add_epi32(sums) as u32;
+    (sum ^ (text.len() as u32) << 20).wrapping_mul(0x9E37_79B1)
+}

@@ -1,0 +1,378 @@
+//! Cells against the slow twin, on the best kernels and on those that every processor has: all lengths, each mix of widths,
+//! each place made malformed, places of exactly the size that is written, and texts that end where a page does that nobody
+//! may read.
+
+use super::*;
+use crate::{Policy, naive};
+
+const CANARY: u8 = 0xA5;
+
+/// A place of `len` bytes between canaries, at an address that `align` divides.
+struct Place {
+    bytes: Vec<u64>,
+    len: usize,
+}
+
+impl Place {
+    fn new(len: usize) -> Place {
+        let bytes = vec![u64::from_ne_bytes([CANARY; 8]); 2 + len.div_ceil(8) + 16];
+        Place { bytes, len }
+    }
+
+    /// # Safety
+    /// Not longer than the place.
+    unsafe fn slice<U>(&mut self, n: usize) -> &mut [MaybeUninit<U>] {
+        assert!(n * size_of::<U>() <= self.len);
+        // SAFETY: inside the vector, and aligned as it is.
+        unsafe { std::slice::from_raw_parts_mut(self.bytes.as_mut_ptr().add(1).cast(), n) }
+    }
+
+    /// What was written, after a look at the canaries.
+    fn written(&self) -> Vec<u8> {
+        let all: Vec<u8> = self.bytes.iter().flat_map(|w| w.to_ne_bytes()).collect();
+        assert!(all[..8].iter().all(|&b| b == CANARY), "before");
+        assert!(all[8 + self.len..].iter().all(|&b| b == CANARY), "behind");
+        all[8..8 + self.len].to_vec()
+    }
+}
+
+struct Maker;
+
+impl NewStr for Maker {
+    type Str = (Shape, Place);
+    type Error = ();
+
+    fn new_str(&mut self, shape: Shape) -> Result<Self::Str, ()> {
+        Ok((shape, Place::new(shape.n_chars * width(shape.kind))))
+    }
+
+    fn data<'a>(&self, (shape, place): &'a mut Self::Str) -> StrData<'a> {
+        // SAFETY: made for this shape.
+        unsafe {
+            match shape.kind {
+                Kind::Ascii | Kind::Latin1 => StrData::One(place.slice(shape.n_chars)),
+                Kind::Ucs2 => StrData::Two(place.slice(shape.n_chars)),
+                Kind::Ucs4 => StrData::Four(place.slice(shape.n_chars)),
+            }
+        }
+    }
+}
+
+impl NewBytes for Maker {
+    type Bytes = Vec<u8>;
+    type Error = ();
+
+    fn new_bytes(
+        &mut self,
+        len: usize,
+        write: impl FnOnce(&mut [MaybeUninit<u8>]),
+    ) -> Result<Vec<u8>, ()> {
+        let mut place = Place::new(len);
+        // SAFETY: as long as the place.
+        write(unsafe { place.slice(len) });
+        Ok(place.written())
+    }
+}
+
+fn width(kind: Kind) -> usize {
+    match kind {
+        Kind::Ascii | Kind::Latin1 => 1,
+        Kind::Ucs2 => 2,
+        Kind::Ucs4 => 4,
+    }
+}
+
+struct Decode<'a, E>(&'a [u8], std::marker::PhantomData<E>);
+
+impl<E: CellEncoding> Work for Decode<'_, E> {
+    type Output = Option<(Shape, Vec<u32>, bool)>;
+
+    fn run<K: Kernels>(self, kernels: K) -> Self::Output {
+        let made = E::make(kernels, self.0, &mut Maker)?.expect("there is memory");
+        let (shape, place) = made.made;
+        let units = place.written();
+        let units = units.chunks_exact(width(shape.kind)).map(|unit| {
+            let mut wide = [0; 4];
+            wide[..unit.len()].copy_from_slice(unit);
+            u32::from_le_bytes(wide)
+        });
+        Some((shape, units.collect(), made.is_copied))
+    }
+}
+
+struct Encode<'a, E>(Units<'a>, bool, std::marker::PhantomData<E>);
+
+impl<E: CellEncoding> Work for Encode<'_, E> {
+    type Output = Option<Vec<u8>>;
+
+    fn run<K: Kernels>(self, kernels: K) -> Self::Output {
+        Some(E::encode(kernels, self.0, self.1, &mut Maker)?.expect("there is memory"))
+    }
+}
+
+/// The bytes at the end of a page that is followed by one that nobody may read.
+struct AtEnd {
+    page: *mut u8,
+}
+
+#[cfg(all(target_os = "linux", not(miri)))]
+impl AtEnd {
+    const PAGE: usize = 1 << 16;
+
+    fn new() -> AtEnd {
+        // SAFETY: declared as POSIX has them.
+        unsafe extern "C" {
+            fn mmap(at: *mut u8, len: usize, prot: i32, flags: i32, fd: i32, from: i64) -> *mut u8;
+            fn mprotect(at: *mut u8, len: usize, prot: i32) -> i32;
+        }
+        // SAFETY: a fresh private mapping of two pages, of which the second is closed. It stays until the process ends.
+        unsafe {
+            let page = mmap(std::ptr::null_mut(), 2 * Self::PAGE, 3, 0x22, -1, 0);
+            assert_eq!(mprotect(page.add(Self::PAGE), Self::PAGE, 0), 0);
+            AtEnd { page }
+        }
+    }
+
+    fn with<R>(&self, bytes: &[u8], f: impl FnOnce(&[u8]) -> R) -> R {
+        // SAFETY: inside the first page, which nobody else knows.
+        f(unsafe {
+            let at = self.page.add(Self::PAGE - bytes.len());
+            at.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+            std::slice::from_raw_parts(at, bytes.len())
+        })
+    }
+}
+
+#[cfg(not(all(target_os = "linux", not(miri))))]
+impl AtEnd {
+    fn new() -> AtEnd {
+        AtEnd {
+            page: std::ptr::null_mut(),
+        }
+    }
+
+    fn with<R>(&self, bytes: &[u8], f: impl FnOnce(&[u8]) -> R) -> R {
+        let _ = self.page;
+        f(bytes)
+    }
+}
+
+/// Decodes a text with both families, and holds the results against what the slow twin says of `units`.
+fn check_decode<E: CellEncoding>(end: &AtEnd, text: &[u8], units: Units<'_>, is_copy_of: Kind) {
+    let expected = naive::decode(units, Policy::Strict).ok().map(|chars| {
+        let shape = naive::shape(units, Policy::Strict).expect("well-formed");
+        (shape, chars)
+    });
+    let is_cell = |(shape, _): &(Shape, Vec<u32>)| {
+        text.len() <= MOST_CELL_BYTES && (shape.n_chars > 1 || shape.kind > Kind::Latin1)
+    };
+    let (best, common) = end.with(text, |text| {
+        let work = || Decode::<E>(text, std::marker::PhantomData);
+        (with_kernels(work()), work().run(Common))
+    });
+    if let Some(got) = &best {
+        let is_copied =
+            got.0.kind == is_copy_of || (is_copy_of == Kind::Latin1 && width(got.0.kind) == 1);
+        assert_eq!(got.2, is_copied, "{units:x?}");
+        assert_eq!(Some((got.0, got.1.clone())), expected, "{units:x?}");
+    } else if crate::kernel() == crate::Kernel::Avx512 {
+        // A single unit of kind 2 goes the way of any text.
+        let is_left = expected
+            .filter(is_cell)
+            .filter(|(shape, _)| shape.n_chars > 1);
+        assert_eq!(is_left, None, "{units:x?}");
+    }
+    if let Some(got) = common {
+        assert_eq!(best, Some(got), "{units:x?}");
+    }
+}
+
+fn check(end: &AtEnd, text: &[u16]) {
+    let bytes: Vec<u8> = text.iter().flat_map(|u| u.to_ne_bytes()).collect();
+    let swapped: Vec<u8> = text
+        .iter()
+        .flat_map(|u| u.swap_bytes().to_ne_bytes())
+        .collect();
+    let none = Kind::Ascii; // UTF-16 is never a copy of it
+    check_decode::<CellUtf16<false>>(end, &bytes, Units::Utf16(text), Kind::Ucs2);
+    // What is exchanged is no copy, but for kind 2 nothing else than one.
+    let best = with_kernels(Decode::<CellUtf16<true>>(
+        &swapped,
+        std::marker::PhantomData,
+    ));
+    let plain = with_kernels(Decode::<CellUtf16<false>>(&bytes, std::marker::PhantomData));
+    match (best, plain) {
+        (Some(swapped), Some(plain)) => {
+            assert_eq!((swapped.0, swapped.1, swapped.2), (plain.0, plain.1, false));
+        }
+        (None, _) if crate::kernel() != crate::Kernel::Avx512 => {}
+        (swapped, plain) => assert_eq!(swapped, plain, "{text:x?}"),
+    }
+    let utf8 = naive::to_utf8(Units::Utf16(text), Policy::Strict);
+    if let Ok(utf8) = utf8 {
+        check_decode::<CellUtf8>(end, &utf8, Units::Utf8(&utf8), none);
+        if let Some(last) = utf8.len().checked_sub(1) {
+            check_decode::<CellUtf8>(end, &utf8[..last], Units::Utf8(&utf8[..last]), none);
+        }
+    }
+    check_encode(text);
+}
+
+/// The text as a `str` has it, to each encoding.
+fn check_encode(text: &[u16]) {
+    let chars = naive::decode(Units::Utf16(text), Policy::Strict);
+    // Lone surrogates stand in a `str` as they are.
+    let chars = chars.unwrap_or_else(|_| text.iter().map(|&u| u.into()).collect());
+    let widest = chars.iter().copied().max().unwrap_or(0);
+    let one: Vec<u8> = chars.iter().map(|&c| c as u8).collect();
+    let two: Vec<u16> = chars.iter().map(|&c| c as u16).collect();
+    let units = match Kind::of(widest) {
+        Kind::Ascii | Kind::Latin1 => Units::Latin1(&one),
+        Kind::Ucs2 => Units::Ucs2(&two),
+        Kind::Ucs4 => Units::Utf32(&chars),
+    };
+    let is_ascii = widest < 0x80;
+    let wide = naive::to_utf16(units, Policy::Strict).ok();
+    let of = |swapped: bool| {
+        let units = wide.as_ref()?.iter();
+        let units = units.map(|u| if swapped { u.swap_bytes() } else { *u });
+        Some(units.flat_map(u16::to_ne_bytes).collect::<Vec<u8>>())
+    };
+    // A `str` of 32-bit units is a cell where those fit, the others where their UTF-16 does.
+    let fits = match units {
+        Units::Utf32(u) => 4 * u.len() <= MOST_CELL_BYTES,
+        _ => 2 * chars.len() <= MOST_CELL_BYTES,
+    };
+    check_encoded::<CellUtf16<false>>(units, is_ascii, of(false), fits);
+    check_encoded::<CellUtf16<true>>(units, is_ascii, of(true), fits);
+    let utf8 = naive::to_utf8(units, Policy::Strict).ok();
+    check_encoded::<CellUtf8>(units, is_ascii, utf8, fits);
+    let latin1 = (widest <= 0xFF).then(|| one.clone());
+    check_encoded::<CellBytes<false>>(units, is_ascii, latin1, fits);
+    check_encoded::<CellBytes<true>>(units, is_ascii, is_ascii.then(|| one.clone()), fits);
+}
+
+fn check_encoded<E: CellEncoding>(
+    units: Units<'_>,
+    is_ascii: bool,
+    expected: Option<Vec<u8>>,
+    fits: bool,
+) {
+    let work = || Encode::<E>(units, is_ascii, std::marker::PhantomData);
+    let best = with_kernels(work());
+    if best.is_some() || (fits && crate::kernel() == crate::Kernel::Avx512) {
+        assert_eq!(best, expected, "{units:x?}");
+    }
+    if let Some(common) = work().run(Common) {
+        assert_eq!(Some(common), expected, "{units:x?}");
+    }
+}
+
+const MIXES: [&[u16]; 8] = [
+    &[0x61, 0x7A, 0],
+    &[0xE9, 0x61, 0x80, 0xFF],
+    &[0x416, 0x20, 0x7FF, 0x100],
+    &[0x6771, 0x800, 0xFFFF, 0xD7FF, 0xE000],
+    &[0x6771, 0x61, 0xE9, 0x416],
+    &[0xD83D, 0xDE00],
+    &[0x61, 0xD83D, 0xDE00, 0x62, 0x63],
+    &[0xDBFF, 0xDFFF, 0x416, 0xD800, 0xDC00, 0x6771],
+];
+
+#[test]
+fn cells_are_what_the_slow_twin_says_whatever_their_length_and_mix() {
+    let end = AtEnd::new();
+    for n in 0..=70 {
+        for mix in MIXES {
+            let text: Vec<u16> = mix.iter().copied().cycle().take(n).collect();
+            check(&end, &text);
+            // Each place of another width, or malformed.
+            for other in [0x61, 0xE9, 0x416, 0xD800, 0xDC00] {
+                for at in 0..n {
+                    let mut text = text.clone();
+                    text[at] = other;
+                    check(&end, &text);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn malformed_utf8_is_no_cell() {
+    let end = AtEnd::new();
+    let texts: [&[u8]; 8] = [
+        b"a\x80",
+        b"a\xC0\x80",
+        b"a\xC3",
+        b"\xE6\x9Da",
+        b"\xED\xA0\x80",
+        b"\xF4\x90\x80\x80",
+        b"\xF0\x9F\x98",
+        b"\xFF\xFE",
+    ];
+    for pad in 0..=125 {
+        for bad in texts {
+            let mut text = vec![b'x'; pad];
+            text.extend(bad);
+            check_decode::<CellUtf8>(&end, &text, Units::Utf8(&text), Kind::Ascii);
+        }
+    }
+}
+
+#[test]
+fn cells_of_a_byte_a_character_are_copies() {
+    let end = AtEnd::new();
+    for n in 0..=130_usize {
+        for high in [None, Some(0), Some(n / 2), n.checked_sub(1)] {
+            let mut text = vec![b'x'; n];
+            if let Some(byte) = high.and_then(|at| text.get_mut(at)) {
+                *byte = 0xE9;
+            }
+            check_decode::<CellBytes<false>>(&end, &text, Units::Latin1(&text), Kind::Latin1);
+            let is_ascii = text.is_ascii();
+            let made = with_kernels(Decode::<CellBytes<true>>(&text, std::marker::PhantomData));
+            assert_eq!(
+                made.is_some(),
+                is_ascii && (2..=MOST_CELL_BYTES).contains(&n)
+            );
+        }
+    }
+}
+
+struct Same<'a>(&'a [u8], &'a [u8]);
+
+impl Work for Same<'_> {
+    type Output = (bool, bool);
+
+    fn run<K: Kernels>(self, kernels: K) -> (bool, bool) {
+        let Same(a, b) = self;
+        (kernels.is_equal(a, b), kernels.hash(a) == kernels.hash(b))
+    }
+}
+
+#[test]
+fn equal_cells_are_told_from_others_at_each_place() {
+    let end = AtEnd::new();
+    for n in 0..=140 {
+        let text: Vec<u8> = (0..n).map(|i| i as u8 ^ 0x5A).collect();
+        end.with(&text, |there| {
+            assert_eq!(with_kernels(Same(&text, there)), (true, true));
+            assert_eq!(Same(&text, there).run(Common), (true, true));
+            let mut hashes_alike = 0;
+            for at in 0..n {
+                let mut other = text.clone();
+                other[at] ^= 1;
+                let (is_equal, is_hash) = with_kernels(Same(&other, there));
+                assert!(!is_equal, "{n} {at}");
+                hashes_alike += usize::from(is_hash && at < MOST_CELL_BYTES);
+            }
+            if crate::kernel() == crate::Kernel::Avx512 {
+                assert_eq!(hashes_alike, 0, "{n}");
+            }
+            if let Some((_, shorter)) = there.split_last() {
+                assert!(!with_kernels(Same(&text, shorter)).0);
+            }
+        });
+    }
+}
