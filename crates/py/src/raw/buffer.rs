@@ -152,19 +152,6 @@ pub(crate) fn as_units<U: Unit>(bytes: &[u8]) -> Option<&[U]> {
     Some(unsafe { slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size_of::<U>()) })
 }
 
-/// As [`as_units`], to be written.
-#[inline(always)]
-pub(crate) fn as_units_mut<U: Unit>(
-    bytes: &mut [MaybeUninit<u8>],
-) -> Option<&mut [MaybeUninit<U>]> {
-    let (at, len) = (bytes.as_mut_ptr().cast::<MaybeUninit<U>>(), bytes.len());
-    if !len.is_multiple_of(size_of::<U>()) || !at.is_aligned() {
-        return None;
-    }
-    // SAFETY: aligned and whole, checked above; MaybeUninit asks nothing of its contents.
-    Some(unsafe { slice::from_raw_parts_mut(at, len / size_of::<U>()) })
-}
-
 /// A unit of any bits.
 pub(crate) trait Unit: Copy {}
 impl Unit for u16 {}

@@ -8,7 +8,7 @@ use std::slice;
 
 use super::fresh::{Blanks, blank};
 use super::fresh_bytes::SmallBytes;
-use onecopy_text::convert::{self, CellEncoding, Kernels, NewStr, StrData};
+use onecopy_text::convert::{self, CellEncoding, Kernels, Made, NewStr, StrData};
 use onecopy_text::{Kind, Malformed, Measured, Policy, Shape, Tally, Units, planted};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
@@ -70,11 +70,50 @@ pub(crate) fn make_cell<'py, K: Kernels, E: CellEncoding>(
     Some(made.made.0)
 }
 
+/// As [`make`], of UTF-16 in the machine's order of bytes or (`SWAPPED`) the other one, at any address; `None` where it is
+/// malformed, and where it is a shared `str` of no or one character.
+pub(crate) fn make_ordered_utf16<'py, const SWAPPED: bool>(
+    py: Python<'py>,
+    bytes: &[u8],
+    tally: &mut Tally,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    planted::extra_work_on_text(Units::Latin1(bytes));
+    let made = convert::make_ordered_utf16::<SWAPPED, _>(bytes.as_chunks().0, &mut Fresh(py));
+    counted(bytes.len(), made, tally)
+}
+
+/// As [`make_ordered_utf16`], of UTF-32.
+pub(crate) fn make_ordered_utf32<'py, const SWAPPED: bool>(
+    py: Python<'py>,
+    bytes: &[u8],
+    tally: &mut Tally,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    planted::extra_work_on_text(Units::Latin1(bytes));
+    let made = convert::make_ordered_utf32::<SWAPPED, _>(bytes.as_chunks().0, &mut Fresh(py));
+    counted(bytes.len(), made, tally)
+}
+
+/// What was made, entered into the tally.
+fn counted<'py>(
+    len_bytes: usize,
+    made: Option<PyResult<Made<Shaped<'py>>>>,
+    tally: &mut Tally,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let Some(made) = made.transpose()? else {
+        return Ok(None);
+    };
+    tally.decoded_large(len_bytes, &made);
+    Ok(Some(made.made.0))
+}
+
+/// A `str` and its shape.
+type Shaped<'py> = (Bound<'py, PyAny>, Shape);
+
 /// Makes the `str`s of long texts.
 struct Fresh<'py>(Python<'py>);
 
 impl<'py> NewStr for Fresh<'py> {
-    type Str = (Bound<'py, PyAny>, Shape);
+    type Str = Shaped<'py>;
     type Error = PyErr;
 
     fn new_str(&mut self, shape: Shape) -> PyResult<Self::Str> {
@@ -91,7 +130,7 @@ impl<'py> NewStr for Fresh<'py> {
 struct Small<'py>(Blanks<'py>);
 
 impl<'py> NewStr for Small<'py> {
-    type Str = (Bound<'py, PyAny>, Shape);
+    type Str = Shaped<'py>;
     type Error = ();
 
     #[inline(always)]

@@ -97,7 +97,7 @@ pub(super) fn by_kernels<'py>(
     codec: Codec,
     tally: &mut Tally,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let make = |units: Units<'_>, tally: &mut Tally| text::make(py, units, Policy::Strict, tally);
+    let make = |units, tally: &mut Tally| text::make(py, units, Policy::Strict, tally);
     let made = match codec {
         Codec::Utf8 => make(Units::Utf8(bytes), tally),
         Codec::Utf8Marked => {
@@ -108,24 +108,35 @@ pub(super) fn by_kernels<'py>(
         Codec::Ascii if bytes.is_ascii() => make(Units::Latin1(bytes), tally),
         Codec::Utf16(order) if bytes.len().is_multiple_of(2) => {
             let (rest, order) = without_mark(bytes, order, [0xFF, 0xFE], [0xFE, 0xFF]);
-            let orders = (
-                u16::from_le_bytes as fn(_) -> _,
-                u16::from_be_bytes as fn(_) -> _,
-            );
-            with_units(rest, order, tally, orders, |u, tally| {
-                make(Units::Utf16(u), tally)
-            })
+            match as_units(rest) {
+                Some(units) if order != Order::Big => make(Units::Utf16(units), tally),
+                _ if rest.len() <= 2 => {
+                    let units = rest.as_chunks().0.first().map(|&unit| match order {
+                        Order::Big => u16::from_be_bytes(unit),
+                        _ => u16::from_le_bytes(unit),
+                    });
+                    make(Units::Utf16(units.as_slice()), tally)
+                }
+                _ if order == Order::Big => {
+                    return text::make_ordered_utf16::<true>(py, rest, tally);
+                }
+                _ => return text::make_ordered_utf16::<false>(py, rest, tally),
+            }
         }
         Codec::Utf32(order) if bytes.len().is_multiple_of(4) => {
             let marks = ([0xFF, 0xFE, 0, 0], [0, 0, 0xFE, 0xFF]);
             let (rest, order) = without_mark(bytes, order, marks.0, marks.1);
-            let orders = (
-                u32::from_le_bytes as fn(_) -> _,
-                u32::from_be_bytes as fn(_) -> _,
-            );
-            with_units(rest, order, tally, orders, |u, tally| {
-                make(Units::Utf32(u), tally)
-            })
+            if rest.len() <= 4 {
+                let units = rest.as_chunks().0.first().map(|&unit| match order {
+                    Order::Big => u32::from_be_bytes(unit),
+                    _ => u32::from_le_bytes(unit),
+                });
+                make(Units::Utf32(units.as_slice()), tally)
+            } else if order == Order::Big {
+                return text::make_ordered_utf32::<true>(py, rest, tally);
+            } else {
+                return text::make_ordered_utf32::<false>(py, rest, tally);
+            }
         }
         Codec::Ascii | Codec::Utf16(_) | Codec::Utf32(_) | Codec::Legacy(_) => return Ok(None),
     };
@@ -153,31 +164,6 @@ fn without_mark<const N: usize>(
     }
 }
 
-/// Reads a unit.
-type Read<const N: usize, U> = fn([u8; N]) -> U;
-
-/// The units of the bytes: as they stand, or a copy in the order and at a place that the machine takes.
-fn with_units<const N: usize, U: crate::raw::buffer::Unit, R>(
-    bytes: &[u8],
-    order: Order,
-    tally: &mut Tally,
-    (little, big): (Read<N, U>, Read<N, U>),
-    make: impl FnOnce(&[U], &mut Tally) -> R,
-) -> R {
-    if order != Order::Big
-        && let Some(units) = as_units(bytes)
-    {
-        return make(units, tally);
-    }
-    let of = if order == Order::Big { big } else { little };
-    let parts = bytes.chunks_exact(N);
-    let units: Vec<U> = parts
-        .map(|unit| of(unit.try_into().expect("a chunk of N bytes")))
-        .collect();
-    tally.copied_again(bytes.len());
-    make(&units, tally)
-}
-
 struct Decode;
 
 impl Function for Decode {
@@ -192,8 +178,7 @@ handler of :mod:`codecs`.
 
 Raises `UnicodeDecodeError` as :meth:`bytes.decode` does: with the same ``start``, ``end`` and ``reason``.
 
-Copies: none besides the conversion; one more for big-endian units, for a buffer in pieces, and for 16 or 32-bit units at
-an odd address.
+Copies: none besides the conversion; one more for a buffer in pieces.
 
 >>> onecopy.text.decode(b'Z\\xc3\\xbcrich')
 'Zürich'

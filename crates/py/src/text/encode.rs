@@ -3,9 +3,10 @@
 use std::mem::MaybeUninit;
 
 use onecopy_text::convert::{
-    to_utf16, utf8_exact, utf8_len_exact, utf16_exact, utf16_len_exact, with_kernels,
+    ordered_utf16, ordered_utf32, utf8_exact, utf8_len_exact, utf16_len_exact, utf32_len_exact,
+    with_kernels,
 };
-use onecopy_text::{Policy, Stage, Tally, Units};
+use onecopy_text::{Stage, Tally, Units};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -15,7 +16,7 @@ use super::cell::{ShortStr, with_encoding};
 use super::codec::{Codec, Order};
 use super::direct::direct_functions;
 use crate::ledger;
-use crate::raw::buffer::{as_units_mut, put, with_writable};
+use crate::raw::buffer::{put, with_writable};
 use crate::raw::method::{self, Args, Function};
 use crate::raw::{binary, fresh_bytes, text};
 
@@ -48,7 +49,9 @@ fn len_of(units: Units<'_>, codec: Codec) -> Option<usize> {
             _ => None,
         },
         Codec::Utf8Marked => utf8_len_exact(units).map(|n| n + 3),
-        Codec::Utf32(_) | Codec::Legacy(_) => None,
+        Codec::Utf32(Order::Little | Order::Big) => utf32_len_exact(units).map(|n| 4 * n),
+        Codec::Utf32(Order::Marked) => utf32_len_exact(units).map(|n| 4 * n + 4),
+        Codec::Legacy(_) => None,
     }
 }
 
@@ -63,17 +66,21 @@ fn write(units: Units<'_>, codec: Codec, out: &mut [MaybeUninit<u8>]) {
             utf8_exact(units, rest);
         }
         Codec::Latin1 | Codec::Ascii => write_bytes(units, out),
-        Codec::Utf16(Order::Little) => write_utf16(units, out),
-        Codec::Utf16(Order::Big) => {
-            write_utf16(units, out);
-            out.chunks_exact_mut(2).for_each(|unit| unit.swap(0, 1));
-        }
+        Codec::Utf16(Order::Little) => ordered_utf16::<false>(units, out),
+        Codec::Utf16(Order::Big) => ordered_utf16::<true>(units, out),
         Codec::Utf16(Order::Marked) => {
             let (mark, rest) = out.split_at_mut(2);
             put(mark, b"\xFF\xFE");
-            write_utf16(units, rest);
+            ordered_utf16::<false>(units, rest);
         }
-        Codec::Utf32(_) | Codec::Legacy(_) => unreachable!("another codec was asked"),
+        Codec::Utf32(Order::Little) => ordered_utf32::<false>(units, out),
+        Codec::Utf32(Order::Big) => ordered_utf32::<true>(units, out),
+        Codec::Utf32(Order::Marked) => {
+            let (mark, rest) = out.split_at_mut(4);
+            put(mark, b"\xFF\xFE\0\0");
+            ordered_utf32::<false>(units, rest);
+        }
+        Codec::Legacy(_) => unreachable!("another codec was asked"),
     }
 }
 
@@ -81,19 +88,6 @@ fn write(units: Units<'_>, codec: Codec, out: &mut [MaybeUninit<u8>]) {
 fn write_bytes(units: Units<'_>, out: &mut [MaybeUninit<u8>]) {
     if let Units::Latin1(u) = units {
         put(out, u);
-    }
-}
-
-#[inline]
-fn write_utf16(units: Units<'_>, out: &mut [MaybeUninit<u8>]) {
-    if let Some(out) = as_units_mut::<u16>(out) {
-        return utf16_exact(units, out);
-    }
-    // At an odd address: by way of a place that is not.
-    let mut aside = Vec::with_capacity(out.len() / 2);
-    let _ = to_utf16(units, Policy::Strict, &mut aside);
-    for (to, unit) in out.chunks_exact_mut(2).zip(aside) {
-        put(to, &unit.to_le_bytes());
     }
 }
 

@@ -13,6 +13,7 @@
 //! | `put` | kernels that end in a [`Window`](crate::Window) |
 //! | `measured` | text that was validated and measured, and its way into a `str` |
 //! | `cell` | short text into a `str`, step by step in the caller |
+//! | `ordered` | UTF-16 with pairs, in any order of bytes |
 //! | `large` | long text into a `str`, looked at and written in one pass |
 //!
 //! `ONECOPY_KERNEL` = `scalar`, `sse2`, `avx2` or `avx512` forces a kernel where the processor has it (a better one is
@@ -35,6 +36,7 @@ pub(crate) mod encode;
 mod generic;
 pub(crate) mod large;
 pub(crate) mod measured;
+pub(crate) mod ordered;
 pub(crate) mod put;
 pub(crate) mod scalar;
 #[cfg(target_arch = "x86_64")]

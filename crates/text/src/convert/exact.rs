@@ -54,36 +54,3 @@ pub fn utf16_len_exact(units: Units<'_>) -> Option<usize> {
         }
     }
 }
-
-/// Writes the text as UTF-16: all of `out`, which is as long as [`utf16_len_exact`] says.
-///
-/// Copies: none besides the conversion (for 16-bit units one copy).
-///
-/// # Panics
-/// As [`utf8_exact`].
-#[inline]
-pub fn utf16_exact(units: Units<'_>, out: &mut [MaybeUninit<u16>]) {
-    match units {
-        Units::Latin1(u) => {
-            assert_eq!(u.len(), out.len(), "the place was made for another text");
-            for (to, &b) in out.iter_mut().zip(u) {
-                to.write(b.into());
-            }
-        }
-        Units::Utf16(u) | Units::Ucs2(u) => out.copy_from_slice(bulk::uninit(u)),
-        Units::Utf8(u) => {
-            let text = std::str::from_utf8(u).expect("well-formed text was measured");
-            scalar::fill(text.encode_utf16().map(u32::from), out);
-        }
-        Units::Utf32(u) => scalar::fill(u.iter().flat_map(|&c| pair_of(c)), out),
-    }
-}
-
-/// The one or two units of a scalar value.
-fn pair_of(c: u32) -> impl Iterator<Item = u32> {
-    let (first, second) = match c.checked_sub(0x1_0000) {
-        None => (c, None),
-        Some(c) => (0xD800 | c >> 10, Some(0xDC00 | c & 0x3FF)),
-    };
-    std::iter::once(first).chain(second)
-}

@@ -7,14 +7,18 @@
 
 mod exact;
 mod json;
+mod ordered;
 mod str;
 mod utf16;
 mod utf8;
 
 use std::fmt;
 
-pub use self::exact::{utf8_exact, utf8_len_exact, utf16_exact, utf16_len_exact};
+pub use self::exact::{utf8_exact, utf8_len_exact, utf16_len_exact};
 pub use self::json::to_json_body;
+pub use self::ordered::{
+    make_ordered_utf16, make_ordered_utf32, ordered_utf16, ordered_utf32, utf32_len_exact,
+};
 pub use self::str::{StrData, shape, write_str};
 pub use self::utf8::to_utf8;
 pub use self::utf16::{string_from_utf16, to_utf16};

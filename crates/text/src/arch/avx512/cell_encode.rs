@@ -4,7 +4,7 @@
 use std::arch::x86_64::*;
 
 use super::cell::{load_two, store_two, swap_u16, tops};
-use super::{Out, encode, first, measure, splat16, splat32};
+use super::{Out, encode, first, load, load_first, measure, splat16, splat32};
 use crate::arch::cell::{NewBytes, encoded};
 
 /// What was measured must be what was written.
@@ -130,6 +130,30 @@ unsafe fn store_pairs<const SWAPPED: bool>(out: *mut u8, len: usize, u: &[u32]) 
         put_pairs::<SWAPPED>(&mut out, lo, u.len().min(16));
         if u.len() > 16 {
             put_pairs::<SWAPPED>(&mut out, hi, u.len() - 16);
+        }
+    }
+}
+
+/// As [`store_pairs`], of text of any length.
+///
+/// # Safety
+/// `out` is writable for its `len` bytes.
+#[target_feature(enable = "avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
+pub(in crate::arch) unsafe fn store_all_pairs<const SWAPPED: bool>(
+    out: *mut u8,
+    len: usize,
+    u: &[u32],
+) {
+    // SAFETY: as many bytes as the first lanes need, and all together `len`; every load ends inside u.
+    unsafe {
+        let mut out = Out::new(out, len);
+        for part in u.chunks(16) {
+            let v = if part.len() == 16 {
+                load(part.as_ptr().cast())
+            } else {
+                load_first(part.as_ptr().cast(), 4 * part.len())
+            };
+            put_pairs::<SWAPPED>(&mut out, v, part.len());
         }
     }
 }

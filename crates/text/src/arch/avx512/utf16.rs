@@ -2,6 +2,7 @@
 
 use std::arch::x86_64::*;
 
+use super::cell::swap_u16;
 use super::{BYTES, Out, first, load, load_first, splat16, splat32};
 
 /// Units of a vector.
@@ -17,21 +18,41 @@ pub(super) fn second_halves(v: __m512i) -> u32 {
 /// Units that are no second halves of pairs: the characters, where the text is well-formed.
 #[target_feature(enable = "avx512bw,bmi2,popcnt")]
 pub(in crate::arch) fn count(src: &[u16]) -> usize {
+    count_ordered::<false>(as_bytes(src))
+}
+
+/// The units as bytes.
+fn as_bytes(src: &[u16]) -> &[[u8; 2]] {
+    // SAFETY: two bytes each, at any address.
+    unsafe { std::slice::from_raw_parts(src.as_ptr().cast(), src.len()) }
+}
+
+/// A vector in the machine's order.
+#[inline]
+#[target_feature(enable = "avx512bw")]
+fn in_order<const SWAPPED: bool>(v: __m512i) -> __m512i {
+    if SWAPPED { swap_u16(v) } else { v }
+}
+
+/// As [`count`], the bytes of each unit in the machine's order or (`SWAPPED`) the other one.
+#[target_feature(enable = "avx512bw,bmi2,popcnt")]
+pub(in crate::arch) fn count_ordered<const SWAPPED: bool>(src: &[[u8; 2]]) -> usize {
     let (p, len) = (src.as_ptr(), src.len());
     // SAFETY: every load ends inside src.
     unsafe {
         let mut halves = 0;
         let mut at = 0;
         while at + UNITS <= len {
-            halves += second_halves(load(p.add(at).cast())).count_ones();
+            let v = in_order::<SWAPPED>(load(p.add(at).cast()));
+            halves += second_halves(v).count_ones();
             at += UNITS;
             // The count of 32 bits holds 4 GiB of units; a longer text is counted in parts.
             if at % (1 << 30) == 0 {
                 let rest = std::slice::from_raw_parts(p.add(at), len - at);
-                return at - halves as usize + count(rest);
+                return at - halves as usize + count_ordered::<SWAPPED>(rest);
             }
         }
-        let v = load_first(p.add(at).cast(), 2 * (len - at));
+        let v = in_order::<SWAPPED>(load_first(p.add(at).cast(), 2 * (len - at)));
         len - (halves + second_halves(v).count_ones()) as usize
     }
 }
@@ -64,6 +85,20 @@ pub(super) fn first_halves(v: __m512i) -> u32 {
 /// `dst` takes `n_chars` units, as many as [`count`] says, apart from `src`.
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn to_ucs4(src: &[u16], dst: *mut u32, n_chars: usize) -> bool {
+    // SAFETY: the duty of the caller.
+    unsafe { to_ucs4_ordered::<false>(as_bytes(src), dst, n_chars) }
+}
+
+/// As [`to_ucs4`], the bytes of each unit in the machine's order or (`SWAPPED`) the other one.
+///
+/// # Safety
+/// As [`to_ucs4`].
+#[target_feature(enable = "avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
+pub(in crate::arch) unsafe fn to_ucs4_ordered<const SWAPPED: bool>(
+    src: &[[u8; 2]],
+    dst: *mut u32,
+    n_chars: usize,
+) -> bool {
     let (p, len) = (src.as_ptr(), src.len());
     // Whether the vector before ended with the first half of a pair, and what was found wrong.
     let (mut open, mut bad) = (0, 0);
@@ -81,6 +116,7 @@ pub(in crate::arch) unsafe fn to_ucs4(src: &[u16], dst: *mut u32, n_chars: usize
                     load_first(p.wrapping_add(at + 1).cast(), 2 * rest - 2),
                 )
             };
+            let (v, behind) = (in_order::<SWAPPED>(v), in_order::<SWAPPED>(behind));
             let (highs, lows) = (first_halves(v), second_halves(v));
             bad |= (highs << 1 | open) ^ lows;
             open = highs >> 31;

@@ -1,0 +1,95 @@
+//! UTF-16 with pairs as bytes, in the machine's order or (`SWAPPED`) the other one, at any address.
+
+use std::mem::MaybeUninit;
+
+#[cfg(target_arch = "x86_64")]
+use super::{Kernel, avx512, kernel};
+
+/// Units that are no second halves of pairs.
+#[inline]
+pub(crate) fn count_utf16<const SWAPPED: bool>(src: &[[u8; 2]]) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if kernel() == Kernel::Avx512 {
+        // SAFETY: AVX-512 is there.
+        return unsafe { avx512::utf16::count_ordered::<SWAPPED>(src) };
+    }
+    let is_second = |unit| value::<SWAPPED>(unit) & 0xFC00 == 0xDC00;
+    src.len() - src.iter().filter(|&&unit| is_second(unit)).count()
+}
+
+/// Decodes text into as many units as [`count_utf16`] says; `false` where it is malformed.
+///
+/// # Panics
+/// Where there are other than as many: a bug of the caller (so below).
+#[inline]
+pub(crate) fn utf16_to_ucs4<const SWAPPED: bool>(
+    src: &[[u8; 2]],
+    out: &mut [MaybeUninit<u32>],
+) -> bool {
+    assert_eq!(out.len(), count_utf16::<SWAPPED>(src));
+    #[cfg(target_arch = "x86_64")]
+    if kernel() == Kernel::Avx512 {
+        let (to, n) = (out.as_mut_ptr().cast(), out.len());
+        // SAFETY: AVX-512 is there; out takes a unit for each that is no second half, counted above.
+        return unsafe { avx512::utf16::to_ucs4_ordered::<SWAPPED>(src, to, n) };
+    }
+    let mut chars = char::decode_utf16(src.iter().map(|&unit| value::<SWAPPED>(unit)));
+    let mut is_good = true;
+    for to in &mut *out {
+        match chars.next() {
+            Some(Ok(c)) => {
+                to.write(c.into());
+            }
+            _ => {
+                is_good = false;
+                to.write(0);
+            }
+        }
+    }
+    is_good && chars.next().is_none()
+}
+
+/// Encodes well-formed text into a place of its size.
+#[inline]
+pub(crate) fn ucs4_to_utf16<const SWAPPED: bool>(src: &[u32], out: &mut [[MaybeUninit<u8>; 2]]) {
+    let pairs = src.iter().map(|&c| usize::from(c > 0xFFFF));
+    assert_eq!(out.len(), src.len() + pairs.sum::<usize>());
+    #[cfg(target_arch = "x86_64")]
+    if kernel() == Kernel::Avx512 {
+        let (to, n) = (out.as_mut_ptr().cast(), 2 * out.len());
+        // SAFETY: AVX-512 is there; out takes a unit for each character, and one more for each past U+FFFF, counted above.
+        return unsafe { avx512::cell_encode::store_all_pairs::<SWAPPED>(to, n, src) };
+    }
+    let mut room = out.iter_mut();
+    let mut put = |u: u32| {
+        let u = if SWAPPED {
+            (u as u16).swap_bytes()
+        } else {
+            u as u16
+        };
+        if let Some(to) = room.next() {
+            *to = u.to_ne_bytes().map(MaybeUninit::new);
+        }
+    };
+    for &c in src {
+        match c.checked_sub(0x1_0000) {
+            None => put(c),
+            Some(c) => {
+                put(0xD800 | c >> 10);
+                put(0xDC00 | c & 0x3FF);
+            }
+        }
+    }
+}
+
+fn value<const SWAPPED: bool>(unit: [u8; 2]) -> u16 {
+    let unit = u16::from_ne_bytes(unit);
+    if SWAPPED { unit.swap_bytes() } else { unit }
+}
+
+/// What a test has written.
+#[cfg(test)]
+pub(crate) fn written<U: Copy>(data: &[MaybeUninit<U>]) -> &[U] {
+    // SAFETY: the tests that ask make their places of initialised units.
+    unsafe { std::slice::from_raw_parts(data.as_ptr().cast(), data.len()) }
+}

@@ -1,0 +1,357 @@
+//! Units of 16 and 32 bits as bytes, in the machine's order or the other one, at any address: to a `str`, and from one.
+//!
+//! Text is looked at and written block by block, so that the second step finds its block in the first cache. The loops are
+//! plain and compiled for each family of kernels: the compiler makes vectors of them.
+
+use std::mem::MaybeUninit;
+
+use super::StrData;
+use crate::arch::cell::{Kernels, Work, with_kernels};
+use crate::arch::large::{Made, NewStr};
+use crate::arch::ordered::{count_utf16, ucs4_to_utf16, utf16_to_ucs4};
+use crate::{Kind, Shape, Units};
+
+/// Units of a block.
+const BLOCK_UNITS: usize = 2048;
+
+/// Makes a `str` of well-formed UTF-16, the bytes of each unit in the machine's order or (`SWAPPED`) the other one, with the
+/// narrowest kind that holds it. `None` where it is malformed, and where it is a shared `str` of no or one character.
+///
+/// Copies: one, the conversion, into the `str`.
+///
+/// # Errors
+/// Those of `new`.
+pub fn make_ordered_utf16<const SWAPPED: bool, N: NewStr>(
+    text: &[[u8; 2]],
+    new: &mut N,
+) -> Option<Result<Made<N::Str>, N::Error>> {
+    with_kernels(Make::<_, _, SWAPPED>(text, new))
+}
+
+/// As [`make_ordered_utf16`], of UTF-32.
+///
+/// # Errors
+/// Those of `new`.
+pub fn make_ordered_utf32<const SWAPPED: bool, N: NewStr>(
+    text: &[[u8; 4]],
+    new: &mut N,
+) -> Option<Result<Made<N::Str>, N::Error>> {
+    with_kernels(Make::<_, _, SWAPPED>(text, new))
+}
+
+/// A unit as bytes.
+trait Unit: Copy {
+    /// The union of the units, and whether one is no character of its own.
+    fn look<const SWAPPED: bool>(units: &[Self]) -> (u32, bool);
+
+    /// Writes units that all fit, one for one.
+    fn write<const SWAPPED: bool>(units: &[Self], out: StrData<'_>);
+
+    /// Characters, where some take two units; `None` where none may.
+    fn count<const SWAPPED: bool>(units: &[Self]) -> Option<usize>;
+
+    /// Writes all as 32-bit units; `false` where it is malformed.
+    fn write_pairs<const SWAPPED: bool>(units: &[Self], out: &mut [MaybeUninit<u32>]) -> bool;
+
+    /// Whether units of a `str` of this kind are the same.
+    fn is_copied<const SWAPPED: bool>(kind: Kind) -> bool;
+}
+
+macro_rules! unit_methods {
+    ($unit:ty, |$u:ident| $special:expr) => {
+        #[inline(always)]
+        fn look<const SWAPPED: bool>(units: &[Self]) -> (u32, bool) {
+            let (mut or, mut special) = (0, false);
+            for &unit in units {
+                let $u = <$unit>::from_ne_bytes(unit);
+                let $u = if SWAPPED { $u.swap_bytes() } else { $u };
+                or |= $u;
+                special |= $special;
+            }
+            (or.into(), special)
+        }
+
+        #[inline(always)]
+        fn write<const SWAPPED: bool>(units: &[Self], out: StrData<'_>) {
+            let units = units.iter().map(|&unit| {
+                let unit = <$unit>::from_ne_bytes(unit);
+                if SWAPPED { unit.swap_bytes() } else { unit }
+            });
+            match out {
+                StrData::One(out) => out.iter_mut().zip(units).for_each(|(to, u)| {
+                    to.write(u as u8);
+                }),
+                StrData::Two(out) => out.iter_mut().zip(units).for_each(|(to, u)| {
+                    to.write(u as u16);
+                }),
+                StrData::Four(out) => out.iter_mut().zip(units).for_each(|(to, u)| {
+                    to.write(u.into());
+                }),
+            }
+        }
+    };
+}
+
+impl Unit for [u8; 2] {
+    unit_methods!(u16, |u| u & 0xF800 == 0xD800);
+
+    #[inline(always)]
+    fn count<const SWAPPED: bool>(units: &[Self]) -> Option<usize> {
+        Some(count_utf16::<SWAPPED>(units))
+    }
+
+    #[inline(always)]
+    fn write_pairs<const SWAPPED: bool>(units: &[Self], out: &mut [MaybeUninit<u32>]) -> bool {
+        utf16_to_ucs4::<SWAPPED>(units, out)
+    }
+
+    fn is_copied<const SWAPPED: bool>(kind: Kind) -> bool {
+        !SWAPPED && kind == Kind::Ucs2
+    }
+}
+
+impl Unit for [u8; 4] {
+    unit_methods!(u32, |u| u > 0x10_FFFF || u & 0xFFFF_F800 == 0xD800);
+
+    fn count<const SWAPPED: bool>(_: &[Self]) -> Option<usize> {
+        None
+    }
+
+    fn write_pairs<const SWAPPED: bool>(_: &[Self], _: &mut [MaybeUninit<u32>]) -> bool {
+        false
+    }
+
+    fn is_copied<const SWAPPED: bool>(kind: Kind) -> bool {
+        !SWAPPED && kind == Kind::Ucs4
+    }
+}
+
+/// A `str` to be made.
+struct Make<'a, U, N, const SWAPPED: bool>(&'a [U], &'a mut N);
+
+/// Places of a text that are looked at for a guess.
+const LOOKS: usize = 8;
+/// Units looked at in each.
+const LOOK_UNITS: usize = 32;
+
+impl<U: Unit, N: NewStr, const SWAPPED: bool> Work for Make<'_, U, N, SWAPPED> {
+    type Output = Option<Result<Made<N::Str>, N::Error>>;
+
+    #[inline(always)]
+    fn run<K: Kernels>(self, _: K) -> Self::Output {
+        let Make(text, new) = self;
+        // Each unit seen is one of the text: the guess is never too wide.
+        let (mut or, mut special) = (0, false);
+        for place in 0..LOOKS {
+            let at = text.len() / LOOKS * place;
+            let part = &text[at..text.len().min(at + LOOK_UNITS)];
+            let seen = U::look::<SWAPPED>(part);
+            (or, special) = (or | seen.0, special | seen.1);
+        }
+        let (mut kind, mut in_vain_bytes) = (Kind::of(or), 0);
+        while !special {
+            match try_kind::<U, N, SWAPPED>(text, kind, new)? {
+                Ok(Tried::Made(made)) => {
+                    return Some(Ok(of::<U, N, SWAPPED>(made, kind, in_vain_bytes)));
+                }
+                Ok(Tried::UpTo(at, found)) => {
+                    in_vain_bytes += at * size_of::<U>();
+                    (or, special) = found;
+                    kind = Kind::of(or);
+                }
+                Err(e) => return Some(Err(e)),
+            }
+        }
+        let n_chars = U::count::<SWAPPED>(text)?;
+        let kind = Kind::Ucs4;
+        let mut made = match new.new_str(Shape { kind, n_chars }) {
+            Ok(made) => made,
+            Err(e) => return Some(Err(e)),
+        };
+        let StrData::Four(out) = new.data(&mut made) else {
+            unreachable!("a str of another kind was made");
+        };
+        if !U::write_pairs::<SWAPPED>(text, out) {
+            return None;
+        }
+        Some(Ok(of::<U, N, SWAPPED>(made, kind, in_vain_bytes)))
+    }
+}
+
+fn of<U: Unit, N: NewStr, const SWAPPED: bool>(
+    made: N::Str,
+    kind: Kind,
+    in_vain_bytes: usize,
+) -> Made<N::Str> {
+    Made {
+        made,
+        is_copied: U::is_copied::<SWAPPED>(kind),
+        in_vain_bytes,
+    }
+}
+
+/// A try at a kind: the `str`, or up to where it went and what was found there.
+enum Tried<S> {
+    Made(S),
+    UpTo(usize, (u32, bool)),
+}
+
+#[inline(always)]
+fn try_kind<U: Unit, N: NewStr, const SWAPPED: bool>(
+    text: &[U],
+    kind: Kind,
+    new: &mut N,
+) -> Option<Result<Tried<N::Str>, N::Error>> {
+    let n_chars = text.len();
+    if n_chars == 0 || (n_chars == 1 && kind <= Kind::Latin1) {
+        return None;
+    }
+    let mut made = match new.new_str(Shape { kind, n_chars }) {
+        Ok(made) => made,
+        Err(e) => return Some(Err(e)),
+    };
+    let mut data = new.data(&mut made);
+    for (i, block) in text.chunks(BLOCK_UNITS).enumerate() {
+        let at = i * BLOCK_UNITS;
+        let found = U::look::<SWAPPED>(block);
+        if found.1 || Kind::of(found.0) > kind {
+            return Some(Ok(Tried::UpTo(at, found)));
+        }
+        let to = at..at + block.len();
+        U::write::<SWAPPED>(
+            block,
+            match &mut data {
+                StrData::One(data) => StrData::One(&mut data[to]),
+                StrData::Two(data) => StrData::Two(&mut data[to]),
+                StrData::Four(data) => StrData::Four(&mut data[to]),
+            },
+        );
+    }
+    Some(Ok(Tried::Made(made)))
+}
+
+/// Characters of a text of a `str`, where it can be encoded.
+#[must_use]
+pub fn utf32_len_exact(units: Units<'_>) -> Option<usize> {
+    with_kernels(Count(units))
+}
+
+struct Count<'a>(Units<'a>);
+
+impl Work for Count<'_> {
+    type Output = Option<usize>;
+
+    #[inline(always)]
+    fn run<K: Kernels>(self, _: K) -> Option<usize> {
+        match self.0 {
+            Units::Latin1(u) => Some(u.len()),
+            Units::Utf8(_) => None,
+            Units::Utf16(u) | Units::Ucs2(u) => {
+                let special = u
+                    .iter()
+                    .fold(false, |found, u| found | (u & 0xF800 == 0xD800));
+                (!special).then_some(u.len())
+            }
+            Units::Utf32(u) => {
+                let special = |u: u32| u > 0x10_FFFF || u & 0xFFFF_F800 == 0xD800;
+                let special = u.iter().fold(false, |found, &u| found | special(u));
+                (!special).then_some(u.len())
+            }
+        }
+    }
+}
+
+/// Writes text of a `str` as UTF-32, the bytes of each unit in the machine's order or (`SWAPPED`) the other one: all of `out`,
+/// which is as long as [`utf32_len_exact`] says.
+///
+/// Copies: none besides the conversion (for 32-bit units one copy).
+///
+/// # Panics
+/// Where `out` has another length, or the text is UTF-8: a bug of the caller (so below).
+pub fn ordered_utf32<const SWAPPED: bool>(units: Units<'_>, out: &mut [MaybeUninit<u8>]) {
+    let (out, []) = out.as_chunks_mut() else {
+        panic!("the place was made for another text");
+    };
+    with_kernels(Write32::<SWAPPED>(units, out));
+}
+
+struct Write32<'a, const SWAPPED: bool>(Units<'a>, &'a mut [[MaybeUninit<u8>; 4]]);
+
+impl<const SWAPPED: bool> Work for Write32<'_, SWAPPED> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<K: Kernels>(self, _: K) {
+        let Write32(units, out) = self;
+        let bytes = |c: u32| {
+            let c = if SWAPPED { c.swap_bytes() } else { c };
+            c.to_ne_bytes().map(MaybeUninit::new)
+        };
+        assert_eq!(
+            out.len(),
+            units.len_units(),
+            "the place was made for another text"
+        );
+        match units {
+            Units::Latin1(u) => {
+                out.iter_mut()
+                    .zip(u)
+                    .for_each(|(to, &u)| *to = bytes(u.into()));
+            }
+            Units::Utf16(u) | Units::Ucs2(u) => {
+                out.iter_mut()
+                    .zip(u)
+                    .for_each(|(to, &u)| *to = bytes(u.into()));
+            }
+            Units::Utf32(u) => out.iter_mut().zip(u).for_each(|(to, &u)| *to = bytes(u)),
+            Units::Utf8(_) => unreachable!("UTF-8 has no length here"),
+        }
+    }
+}
+
+/// Writes text of a `str` as UTF-16, as [`ordered_utf32`]: all of `out`, which is as long as
+/// [`utf16_len_exact`](super::utf16_len_exact) says.
+///
+/// # Panics
+/// As [`ordered_utf32`].
+pub fn ordered_utf16<const SWAPPED: bool>(units: Units<'_>, out: &mut [MaybeUninit<u8>]) {
+    let (out, []) = out.as_chunks_mut() else {
+        panic!("the place was made for another text");
+    };
+    with_kernels(Write16::<SWAPPED>(units, out));
+}
+
+struct Write16<'a, const SWAPPED: bool>(Units<'a>, &'a mut [[MaybeUninit<u8>; 2]]);
+
+impl<const SWAPPED: bool> Work for Write16<'_, SWAPPED> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<K: Kernels>(self, _: K) {
+        let Write16(units, out) = self;
+        let bytes = |u: u16| {
+            let u = if SWAPPED { u.swap_bytes() } else { u };
+            u.to_ne_bytes().map(MaybeUninit::new)
+        };
+        let is_long = match units {
+            Units::Utf32(u) => out.len() >= u.len(),
+            units => out.len() == units.len_units(),
+        };
+        assert!(is_long, "the place was made for another text");
+        match units {
+            Units::Latin1(u) => {
+                out.iter_mut()
+                    .zip(u)
+                    .for_each(|(to, &u)| *to = bytes(u.into()));
+            }
+            Units::Utf16(u) | Units::Ucs2(u) => {
+                out.iter_mut().zip(u).for_each(|(to, &u)| *to = bytes(u));
+            }
+            Units::Utf32(u) => ucs4_to_utf16::<SWAPPED>(u, out),
+            Units::Utf8(_) => unreachable!("a str is no UTF-8"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,186 @@
+//! Units of any order against the slow twin: all lengths, each mix of widths, malformed units at each end.
+
+use super::*;
+use crate::{Policy, naive};
+
+/// The data of a `str`, as 32-bit units of no meaning until they are written.
+struct Heap;
+
+enum Data {
+    One(Vec<MaybeUninit<u8>>),
+    Two(Vec<MaybeUninit<u16>>),
+    Four(Vec<MaybeUninit<u32>>),
+}
+
+impl NewStr for Heap {
+    type Str = (Shape, Data);
+    type Error = ();
+
+    fn new_str(&mut self, shape: Shape) -> Result<Self::Str, ()> {
+        let n = shape.n_chars;
+        let data = match shape.kind {
+            Kind::Ascii | Kind::Latin1 => Data::One(vec![MaybeUninit::new(0xA5); n]),
+            Kind::Ucs2 => Data::Two(vec![MaybeUninit::new(0xA5A5); n]),
+            Kind::Ucs4 => Data::Four(vec![MaybeUninit::new(0xA5A5_A5A5); n]),
+        };
+        Ok((shape, data))
+    }
+
+    fn data<'a>(&self, (_, data): &'a mut Self::Str) -> StrData<'a> {
+        match data {
+            Data::One(data) => StrData::One(data),
+            Data::Two(data) => StrData::Two(data),
+            Data::Four(data) => StrData::Four(data),
+        }
+    }
+}
+
+fn chars((shape, data): (Shape, Data)) -> (Shape, Vec<u32>) {
+    let chars = match data {
+        Data::One(data) => init(&data).iter().map(|&u| u.into()).collect(),
+        Data::Two(data) => init(&data).iter().map(|&u| u.into()).collect(),
+        Data::Four(data) => init(&data),
+    };
+    (shape, chars)
+}
+
+fn init<U: Copy>(data: &[MaybeUninit<U>]) -> Vec<U> {
+    crate::arch::ordered::written(data).to_vec()
+}
+
+fn check(chars_in: &[u32]) {
+    let expected = |units| {
+        let shape = naive::shape(units, Policy::Strict).ok()?;
+        let is_shared = shape.n_chars == 0 || (shape.n_chars == 1 && shape.kind <= Kind::Latin1);
+        (!is_shared).then(|| {
+            (
+                shape,
+                naive::decode(units, Policy::Strict).unwrap_or_default(),
+            )
+        })
+    };
+    let wide: Vec<[u8; 4]> = chars_in.iter().map(|c| c.to_ne_bytes()).collect();
+    let swapped: Vec<[u8; 4]> = chars_in
+        .iter()
+        .map(|c| c.swap_bytes().to_ne_bytes())
+        .collect();
+    let made =
+        |made: Option<Result<Made<_>, ()>>| made.map(|made| chars(made.expect("memory").made));
+    let units = Units::Utf32(chars_in);
+    assert_eq!(
+        made(make_ordered_utf32::<false, _>(&wide, &mut Heap)),
+        expected(units)
+    );
+    assert_eq!(
+        made(make_ordered_utf32::<true, _>(&swapped, &mut Heap)),
+        expected(units)
+    );
+    let utf16: Vec<u16> = chars_in
+        .iter()
+        .flat_map(|&c| match c.checked_sub(0x1_0000) {
+            None => vec![c as u16],
+            Some(c) => vec![0xD800 | (c >> 10) as u16, 0xDC00 | (c & 0x3FF) as u16],
+        })
+        .collect();
+    let plain: Vec<[u8; 2]> = utf16.iter().map(|c| c.to_ne_bytes()).collect();
+    let swapped: Vec<[u8; 2]> = utf16.iter().map(|c| c.swap_bytes().to_ne_bytes()).collect();
+    let units = Units::Utf16(&utf16);
+    assert_eq!(
+        made(make_ordered_utf16::<false, _>(&plain, &mut Heap)),
+        expected(units),
+        "{utf16:x?}"
+    );
+    assert_eq!(
+        made(make_ordered_utf16::<true, _>(&swapped, &mut Heap)),
+        expected(units)
+    );
+    check_encode(chars_in);
+}
+
+fn check_encode(chars: &[u32]) {
+    let one: Vec<u8> = chars.iter().map(|&c| c as u8).collect();
+    let two: Vec<u16> = chars.iter().map(|&c| c as u16).collect();
+    let widest = chars.iter().copied().max().unwrap_or(0);
+    let units = match Kind::of(widest) {
+        Kind::Ascii | Kind::Latin1 => Units::Latin1(&one),
+        Kind::Ucs2 => Units::Ucs2(&two),
+        Kind::Ucs4 => Units::Utf32(chars),
+    };
+    let is_good = naive::decode(units, Policy::Strict).is_ok();
+    assert_eq!(utf32_len_exact(units), is_good.then_some(chars.len()));
+    if !is_good {
+        return;
+    }
+    let into = |len: usize, write: fn(Units<'_>, &mut [MaybeUninit<u8>])| {
+        // At an odd address too.
+        [0, 1].map(|from| {
+            let mut out = vec![MaybeUninit::new(0xA5); from + len + 1];
+            write(units, &mut out[from..from + len]);
+            let out = init(&out);
+            assert_eq!(out[from + len], 0xA5);
+            out[from..from + len].to_vec()
+        })
+    };
+    let expected: Vec<u8> = chars.iter().flat_map(|c| c.to_ne_bytes()).collect();
+    assert_eq!(
+        into(4 * chars.len(), ordered_utf32::<false>),
+        [&expected[..]; 2]
+    );
+    let expected: Vec<u8> = chars
+        .iter()
+        .flat_map(|c| c.swap_bytes().to_ne_bytes())
+        .collect();
+    assert_eq!(
+        into(4 * chars.len(), ordered_utf32::<true>),
+        [&expected[..]; 2]
+    );
+    let utf16 = naive::to_utf16(units, Policy::Strict).expect("good");
+    let expected: Vec<u8> = utf16.iter().flat_map(|c| c.to_ne_bytes()).collect();
+    assert_eq!(
+        into(expected.len(), ordered_utf16::<false>),
+        [&expected[..]; 2]
+    );
+    let expected: Vec<u8> = utf16
+        .iter()
+        .flat_map(|c| c.swap_bytes().to_ne_bytes())
+        .collect();
+    assert_eq!(
+        into(expected.len(), ordered_utf16::<true>),
+        [&expected[..]; 2]
+    );
+}
+
+#[test]
+fn units_of_any_order_match_naive_whatever_their_length_and_mix() {
+    let mixes: [&[u32]; 7] = [
+        &[0x61, 0x7A],
+        &[0x61, 0xE9],
+        &[0x416, 0x61],
+        &[0x6771, 0xFFFD, 0xE000],
+        &[0x1F600],
+        &[0x61, 0x1F600, 0x416],
+        &[0x61, 0x62, 0x63, 0x64, 0x65, 0x10_FFFF, 0x1_0000],
+    ];
+    let lengths = (0..70).chain([255, 256, 257, 2047, 2048, 2049, 4100]);
+    for n in lengths {
+        for mix in mixes {
+            let text: Vec<u32> = mix.iter().copied().cycle().take(n).collect();
+            check(&text);
+            for other in [0xE9, 0x416, 0x1F600, 0xD800, 0xDFFF, 0x11_0000] {
+                // (No pairs past U+10FFFF: they would be other characters as UTF-16.)
+                for at in [0, 1, n / 2, n.saturating_sub(2), n.saturating_sub(1)] {
+                    let mut text = text.clone();
+                    if let Some(unit) = text.get_mut(at) {
+                        *unit = other;
+                        if other > 0x10_FFFF {
+                            let wide: Vec<[u8; 4]> = text.iter().map(|c| c.to_ne_bytes()).collect();
+                            assert!(make_ordered_utf32::<false, _>(&wide, &mut Heap).is_none());
+                            continue;
+                        }
+                        check(&text);
+                    }
+                }
+            }
+        }
+    }
+}
