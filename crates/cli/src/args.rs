@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
+use onecopy_text::{Bom, Encoding, Eol, OnMalformed, OnUnencodable};
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-/// Rows of any ODBC database and of SQLite, to the terminal, to files and over HTTP.
+/// Rows of any ODBC database and of SQLite, to the terminal, to files and over HTTP; text from one encoding to another.
 #[derive(Debug, Parser)]
 #[command(
     name = "onecopy",
@@ -26,6 +28,8 @@ pub enum Command {
     Query(Query),
     /// Serve the queries of a configuration file over HTTP
     Serve(Serve),
+    /// Convert text from one encoding to another
+    Transcode(Transcode),
     /// Tell what this machine has: versions, driver manager, drivers; with DATABASE, whether it answers
     Doctor(Doctor),
 }
@@ -139,11 +143,210 @@ pub struct Serve {
     pub check: bool,
 }
 
+/// `onecopy transcode`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  onecopy transcode -f utf-16 report.txt > report-utf8.txt
+  onecopy transcode -f latin-1 -t utf-8 --eol lf -i.bak notes/*.txt
+  onecopy transcode --check *.csv
+  curl -s https://example.org/page | onecopy transcode --strict
+
+`-f auto` goes by byte order mark, zeros (UTF-16, UTF-32), valid ASCII or UTF-8, and last by what letters stand side by side,
+which is a guess; the reason is told on stderr. A file is read to its end for that, stdin's first MiB.
+
+A closed pipe (`| head`) is silent and ends with 141. Ctrl-C ends with 130, and leaves no half-written file.")]
+pub struct Transcode {
+    /// Files to convert, one after the other; `-` or none: stdin
+    pub files: Vec<PathBuf>,
+
+    /// The encoding of the text, or `auto`
+    #[arg(short, long, value_name = "ENCODING", default_value = "auto", value_parser = source)]
+    pub from: Source,
+
+    /// The encoding to write; `//IGNORE` behind it is `-c`
+    #[arg(short, long, value_name = "ENCODING", default_value = "utf-8", value_parser = target)]
+    pub to: Target,
+
+    /// Write to a file, which appears whole or not at all
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["in_place", "check"])]
+    pub output: Option<PathBuf>,
+
+    /// Convert each file in its place, which changes at once or not at all; with SUFFIX the old one stays under its name
+    /// and SUFFIX
+    #[arg(short, long, value_name = "SUFFIX", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    #[arg(conflicts_with = "check")]
+    pub in_place: Option<String>,
+
+    /// Write nothing: tell whether all could be converted
+    #[arg(long)]
+    pub check: bool,
+
+    /// Leave out what is no text and what cannot be written: `--on-error ignore`
+    #[arg(short = 'c')]
+    pub omit: bool,
+
+    /// What to do with what is no text, and with characters that the encoding to write does not have
+    #[arg(
+        long,
+        value_enum,
+        value_name = "HOW",
+        default_value = "strict",
+        conflicts_with = "omit"
+    )]
+    pub on_error: OnError,
+
+    /// Refuse an encoding that is only a guess
+    #[arg(long)]
+    pub strict: bool,
+
+    /// The byte order mark [default: as the names of the encodings say; `utf-16` has one, `utf-16-le` has none]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub bom: Option<BomArg>,
+
+    /// Line ends
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "keep")]
+    pub eol: EolArg,
+
+    /// Say nothing on stderr but errors
+    #[arg(short, long)]
+    pub silent: bool,
+
+    /// List the encodings
+    #[arg(short, long)]
+    pub list: bool,
+}
+
+/// What `--from` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// To be found out.
+    Auto,
+    /// This.
+    Named(Encoding),
+}
+
+/// What `--to` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The encoding.
+    pub encoding: Encoding,
+    /// Whether `//IGNORE` stood behind it.
+    pub omit: bool,
+}
+
+/// What is done with text that cannot stay as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OnError {
+    /// Fail, and tell byte, line and column
+    Strict,
+    /// U+FFFD, or `?` for what cannot be written
+    Replace,
+    /// Leave it out
+    Ignore,
+    /// `\xNN`, `\uNNNN`
+    Backslashreplace,
+    /// `&#N;` for what cannot be written; what is no text fails
+    Xmlcharrefreplace,
+    /// Lone surrogates pass through between UTF-8, UTF-16 and UTF-32
+    Surrogatepass,
+}
+
+impl OnError {
+    /// What that means for both ways.
+    #[must_use]
+    pub fn policies(self) -> (OnMalformed, OnUnencodable) {
+        match self {
+            OnError::Strict => (OnMalformed::Strict, OnUnencodable::Strict),
+            OnError::Replace => (OnMalformed::Replace, OnUnencodable::Replace),
+            OnError::Ignore => (OnMalformed::Ignore, OnUnencodable::Ignore),
+            OnError::Backslashreplace => (
+                OnMalformed::BackslashReplace,
+                OnUnencodable::BackslashReplace,
+            ),
+            OnError::Xmlcharrefreplace => (OnMalformed::Strict, OnUnencodable::XmlCharRefReplace),
+            OnError::Surrogatepass => (OnMalformed::SurrogatePass, OnUnencodable::SurrogatePass),
+        }
+    }
+}
+
+/// What becomes of a byte order mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BomArg {
+    /// Write one
+    Add,
+    /// Write none
+    Strip,
+    /// Write one where one was
+    Keep,
+}
+
+impl From<BomArg> for Bom {
+    fn from(bom: BomArg) -> Bom {
+        match bom {
+            BomArg::Add => Bom::Add,
+            BomArg::Strip => Bom::Strip,
+            BomArg::Keep => Bom::Keep,
+        }
+    }
+}
+
+/// What becomes of line ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EolArg {
+    /// CRLF becomes LF
+    Lf,
+    /// LF becomes CRLF
+    Crlf,
+    /// They stay
+    Keep,
+}
+
+impl From<EolArg> for Eol {
+    fn from(eol: EolArg) -> Eol {
+        match eol {
+            EolArg::Lf => Eol::Lf,
+            EolArg::Crlf => Eol::Crlf,
+            EolArg::Keep => Eol::Keep,
+        }
+    }
+}
+
 /// `onecopy doctor`.
 #[derive(Args, Debug)]
 pub struct Doctor {
     /// A database to connect to, as for `query`
     pub database: Option<String>,
+}
+
+fn encoding(name: &str) -> Result<Encoding, String> {
+    Encoding::by_name(name).ok_or_else(|| {
+        "no encoding that is known here\n\
+         `onecopy transcode -l` lists them; for others there is iconv"
+            .to_owned()
+    })
+}
+
+fn source(name: &str) -> Result<Source, String> {
+    match name {
+        "auto" => Ok(Source::Auto),
+        name => encoding(name).map(Source::Named),
+    }
+}
+
+fn target(name: &str) -> Result<Target, String> {
+    let (name, suffix) = name.split_once("//").unwrap_or((name, ""));
+    let omit = match suffix.to_ascii_uppercase().as_str() {
+        "" => false,
+        "IGNORE" => true,
+        "TRANSLIT" => {
+            return Err("characters are not written in the letters of others here\n\
+                 see --on-error, or use iconv"
+                .to_owned());
+        }
+        _ => return Err("only `//IGNORE` is known behind an encoding".to_owned()),
+    };
+    encoding(name).map(|encoding| Target { encoding, omit })
 }
 
 fn seconds(text: &str) -> Result<std::time::Duration, String> {

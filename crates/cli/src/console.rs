@@ -112,6 +112,49 @@ impl Progress {
     }
 }
 
+/// A bar that tells how far a long conversion is, on a terminal alone and after a second.
+pub(crate) struct ByteProgress {
+    bar: ProgressBar,
+    started: Instant,
+}
+
+impl ByteProgress {
+    /// A bar over so many bytes, or a line where nobody knows how many; hidden unless `show`.
+    pub(crate) fn new(show: bool, len_bytes: Option<u64>) -> ByteProgress {
+        let show = show && std::io::stderr().is_terminal() && coloured_or_dumb();
+        let target = match show {
+            true => ProgressDrawTarget::stderr_with_hz(5),
+            false => ProgressDrawTarget::hidden(),
+        };
+        let bar = ProgressBar::with_draw_target(len_bytes, target);
+        let template = match len_bytes {
+            Some(_) => "[{bar:32}] {bytes} of {total_bytes} · {bytes_per_sec} · {eta} left",
+            None => "{spinner} {bytes} · {bytes_per_sec}",
+        };
+        bar.set_style(
+            ProgressStyle::with_template(template)
+                .unwrap_or_else(|_| ProgressStyle::default_bar())
+                .progress_chars("=> "),
+        );
+        ByteProgress {
+            bar,
+            started: Instant::now(),
+        }
+    }
+
+    /// So many bytes were read.
+    pub(crate) fn set(&self, n_bytes: u64) {
+        if !self.bar.is_hidden() && self.started.elapsed() >= Duration::from_secs(1) {
+            self.bar.set_position(n_bytes);
+        }
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn end(self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 /// A terminal that cannot move its cursor gets no line that is drawn over.
 fn coloured_or_dumb() -> bool {
     std::env::var_os("TERM").is_none_or(|t| t != "dumb")

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`args`] | what the command line can say |
 //! | [`exit`] | exit codes |
-//! | `query`, `serve`, `doctor` | the commands |
+//! | `query`, `serve`, `transcode`, `doctor` | the commands |
 //! | `supervisor` | the process that outlives one that serves and crashes |
 //! | `table` | rows as an aligned table |
 //! | `parameter` | `--param` to a bound value |
@@ -24,6 +24,7 @@ mod query;
 mod serve;
 mod supervisor;
 mod table;
+mod transcode;
 
 use std::ffi::OsString;
 
@@ -73,7 +74,7 @@ pub fn run(args: impl Iterator<Item = OsString>, extra: Extra) -> i32 {
                 .arg(rest),
         );
     }
-    let matches = match command.try_get_matches_from(args) {
+    let matches = match command.try_get_matches_from(transcode::with_suffix_apart(args)) {
         Ok(matches) => matches,
         Err(error) if error.kind() == clap::error::ErrorKind::DisplayVersion => {
             return doctor::print_version(&features);
@@ -100,6 +101,7 @@ pub fn run(args: impl Iterator<Item = OsString>, extra: Extra) -> i32 {
     match cli.command {
         args::Command::Query(query) => query::run(&query),
         args::Command::Serve(serve) => serve::run(&serve, again.as_deref()),
+        args::Command::Transcode(transcode) => transcode::run(&transcode),
         args::Command::Doctor(doctor) => doctor::run(&doctor, &features),
     }
 }

@@ -246,10 +246,31 @@ fn errors_of_serve() {
 }
 
 #[test]
+fn what_transcode_says() {
+    let f = Folder::new();
+    std::fs::write(f.path("old.txt"), b"caf\xe9, na\xefve, d\xe9j\xe0 vu\n").unwrap();
+    f.write("new.txt", "10 €\n5 ₽\n");
+    let snapshot = |name: &str, args: &[&str]| {
+        let args: Vec<&str> = ["transcode"].iter().chain(args).copied().collect();
+        f.snapshot(&format!("transcode_{name}"), &args);
+    };
+    snapshot("list", &["-l"]);
+    snapshot("auto", &["old.txt", "new.txt"]);
+    snapshot("malformed", &["-f", "utf-8", "old.txt"]);
+    snapshot("unencodable", &["-f", "utf-8", "-t", "latin1", "new.txt"]);
+    snapshot("strict", &["--strict", "old.txt"]);
+    snapshot("no_file", &["none.txt"]);
+    snapshot("no_folder", &["new.txt", "-o", "none/a.txt"]);
+    snapshot("no_encoding", &["-f", "ebcdic", "old.txt"]);
+    snapshot("transliterate", &["-t", "ascii//TRANSLIT", "new.txt"]);
+    snapshot("in_place_stdin", &["-i"]);
+}
+
+#[test]
 fn help_of_each_command() {
     let f = Folder::new();
     f.snapshot("help", &["--help"]);
-    for command in ["query", "serve", "doctor"] {
+    for command in ["query", "serve", "transcode", "doctor"] {
         f.snapshot(&format!("help_{command}"), &[command, "--help"]);
     }
 }

@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`atomic_file`] | [`AtomicFile`]: written under a temporary name, synced, then renamed |
+//! | [`transcode`] | files in one encoding to files in another, in constant memory |
 //! | [`error`] | the one error type of this room |
 //!
 //! A file that is being written is never seen under its name: a reader sees the old one or the new one. What a crash
@@ -11,6 +12,7 @@
 
 pub mod atomic_file;
 pub mod error;
+pub mod transcode;
 
 pub use atomic_file::{AtomicFile, OnFailure};
 pub use error::{Action, Error};
