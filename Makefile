@@ -5,7 +5,7 @@ ARGS ?=
 export PYTHON
 
 .DEFAULT_GOAL := setup
-.PHONY: help setup dev run test test-all check wheel bench bench-save fuzz soak docs java clean
+.PHONY: help setup dev run test test-all check wheel bench bench-save fuzz fuzz-long soak docs java clean
 
 setup: ## Check this machine and list all that is missing, each with its install line
 	@$(PYTHON) tools/preflight.py
@@ -39,6 +39,9 @@ bench-save: ## The same, and keep the result as the record to compare with
 
 fuzz: ## Run a fuzz target for ten minutes: make fuzz NAME=http_head (ARGS="--minutes 60", NAME=all)
 	@$(PYTHON) tools/fuzz.py $(NAME) $(ARGS)
+
+fuzz-long: ## Fuzz for HOURS=2, all targets in turn or NAME=text_codec alone; prints the rows for the record
+	@$(PYTHON) tools/fuzz.py $(or $(NAME),all) --hours $(or $(HOURS),0) $(ARGS)
 
 soak: ## Kill the database at random points and see that each client notices
 	@$(PYTHON) tools/later.py soak tests/soak/__main__.py $(ARGS)

@@ -123,6 +123,14 @@ def main() -> None:
                 (folder / f"{name}.{encoding}").write_bytes(head + whole)
                 # Cut inside a character, where there is one that can be cut.
                 (folder / f"{name}.{encoding}.cut").write_bytes(head + whole[: len(whole) * 2 // 3 | 1])
+    # Numbers of encodings in the order of `Encoding::all`, policies, whether it is UTF-8 to be written first, times, cuts.
+    folder = HERE / "seeds" / "text_codec"
+    folder.mkdir(parents=True, exist_ok=True)
+    for i, (name, text) in enumerate(TEXTS.items()):
+        for k, source in enumerate((0, 2, 4, 6, 9, 10, 13, 16, 32, 37)):
+            head = [source, (5 * i + 7 * k) % 46, (i + k) % 5, k % 6, i % 4, k % 3, 1, 255 if (i + k) % 8 == 0 else i]
+            cuts = b"".join((97 * i + 31 * k + 1009 * n).to_bytes(2, "little") for n in range(5))
+            (folder / f"{name}.{k}").write_bytes(bytes(head) + cuts + text.encode())
 
 
 if __name__ == "__main__":

@@ -1,14 +1,18 @@
 """`make fuzz NAME=http_head`: a fuzz target over its seeds, what it found before, and the inputs kept in .cache/fuzz.
 
-python3 tools/fuzz.py NAME|all [--minutes 10]     exits non-zero where something is found
+python3 tools/fuzz.py NAME|all [--minutes 10 | --hours 1]     exits non-zero where something is found
+
+`--hours` is shared among the targets, and the row for the record in fuzz/README.md is printed behind each.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import os
 import re
 import subprocess
+import sys
 
 import rust
 from house import CACHE, ROOT, give_up, main, say
@@ -20,11 +24,26 @@ def _targets() -> list[str]:
     return re.findall(r'^\[\[bin\]\]\nname = "(\w+)"', (_FUZZ / "Cargo.toml").read_text(encoding="utf-8"), re.M)
 
 
+def _run(command: list[str], environment: dict[str, str]) -> tuple[int, bool]:
+    """Run the fuzzer and show what it says; how many inputs it tried, and whether something was found."""
+    n_inputs = 0
+    with subprocess.Popen(command, cwd=_FUZZ, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            sys.stderr.write(line)
+            if match := re.match(r"stat::number_of_executed_units:\s*(\d+)", line):
+                n_inputs = int(match[1])
+    return n_inputs, process.returncode != 0
+
+
 def _main() -> int:
     parser = argparse.ArgumentParser(prog="make fuzz", description=__doc__)
     parser.add_argument("name", nargs="?", default="")
     parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--hours", type=float, help="for all targets together")
     arguments = parser.parse_args()
+    if arguments.hours is not None and not arguments.hours > 0:
+        give_up("how many hours?\nmake fuzz-long HOURS=2, with NAME=text_codec for one target", 2)
     names = _targets() if arguments.name == "all" else [arguments.name]
     if not set(names) <= set(_targets()):
         give_up(f"which target? There are: {', '.join(_targets())}\nmake fuzz NAME={_targets()[0]}, or NAME=all", 2)
@@ -41,12 +60,18 @@ def _main() -> int:
         corpus = CACHE / "fuzz" / name
         corpus.mkdir(parents=True, exist_ok=True)
         known = [str(folder) for kind in ("seeds", "regressions") if (folder := _FUZZ / kind / name).is_dir()]
-        seconds = round(arguments.minutes * 60)
+        minutes = arguments.minutes if arguments.hours is None else arguments.hours * 60 / len(names)
+        seconds = round(minutes * 60)
         limits = [f"-max_total_time={seconds}", "-max_len=600", "-print_final_stats=1"]
         command = [*cargo, "run", "-O", "-a", name, str(corpus), *known, "--", *limits]
-        say(f"-- {name}: {arguments.minutes:g} min")
-        if subprocess.run(command, cwd=_FUZZ, env=environment, check=False).returncode != 0:
+        say(f"-- {name}: {minutes:g} min")
+        n_inputs, failed = _run(command, environment)
+        if failed:
             found.append(name)
+        if arguments.hours is not None:
+            kernel = environment.get("ONECOPY_KERNEL", "best") if name.startswith("text_") else "-"
+            row = f"| {datetime.date.today()} | `{name}` | {kernel} | {minutes:g} | {n_inputs:,} |"
+            say(f"for fuzz/README.md: {row} {'see artifacts' if failed else 'none'} |")
     if found:
         give_up(f"found something: {', '.join(found)} (inputs in {os.path.relpath(_FUZZ / 'artifacts')})")
     return 0
