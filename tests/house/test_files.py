@@ -12,9 +12,7 @@ MOST_LINES = 500
 #: Sources by their endings; data, records and lock files are of any length.
 SOURCES = {".rs", ".py", ".pyi", ".c", ".h", ".sh", ".md", ".toml", ".css", ".html"}
 #: Longer ones that wait to be split. None is added; what is split leaves the list.
-LONGER = {
-    "crates/text/tests/matches_naive.rs",
-}
+LONGER: set[str] = set()
 
 
 def sources() -> list[str]:
