@@ -10,6 +10,8 @@ use pyo3::exceptions::PyMemoryError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use super::pages;
+
 /// A `str` of this shape, of at least one character; its data is yet to be written.
 #[inline]
 pub(crate) fn blank(py: Python<'_>, shape: Shape) -> PyResult<Bound<'_, PyAny>> {
@@ -23,7 +25,17 @@ pub(crate) fn blank(py: Python<'_>, shape: Shape) -> PyResult<Bound<'_, PyAny>> 
 fn blank_by_cpython(py: Python<'_>, shape: Shape) -> PyResult<Bound<'_, PyAny>> {
     let n = isize::try_from(shape.n_chars).map_err(|_| PyMemoryError::new_err(()))?;
     // SAFETY: attached; the length is not negative and max_char is one that CPython knows.
-    unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyUnicode_New(n, shape.kind.max_char())) }
+    let made = unsafe {
+        let made = ffi::PyUnicode_New(n, shape.kind.max_char());
+        Bound::from_owned_ptr_or_err(py, made)?
+    };
+    let unit = match shape.kind {
+        Kind::Ascii | Kind::Latin1 => 1,
+        Kind::Ucs2 => 2,
+        Kind::Ucs4 => 4,
+    };
+    pages::ask(made.as_ptr(), shape.n_chars * unit);
+    Ok(made)
 }
 
 /// Takes the headers; called when the module is imported.

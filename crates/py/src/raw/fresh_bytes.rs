@@ -21,6 +21,7 @@ pub(crate) fn make_with<'py>(
     unsafe {
         let made = ffi::PyBytes_FromStringAndSize(std::ptr::null(), size);
         let made = Bound::from_owned_ptr_or_err(py, made)?;
+        super::pages::ask(made.as_ptr(), len);
         let data = ffi::PyBytes_AsString(made.as_ptr());
         write(std::slice::from_raw_parts_mut(data.cast(), len));
         Ok(made)

@@ -7,6 +7,7 @@
 //! | [`text`] | `str` in its own representation (PEP 393), read and made without a UTF-8 cache |
 //! | [`fresh`] | `str` objects whose data is yet to be written |
 //! | [`fresh_bytes`] | `bytes` objects whose data is yet to be written |
+//! | [`pages`] | large pages for large fresh objects |
 //! | [`view`] | views of the UTF-8 that stands behind a `str` |
 //! | [`list`] | lists, filled in order |
 //! | [`row`] | row tuples, filled in any order |
@@ -35,6 +36,7 @@ pub(crate) mod list;
 pub(crate) mod method;
 pub(crate) mod number;
 pub(crate) mod output;
+mod pages;
 pub(crate) mod process;
 pub(crate) mod row;
 pub(crate) mod temporal;
