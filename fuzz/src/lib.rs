@@ -1,7 +1,10 @@
 //! What the targets share: foreign bytes as text in each form, and the comparison with the slow twins.
 
+mod kernels;
+
 use std::mem::MaybeUninit;
 
+pub use kernels::{check_kernels, long};
 use onecopy_text::convert::{StrData, to_json_body, to_utf8, to_utf16};
 use onecopy_text::{ConvertError, Kind, Malformed, Policy, Units, find_malformed, measure, naive, utf8_len};
 

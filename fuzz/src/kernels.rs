@@ -1,0 +1,172 @@
+//! The entries that a caller reaches beside `measure` and the sinks: long texts in one pass, places of exactly the text's
+//! size, cells. Boxes of the exact length: the sanitizer sees a write past the end.
+
+use std::mem::MaybeUninit;
+
+use onecopy_text::convert::{
+    CellBytes, CellEncoding, CellUtf8, CellUtf16, Kernels, Made, NewBytes, NewStr, StrData, Work, make_large,
+    ordered_utf16, utf8_exact, utf8_len_exact, utf16_len_exact, with_kernels,
+};
+use onecopy_text::{Kind, Policy, Shape, Units, naive};
+
+/// The input again and again, past the length from which texts are long, and past a few blocks of vectors.
+pub fn long<U: Copy>(units: &[U]) -> Vec<U> {
+    units.iter().copied().cycle().take(if units.is_empty() { 0 } else { 1500 }).collect()
+}
+
+/// All of those entries that take units of this form.
+pub fn check_kernels(units: Units<'_>) {
+    check_exact(units);
+    check_large(units);
+    with_kernels(Cell(units));
+}
+
+fn check_exact(units: Units<'_>) {
+    let expected = naive::to_utf8(units, Policy::Strict).ok();
+    assert_eq!(utf8_len_exact(units), expected.as_ref().map(Vec::len));
+    if let Some(expected) = expected {
+        let mut place = place(expected.len(), 0xA5_u8);
+        // Of UTF-8 the length is the text's own: it is copied.
+        utf8_exact(units, &mut place);
+        assert_eq!(written(&place), expected);
+    }
+    let expected = naive::to_utf16(units, Policy::Strict).ok();
+    assert_eq!(utf16_len_exact(units), expected.as_ref().map(Vec::len));
+    // UTF-8 is no form of a `str`.
+    if let Some(expected) = expected
+        && !matches!(units, Units::Utf8(_))
+    {
+        let mut place = place(2 * expected.len(), 0xA5_u8);
+        ordered_utf16::<false>(units, &mut place);
+        assert!(written(&place).into_iter().eq(expected.iter().copied().flat_map(u16::to_ne_bytes)));
+        ordered_utf16::<true>(units, &mut place);
+        assert!(written(&place).into_iter().eq(expected.iter().flat_map(|u| u.swap_bytes().to_ne_bytes())));
+    }
+}
+
+fn place<U: Copy>(len: usize, canary: U) -> Box<[MaybeUninit<U>]> {
+    vec![MaybeUninit::new(canary); len].into_boxed_slice()
+}
+
+fn written<U: Copy>(place: &[MaybeUninit<U>]) -> Vec<U> {
+    // SAFETY: all were initialised when the box was made.
+    place.iter().map(|u| unsafe { u.assume_init() }).collect()
+}
+
+/// A `str` that was made.
+enum Fresh {
+    One(Shape, Box<[MaybeUninit<u8>]>),
+    Two(Shape, Box<[MaybeUninit<u16>]>),
+    Four(Shape, Box<[MaybeUninit<u32>]>),
+}
+
+impl Fresh {
+    fn new(shape: Shape) -> Fresh {
+        let n = shape.n_chars;
+        match shape.kind {
+            Kind::Ascii | Kind::Latin1 => Fresh::One(shape, place(n, 0xA5)),
+            Kind::Ucs2 => Fresh::Two(shape, place(n, 0xA5A5)),
+            Kind::Ucs4 => Fresh::Four(shape, place(n, 0xA5A5_A5A5)),
+        }
+    }
+
+    fn data(&mut self) -> StrData<'_> {
+        match self {
+            Fresh::One(_, place) => StrData::One(place),
+            Fresh::Two(_, place) => StrData::Two(place),
+            Fresh::Four(_, place) => StrData::Four(place),
+        }
+    }
+
+    fn read(&self) -> (Shape, Vec<u32>) {
+        match self {
+            Fresh::One(shape, place) => (*shape, written(place).into_iter().map(u32::from).collect()),
+            Fresh::Two(shape, place) => (*shape, written(place).into_iter().map(u32::from).collect()),
+            Fresh::Four(shape, place) => (*shape, written(place)),
+        }
+    }
+
+    /// Asserts that it holds the text, which is well-formed, in the narrowest kind.
+    fn check(&self, units: Units<'_>) {
+        let (shape, text) = self.read();
+        assert_eq!(Ok(shape), naive::shape(units, Policy::Strict));
+        assert_eq!(Ok(text), naive::decode(units, Policy::Strict));
+    }
+}
+
+struct Boxes;
+
+impl NewStr for Boxes {
+    type Str = Box<Fresh>;
+    type Error = ();
+
+    fn new_str(&mut self, shape: Shape) -> Result<Box<Fresh>, ()> {
+        Ok(Box::new(Fresh::new(shape)))
+    }
+
+    fn data<'a>(&self, made: &'a mut Box<Fresh>) -> StrData<'a> {
+        made.data()
+    }
+}
+
+/// In one pass or not at all; what is malformed never.
+fn check_large(units: Units<'_>) {
+    if let Some(made) = make_large(units, &mut Boxes) {
+        made.expect("there is memory").made.check(units);
+    }
+}
+
+/// Makes fresh `bytes`.
+struct Bytes;
+
+impl NewBytes for Bytes {
+    type Bytes = Vec<u8>;
+    type Error = ();
+
+    fn new_bytes(&mut self, len: usize, write: impl FnOnce(&mut [MaybeUninit<u8>])) -> Result<Vec<u8>, ()> {
+        let mut made = place(len, 0xA5);
+        write(&mut made);
+        Ok(written(&made))
+    }
+}
+
+/// A cell, to a `str` and from one.
+struct Cell<'a>(Units<'a>);
+
+impl Work for Cell<'_> {
+    type Output = ();
+
+    fn run<K: Kernels>(self, kernels: K) {
+        let units = self.0;
+        match units {
+            Units::Utf8(u) => made(units, CellUtf8::make(kernels, u, &mut Boxes)),
+            Units::Latin1(u) => made(units, CellBytes::<false>::make(kernels, u, &mut Boxes)),
+            Units::Utf16(u) => {
+                let bytes: Vec<u8> = u.iter().copied().flat_map(u16::to_ne_bytes).collect();
+                made(units, CellUtf16::<false>::make(kernels, &bytes, &mut Boxes));
+                let swapped: Vec<u8> = u.iter().map(|u| u.swap_bytes()).flat_map(u16::to_ne_bytes).collect();
+                made(units, CellUtf16::<true>::make(kernels, &swapped, &mut Boxes));
+                return;
+            }
+            Units::Ucs2(_) | Units::Utf32(_) => {}
+        }
+        if !matches!(units, Units::Utf8(_)) {
+            let is_ascii = naive::decode(units, Policy::Strict).is_ok_and(|text| text.iter().all(|c| *c < 0x80));
+            if let Some(got) = CellUtf8::encode(kernels, units, is_ascii, &mut Bytes) {
+                assert_eq!(got.ok(), naive::to_utf8(units, Policy::Strict).ok());
+            }
+            if let Some(got) = CellUtf16::<false>::encode(kernels, units, is_ascii, &mut Bytes) {
+                let expected = naive::to_utf16(units, Policy::Strict).ok();
+                let expected = expected.map(|text| text.into_iter().flat_map(u16::to_ne_bytes).collect());
+                assert_eq!(got.ok(), expected);
+            }
+        }
+    }
+}
+
+/// What was made holds the text; what is malformed was not made.
+fn made(units: Units<'_>, made: Option<Result<Made<Box<Fresh>>, ()>>) {
+    if let Some(made) = made {
+        made.expect("there is memory").made.check(units);
+    }
+}
