@@ -176,7 +176,7 @@ impl Detector {
         }
         let mut part = part;
         if self.n_guessed == 0 {
-            let Some(at) = part.iter().position(|b| !b.is_ascii() || *b == 0x1B) else {
+            let Some(at) = first_telling(part) else {
                 self.before
                     .extend_from_slice(&part[part.len().saturating_sub(CONTEXT_BYTES)..]);
                 let spare = self.before.len().saturating_sub(CONTEXT_BYTES);
@@ -328,6 +328,17 @@ fn by_mark(first: &[u8], n_bytes: u64) -> Option<Detection> {
         reason: format!("the byte order mark of {}", found.1),
         certainty: Certainty::Certain,
     })
+}
+
+/// The first byte that is not ASCII, or an escape.
+fn first_telling(part: &[u8]) -> Option<usize> {
+    // Block by block, since these two looks are made by vectors.
+    let blocks = part.chunks(4096);
+    let plain = |block: &&[u8]| block.is_ascii() && !block.contains(&0x1B);
+    let n_plain = blocks.take_while(plain).count() * 4096;
+    let rest = part.get(n_plain..)?;
+    let at = rest.iter().position(|b| !b.is_ascii() || *b == 0x1B)?;
+    Some(n_plain + at)
 }
 
 fn utf16_units(bytes: &[u8], order: Order) -> impl Iterator<Item = u16> + '_ {
