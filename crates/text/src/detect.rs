@@ -153,10 +153,12 @@ impl Detector {
                 }
                 _ => {}
             }
-            let used = self.open[n_open..]
-                .iter()
-                .take_while(|b| (0x80..0xC0).contains(*b))
-                .count();
+            let len = match self.open[0] {
+                ..0xE0 => 2,
+                0xE0..0xF0 => 3,
+                0xF0.. => 4,
+            };
+            let used = len - n_open;
             self.open.clear();
             rest = &part[used..];
             at += used as u64;

@@ -8,6 +8,7 @@ use crate::ByteSink;
 use crate::encoding::Legacy;
 use crate::transcode::decode::put_malformed;
 use crate::transcode::error::{MalformedBytes, OnMalformed, Reason, TranscodeError};
+use crate::transcode::naive;
 
 /// Bytes of UTF-8 that are made at a time.
 const SCRATCH_BYTES: usize = 16 * 1024;
@@ -57,6 +58,17 @@ impl LegacyDecoder {
     /// Bytes that were taken in.
     pub(crate) fn taken_bytes(&self) -> u64 {
         self.fed_bytes
+    }
+
+    /// The characters of a part with the place each starts at: slow, to find one. The decoder is of no more use.
+    pub(crate) fn chars(
+        &mut self,
+        part: &[u8],
+        last: bool,
+        policy: OnMalformed,
+    ) -> Vec<(u32, u64)> {
+        let places = (self.fed_bytes, self.settled_bytes);
+        naive::decode_legacy(part, &mut self.decoder, places, last, policy).0
     }
 
     pub(crate) fn push<S: ByteSink>(
@@ -151,7 +163,11 @@ impl LegacyEncoder {
             match result {
                 EncoderResult::InputEmpty => return Ok(None),
                 EncoderResult::OutputFull => {}
-                EncoderResult::Unmappable(c) => return Ok(Some((at, c))),
+                // Not the one that it tells: for the escapes of ISO-2022-JP that is U+FFFD.
+                EncoderResult::Unmappable(told) => {
+                    let c = text[..at].chars().next_back().unwrap_or(told);
+                    return Ok(Some((at, c)));
+                }
             }
         }
     }

@@ -113,6 +113,13 @@ fn where_text_goes_on_its_end_is_not_held_against_it() {
 }
 
 #[test]
+fn a_byte_too_many_behind_a_character_that_was_cut_is_seen() {
+    // Found by the fuzz target `text_codec`: it was taken for a part of the character.
+    let found = detect(b"\xed\x9f\x98\x80 ");
+    assert_ne!(found.encoding, Some(Encoding::Utf8), "{found}");
+}
+
+#[test]
 fn bytes_far_behind_are_seen() {
     let ascii = [b'a'; 100_000];
     let found = detected(&[&ascii, &ascii, b"Gr\xf6\xdfe und gr\xfcn"], true);

@@ -240,6 +240,19 @@ fn a_character_that_cannot_be_written_tells_line_and_column() {
 }
 
 #[test]
+fn an_escape_that_cannot_be_written_is_told_as_itself() {
+    // Found by the fuzz target `text_codec`: encoding_rs tells it as U+FFFD, which is longer.
+    let to = Encoding::by_name("iso-2022-jp").unwrap();
+    let options = TranscodeOptions::default();
+    let (out, ended) = streamed([&b"\x1b$B"[..]], Encoding::Utf8, to, options);
+    let expected = TranscodeError::Unencodable {
+        at_bytes: 0,
+        code_point: 0x1B,
+    };
+    assert_eq!((out, ended), (vec![], Err(expected)));
+}
+
+#[test]
 fn columns_are_counted_from_the_text_as_it_is_read() {
     let mut count = LineCount::default();
     count.push("zwölf\n東京".as_bytes());

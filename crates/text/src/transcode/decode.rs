@@ -5,6 +5,7 @@ use crate::convert::{ConvertError, to_utf8};
 use crate::encoding::{Encoding, Order};
 use crate::legacy::LegacyDecoder;
 use crate::transcode::error::{MalformedBytes, OnMalformed, Reason, TranscodeError};
+use crate::transcode::naive;
 use crate::{ByteSink, MalformedKind, Policy, SinkFull, Units, find_malformed};
 
 /// Units that are looked at in one go: with what they become they stay in the second cache.
@@ -66,6 +67,14 @@ impl Decode {
         match &self.legacy {
             Some(legacy) => legacy.settled_bytes(),
             None => self.units.at_bytes,
+        }
+    }
+
+    /// The characters of a part with the place each starts at: slow, to find one. The decoder is of no more use.
+    pub(super) fn chars(&mut self, part: &[u8], last: bool) -> Vec<(u32, u64)> {
+        match &mut self.legacy {
+            Some(legacy) => legacy.chars(part, last, self.units.policy),
+            None => self.units.chars(part),
         }
     }
 
@@ -186,6 +195,25 @@ impl UnitDecode {
         self.at_bytes += used as u64;
         self.hold(&part[used..]);
         Ok(())
+    }
+
+    fn chars(&self, part: &[u8]) -> Vec<(u32, u64)> {
+        let bytes = [&self.held[..self.n_held], part].concat();
+        let found = self
+            .start
+            .and_then(|(encoding, marks)| look_for_mark(encoding, marks, &bytes, true));
+        let (form, n_mark) = found.unwrap_or((self.form, 0));
+        let order = |big| if big { Order::Big } else { Order::Little };
+        let encoding = match form {
+            Form::Utf8 => Encoding::Utf8,
+            Form::Utf16 { big } => Encoding::Utf16(order(big)),
+            Form::Utf32 { big } => Encoding::Utf32(order(big)),
+            Form::Latin1 => Encoding::Latin1,
+            Form::Ascii => Encoding::Ascii,
+        };
+        let (mut chars, _) = naive::decode(&bytes, n_mark, encoding, self.policy);
+        chars.iter_mut().for_each(|(_, at)| *at += self.at_bytes);
+        chars
     }
 
     fn hold(&mut self, rest: &[u8]) {
@@ -421,7 +449,7 @@ pub(crate) fn put_malformed<S: ByteSink>(
 }
 
 /// A surrogate in the manner of UTF-8.
-fn utf8_of_surrogate(half: u16) -> [u8; 3] {
+pub(super) fn utf8_of_surrogate(half: u16) -> [u8; 3] {
     [
         0xED,
         0x80 | (half >> 6 & 0x3F) as u8,

@@ -20,7 +20,7 @@ pub mod naive;
 pub use self::eol::{Eol, LineCount, Place};
 pub use self::error::{MalformedBytes, OnMalformed, OnUnencodable, Reason, TranscodeError};
 
-use self::decode::{Decode, Marks};
+use self::decode::{Decode, Marks, utf8_of_surrogate};
 use self::encode::{Encode, Stop};
 use self::eol::LineEnds;
 use crate::{ByteSink, Encoding};
@@ -245,7 +245,7 @@ impl Transcoder {
                     lines.push(&text[..at]);
                 }
                 let decode = copied.or_else(|| self.lagging.take());
-                let at_bytes = decode.map_or(0, |d| start_of(d, ends, piece, at));
+                let at_bytes = decode.map_or(0, |d| start_of(d, ends, piece, last, at));
                 return Err(TranscodeError::Unencodable {
                     at_bytes,
                     code_point,
@@ -270,24 +270,28 @@ impl Transcoder {
     }
 }
 
-/// Where the character starts that stands behind `n_bytes` of the piece's text: found by decoding it byte by byte.
-fn start_of(mut decode: Decode, mut ends: LineEnds, piece: &[u8], n_bytes: usize) -> u64 {
-    let (mut decoded, mut ended) = (Vec::new(), Vec::new());
-    for byte in piece.chunks(1) {
-        let start = decode.settled_bytes();
-        let before = decoded.len();
-        let failed = decode.push(byte, false, &mut decoded).is_err();
-        let n_text = match ends.keeps() {
-            true => decoded.len(),
-            false => {
-                ends.push(&decoded[before..], &mut ended);
-                ended.len()
-            }
+/// Where the character starts that stands behind `n_bytes` of the piece's text: found by decoding it a character at a time.
+fn start_of(
+    mut decode: Decode,
+    mut ends: LineEnds,
+    piece: &[u8],
+    last: bool,
+    n_bytes: usize,
+) -> u64 {
+    let mut ended = Vec::new();
+    for (c, at_bytes) in decode.chars(piece, last) {
+        let (mut place, surrogate) = ([0; 4], utf8_of_surrogate(c as u16));
+        let utf8 = match char::from_u32(c) {
+            Some(c) => c.encode_utf8(&mut place).as_bytes(),
+            None => &surrogate,
         };
-        if n_text > n_bytes || failed {
-            return start;
+        match ends.keeps() {
+            true => ended.extend_from_slice(utf8),
+            false => ends.push(utf8, &mut ended),
+        }
+        if ended.len() > n_bytes {
+            return at_bytes;
         }
     }
-    // The end of the stream was malformed, and what stands for it cannot be written.
     decode.settled_bytes()
 }

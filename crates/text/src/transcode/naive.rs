@@ -5,7 +5,7 @@ use crate::transcode::error::{MalformedBytes, OnMalformed, OnUnencodable, Reason
 use crate::transcode::{Bom, Eol, TranscodeOptions};
 
 /// Characters (lone surrogates too) with the place they start at; and what ended them.
-type Decoded = (Vec<(u32, u64)>, Result<(), TranscodeError>);
+pub(crate) type Decoded = (Vec<(u32, u64)>, Result<(), TranscodeError>);
 
 /// What [`Transcoder`](crate::Transcoder) writes, and how it ends.
 #[must_use = "it does nothing else"]
@@ -96,9 +96,10 @@ fn without_mark(bytes: &[u8], from: Encoding, drop: bool) -> (Encoding, usize) {
     }
 }
 
-fn decode(bytes: &[u8], start: usize, from: Encoding, policy: OnMalformed) -> Decoded {
+pub(super) fn decode(bytes: &[u8], start: usize, from: Encoding, policy: OnMalformed) -> Decoded {
     if let Encoding::Legacy(legacy) = from {
-        return decode_legacy(bytes, legacy.0, policy);
+        let mut decoder = legacy.0.new_decoder_without_bom_handling();
+        return decode_legacy(bytes, &mut decoder, (0, 0), true, policy);
     }
     let mut chars = Vec::new();
     let mut at = start;
@@ -199,41 +200,43 @@ fn utf8(b: &[u8], pass: bool) -> (Result<u32, Reason>, usize) {
     }
 }
 
-/// By encoding_rs, byte by byte: each that gives text ends a character.
-fn decode_legacy(
+/// By encoding_rs, byte by byte: each that gives text ends a character. The bytes stand at `places.0` of the stream, and what
+/// was begun before them at `places.1`.
+pub(crate) fn decode_legacy(
     bytes: &[u8],
-    encoding: &'static encoding_rs::Encoding,
+    decoder: &mut encoding_rs::Decoder,
+    places: (u64, u64),
+    ends: bool,
     policy: OnMalformed,
 ) -> Decoded {
-    let mut decoder = encoding.new_decoder_without_bom_handling();
-    let (mut chars, mut start, mut place) = (Vec::new(), 0, [0; 32]);
-    for at in 0..=bytes.len() {
+    let (first, mut start) = places;
+    let (mut chars, mut place) = (Vec::new(), [0; 32]);
+    for at in 0..bytes.len() + usize::from(ends) {
         let last = at == bytes.len();
         let mut byte = &bytes[at..bytes.len().min(at + 1)];
         loop {
             let (result, read, n) =
                 decoder.decode_to_utf8_without_replacement(byte, &mut place, last);
             let text = std::str::from_utf8(&place[..n]).unwrap_or_default();
-            chars.extend(text.chars().map(|c| (c.into(), start as u64)));
+            chars.extend(text.chars().map(|c| (c.into(), start)));
             byte = &byte[read..];
-            let end = at + usize::from(!last) - byte.len();
+            let end = first + at as u64 + u64::from(!last) - byte.len() as u64;
             if n > 0 {
                 start = end;
             }
-            if let encoding_rs::DecoderResult::Malformed(len, behind) = result {
-                let bad = end - usize::from(behind);
-                let bytes = &bytes[bad - usize::from(len)..bad];
-                start = bad;
-                let error = MalformedBytes::new(
-                    (bad - bytes.len()) as u64,
-                    bytes,
-                    legacy_reason(encoding, bytes, last && behind == 0),
-                );
-                if let Err(e) = malformed(&mut chars, error, policy) {
-                    return (chars, Err(e));
-                }
-            } else {
+            let encoding_rs::DecoderResult::Malformed(len, behind) = result else {
                 break;
+            };
+            start = end - u64::from(behind);
+            let at_bytes = start - u64::from(len);
+            // Those before the bytes that are here are not told.
+            let here = |at: u64| at.saturating_sub(first) as usize;
+            let mut bad = vec![0; usize::from(len) - (here(start) - here(at_bytes))];
+            bad.extend_from_slice(&bytes[here(at_bytes)..here(start)]);
+            let reason = legacy_reason(decoder.encoding(), &bad, last && behind == 0);
+            let error = MalformedBytes::new(at_bytes, &bad, reason);
+            if let Err(e) = malformed(&mut chars, error, policy) {
+                return (chars, Err(e));
             }
         }
     }
