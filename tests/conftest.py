@@ -6,6 +6,7 @@ all of them once beforehand. What cannot be had here is a skip with its reason.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,12 @@ import pytest
 from tests.support import drivers, servers
 from tests.support.drivers import Unavailable
 from tests.support.skips import cannot, in_ci
+
+
+def pytest_configure() -> None:
+    """Ctrl-C reaches the processes that tests start: a shell starts what it puts in the background deaf to it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @dataclass(frozen=True)
