@@ -1,13 +1,15 @@
 //! What every processor has for cells; the slow twin where a kernel is forced to be plain.
 
 use std::mem::MaybeUninit;
+use std::slice;
 
 use super::steps::Steps;
-use super::{Encoded, Kernels, NewBytes, NewStr, Tried, encoded, one, two};
-use crate::Kind;
-use crate::arch::{is_ascii, narrow_u16, scan_u16};
+use super::{Encoded, Kernels, NewBytes, NewStr, Tried, encoded, four, one, two};
+use crate::arch::{bulk, encode, is_ascii, narrow_u16, scan_u16};
+use crate::convert::utf8_exact;
+use crate::{Kind, Shape, Units};
 
-/// What every processor has: UTF-16 without surrogates, and plain copies.
+/// What every processor has: UTF-8, UTF-16 without surrogates, and plain copies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Common;
 
@@ -63,8 +65,26 @@ impl Steps for Common {
     }
 
     #[inline(always)]
-    fn make_utf8<N: NewStr>(self, _: &[u8], _: &mut N) -> Tried<N> {
-        None
+    fn make_utf8<N: NewStr>(self, text: &[u8], new: &mut N) -> Tried<N> {
+        let (text, Shape { kind, n_chars: n }) = bulk::as_str_of_shape(text)?;
+        if n < 2 {
+            return None;
+        }
+        // SAFETY: measured: a text of this kind, and `one`, `two` and `four` have checked that out takes a unit for each
+        // character.
+        Some(unsafe {
+            match kind {
+                Kind::Ascii | Kind::Latin1 => one(new, kind, n, false, |out| {
+                    bulk::str_to_latin1(text, place(out, n));
+                }),
+                Kind::Ucs2 => two(new, kind, n, false, |out| {
+                    bulk::str_to_ucs2(text, place(out, n));
+                }),
+                Kind::Ucs4 => four(new, kind, n, false, |out| {
+                    bulk::str_to_utf32(text, place(out, n));
+                }),
+            }
+        })
     }
 
     #[inline(always)]
@@ -109,17 +129,37 @@ impl Steps for Common {
     }
 
     #[inline(always)]
-    fn latin1_to_utf8<B: NewBytes>(self, _: &[u8], _: &mut B) -> Encoded<B> {
-        None
+    fn latin1_to_utf8<B: NewBytes>(self, u: &[u8], new: &mut B) -> Encoded<B> {
+        to_utf8(Units::Latin1(u), new)
     }
 
     #[inline(always)]
-    fn ucs2_to_utf8<B: NewBytes>(self, _: &[u16], _: &mut B) -> Encoded<B> {
-        None
+    fn ucs2_to_utf8<B: NewBytes>(self, u: &[u16], new: &mut B) -> Encoded<B> {
+        to_utf8(Units::Ucs2(u), new)
     }
 
     #[inline(always)]
-    fn ucs4_to_utf8<B: NewBytes>(self, _: &[u32], _: &mut B) -> Encoded<B> {
-        None
+    fn ucs4_to_utf8<B: NewBytes>(self, u: &[u32], new: &mut B) -> Encoded<B> {
+        to_utf8(Units::Utf32(u), new)
     }
+}
+
+/// As UTF-8, where it can be.
+#[inline(always)]
+fn to_utf8<B: NewBytes>(units: Units<'_>, new: &mut B) -> Encoded<B> {
+    let len = encode::valid_utf8_len(units)?;
+    Some(encoded(new, len, |out| {
+        // SAFETY: `encoded` has checked that out takes so many bytes.
+        utf8_exact(units, unsafe { place(out, len) });
+    }))
+}
+
+/// A fresh place as a slice.
+///
+/// # Safety
+/// `out` is writable for `len` units, and nobody else looks at them meanwhile.
+#[inline(always)]
+unsafe fn place<'a, U>(out: *mut U, len: usize) -> &'a mut [MaybeUninit<U>] {
+    // SAFETY: the duty of the caller; any bits are a good MaybeUninit.
+    unsafe { slice::from_raw_parts_mut(out.cast(), len) }
 }
