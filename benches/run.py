@@ -166,6 +166,7 @@ def measure_calls(definition: dict[str, Any], arguments: argparse.Namespace) -> 
     """Calls of ours and of the peer in one process, with the best kernels and with those of AVX2."""
     command = ["taskset", "-c", CORE, sys.executable, str(HERE / "calls.py"), definition["engine"]]
     command += ["--only", arguments.only, *(["--once"] if arguments.once else [])]
+    command += ["--rounds", str(definition.get("rounds", 15))]
     results: list[dict[str, Any]] = []
     short = 0
     print(f"{'':52} {'kernels':8} {'ours':>12} {'peer':>12}   ratio  (min - max)   asked  aim", flush=True)

@@ -169,24 +169,8 @@ def _long() -> Iterator[Row]:
         )
 
 
-def _every_length() -> Iterator[Row]:
-    for n in (100, 300, 1000, 3000, 10_000, 30_000, 1_000_000, 10_000_000):
-        for script in SCRIPTS:
-            string = sample(script, n)
-            wide, utf8 = string.encode("utf-16-le"), string.encode()
-            yield Row(f"utf-16-le to str, {n:,} chars, {script}", lambda b=wide: text.utf_16_le_decode(b), lambda b=wide: b.decode("utf-16-le"), 1)  # fmt: skip
-            yield Row(f"utf-8 to str, {n:,} chars, {script}", lambda b=utf8: text.utf_8_decode(b), lambda b=utf8: b.decode("utf-8"), 1)  # fmt: skip
-            yield Row(f"str to utf-8, {n:,} chars, {script}", lambda s=string: text.utf_8_encode(s), lambda s=string: s.encode("utf-8"), 1)  # fmt: skip
-            yield Row(f"str to utf-16-le, {n:,} chars, {script}", lambda s=string: text.utf_16_le_encode(s), lambda s=string: s.encode("utf-16-le"), 1)  # fmt: skip
-            if script in ("ASCII", "Latin-1"):
-                narrow = string.encode("latin-1")
-                yield Row(f"latin-1 to str, {n:,} chars, {script}", lambda b=narrow: text.latin_1_decode(b), lambda b=narrow: b.decode("latin-1"), 1)  # fmt: skip
-                yield Row(f"str to latin-1, {n:,} chars, {script}", lambda s=string: text.latin_1_encode(s), lambda s=string: s.encode("latin-1"), 1)  # fmt: skip
-
-
 def rows() -> Iterator[Row]:
     """All rows, in the order of the table."""
     yield from _short()
     yield from _columns()
     yield from _long()
-    yield from _every_length()
