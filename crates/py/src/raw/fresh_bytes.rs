@@ -1,12 +1,16 @@
 //! Fresh `bytes` objects whose data is yet to be written: as in [`super::fresh`], a short one is an allocation and a header
 //! that is the same for all but for the length.
 
-use std::mem::MaybeUninit;
+use std::mem::{MaybeUninit, offset_of};
 
 use onecopy_text::convert::NewBytes;
 use pyo3::exceptions::PyMemoryError;
 use pyo3::ffi;
 use pyo3::prelude::*;
+
+/// Where the data of a `bytes` begins.
+#[allow(deprecated)]
+const DATA_AT: usize = offset_of!(ffi::PyBytesObject, ob_sval);
 
 /// A new `bytes` of `len`, which `write` fills. Copies: none.
 #[inline]
@@ -15,15 +19,19 @@ pub(crate) fn make_with<'py>(
     len: usize,
     write: impl FnOnce(&mut [MaybeUninit<u8>]),
 ) -> PyResult<Bound<'py, PyAny>> {
+    let made = blank(py, len)?;
+    // SAFETY: a `bytes` of this length, ours alone (an empty one is shared, and has nothing to write).
+    write(unsafe { std::slice::from_raw_parts_mut(data_of(&made), len) });
+    Ok(made)
+}
+
+fn blank(py: Python<'_>, len: usize) -> PyResult<Bound<'_, PyAny>> {
     let size = isize::try_from(len).map_err(|_| PyMemoryError::new_err(()))?;
-    // SAFETY: attached; a null source makes a `bytes` whose data is left to us. It is ours alone (an empty one is shared,
-    // and has nothing to write), and its data area takes `len` bytes.
+    // SAFETY: attached; a null source makes a `bytes` whose data is left to us.
     unsafe {
         let made = ffi::PyBytes_FromStringAndSize(std::ptr::null(), size);
         let made = Bound::from_owned_ptr_or_err(py, made)?;
         super::pages::ask(made.as_ptr(), len);
-        let data = ffi::PyBytes_AsString(made.as_ptr());
-        write(std::slice::from_raw_parts_mut(data.cast(), len));
         Ok(made)
     }
 }
@@ -40,37 +48,49 @@ pub(crate) fn take_header(py: Python<'_>) -> PyResult<()> {
 pub(crate) struct SmallBytes<'py>(pub(crate) Python<'py>);
 
 impl<'py> NewBytes for SmallBytes<'py> {
-    type Bytes = Bound<'py, PyAny>;
+    type Bytes = (Bound<'py, PyAny>, usize);
     type Error = ();
 
     #[inline(always)]
-    fn new_bytes(
-        &mut self,
-        len: usize,
-        write: impl FnOnce(&mut [MaybeUninit<u8>]),
-    ) -> Result<Bound<'py, PyAny>, ()> {
+    fn new_bytes(&mut self, len: usize) -> Result<Self::Bytes, ()> {
         #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
         if let Some(header) = template::header() {
-            return template::make_with(self.0, header, len, write).ok_or(());
+            return Ok((template::blank(self.0, header, len).ok_or(())?, len));
         }
-        make_with(self.0, len, write).map_err(|_| ())
+        Ok((blank(self.0, len).map_err(|_| ())?, len))
     }
+
+    #[inline(always)]
+    fn data<'a>(&self, (made, len): &'a mut Self::Bytes) -> &'a mut [MaybeUninit<u8>] {
+        // SAFETY: made a moment ago, of this length: it is ours alone (an empty one is shared, and has nothing to write).
+        unsafe { std::slice::from_raw_parts_mut(data_of(made), *len) }
+    }
+}
+
+/// Where the data of a `bytes` is.
+///
+/// # Safety
+/// `made` is one.
+#[inline(always)]
+unsafe fn data_of(made: &Bound<'_, PyAny>) -> *mut MaybeUninit<u8> {
+    // SAFETY: the duty of the caller.
+    unsafe { made.as_ptr().byte_add(DATA_AT).cast() }
 }
 
 #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
 mod template {
-    use std::mem::{MaybeUninit, offset_of};
+    use std::mem::offset_of;
     use std::sync::OnceLock;
 
     use pyo3::ffi;
     use pyo3::prelude::*;
     use pyo3::types::PyBytes;
 
+    use super::DATA_AT;
+
     /// Longer ones are no small objects: what is saved is nothing beside their data.
     const MOST_BYTES: usize = 400;
 
-    #[allow(deprecated)]
-    const DATA_AT: usize = offset_of!(ffi::PyBytesObject, ob_sval);
     const LENGTH_AT: usize = offset_of!(ffi::PyVarObject, ob_size);
 
     /// The header of a fresh `bytes`, with a length of 0.
@@ -83,20 +103,19 @@ mod template {
         HEADER.get()
     }
 
-    /// As [`super::make_with`], for short ones that are not shared.
+    /// As [`super::blank`], for short ones that are not shared.
     #[inline(always)]
-    pub(super) fn make_with<'py>(
+    pub(super) fn blank<'py>(
         py: Python<'py>,
         header: &Header,
         len: usize,
-        write: impl FnOnce(&mut [MaybeUninit<u8>]),
     ) -> Option<Bound<'py, PyAny>> {
         if len <= 1 || len > MOST_BYTES {
             return None;
         }
         // SAFETY: attached. The place is as large as PyBytes_FromStringAndSize makes it: header, bytes, a terminator. It gets
         // the bytes of a fresh header (one reference, no hash; the type is static and not counted) with this length, and the
-        // terminator: what that call gives, by the comparison in `take`. The data is ours alone.
+        // terminator: what that call gives, by the comparison in `take`.
         unsafe {
             let at = ffi::PyObject_Malloc(DATA_AT + len + 1).cast::<u8>();
             if at.is_null() {
@@ -106,11 +125,8 @@ mod template {
             at.add(LENGTH_AT)
                 .cast::<ffi::Py_ssize_t>()
                 .write(len as ffi::Py_ssize_t);
-            let data = at.add(DATA_AT);
-            data.add(len).write(0);
-            let made = Bound::from_owned_ptr(py, at.cast());
-            write(std::slice::from_raw_parts_mut(data.cast(), len));
-            Some(made)
+            at.add(DATA_AT + len).write(0);
+            Some(Bound::from_owned_ptr(py, at.cast()))
         }
     }
 

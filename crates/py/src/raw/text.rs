@@ -266,7 +266,7 @@ pub(crate) fn encode_cell<'py, K: Kernels, E: CellEncoding>(
     let new = &mut SmallBytes(string.py());
     // SAFETY: a ready `str`: `own_units` has looked.
     let is_ascii = unsafe { is_ascii(string.as_ptr()) };
-    E::encode(kernels, units, is_ascii, new)?.ok()
+    Some(E::encode(kernels, units, is_ascii, new)?.ok()?.0)
 }
 
 /// Whether a `str` knows that it is ASCII.

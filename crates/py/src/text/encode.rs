@@ -21,15 +21,20 @@ use crate::raw::method::{self, Args, Function};
 use crate::raw::{binary, fresh_bytes, text};
 
 /// The argument as a `str`.
-#[inline]
+#[inline(always)]
 fn string<'a, 'py>(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Borrowed<'a, 'py, PyString>> {
     if PyString::is_type_of(&object) {
         return Ok(text::as_str_object(object));
     }
-    let kind = object.get_type().name()?;
-    Err(PyTypeError::new_err(format!(
-        "a str is required, not '{kind}'"
-    )))
+    Err(no_str(object))
+}
+
+#[cold]
+fn no_str(object: Borrowed<'_, '_, PyAny>) -> PyErr {
+    match object.get_type().name() {
+        Ok(kind) => PyTypeError::new_err(format!("a str is required, not '{kind}'")),
+        Err(e) => e,
+    }
 }
 
 /// Bytes that the text has in the encoding; `None` where CPython's codec must be asked: it cannot be encoded, or the

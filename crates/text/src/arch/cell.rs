@@ -67,15 +67,14 @@ pub trait NewBytes {
     /// Why none could be made.
     type Error;
 
-    /// `bytes` of this length, all of which `write` writes.
+    /// `bytes` of this length, their data not yet written.
     ///
     /// # Errors
     /// No memory.
-    fn new_bytes(
-        &mut self,
-        len: usize,
-        write: impl FnOnce(&mut [MaybeUninit<u8>]),
-    ) -> Result<Self::Bytes, Self::Error>;
+    fn new_bytes(&mut self, len: usize) -> Result<Self::Bytes, Self::Error>;
+
+    /// The data: as many bytes.
+    fn data<'a>(&self, made: &'a mut Self::Bytes) -> &'a mut [MaybeUninit<u8>];
 }
 
 /// What became of a `str`: `None` where it is not for these kernels.
@@ -243,10 +242,11 @@ pub(super) fn encoded<B: NewBytes>(
     len: usize,
     write: impl FnOnce(*mut u8),
 ) -> Result<B::Bytes, B::Error> {
-    new.new_bytes(len, |out| {
-        assert_eq!(out.len(), len, "bytes of another length were made");
-        write(out.as_mut_ptr().cast());
-    })
+    let mut made = new.new_bytes(len)?;
+    let out = new.data(&mut made);
+    assert_eq!(out.len(), len, "bytes of another length were made");
+    write(out.as_mut_ptr().cast());
+    Ok(made)
 }
 
 #[inline(always)]

@@ -104,10 +104,11 @@ impl Steps for Common {
         u: &[u8],
         new: &mut B,
     ) -> Encoded<B> {
-        Some(new.new_bytes(2 * u.len(), |out| {
-            for (to, &b) in out.as_chunks_mut().0.iter_mut().zip(u) {
+        Some(encoded(new, 2 * u.len(), |out| {
+            for (i, &b) in u.iter().enumerate() {
                 let unit = if SWAPPED { [0, b] } else { [b, 0] };
-                *to = unit.map(MaybeUninit::new);
+                // SAFETY: out takes two bytes for each unit.
+                unsafe { out.cast::<[u8; 2]>().add(i).write(unit) };
             }
         }))
     }

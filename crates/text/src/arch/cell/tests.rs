@@ -59,18 +59,17 @@ impl NewStr for Maker {
 }
 
 impl NewBytes for Maker {
-    type Bytes = Vec<u8>;
+    type Bytes = Place;
     type Error = ();
 
-    fn new_bytes(
-        &mut self,
-        len: usize,
-        write: impl FnOnce(&mut [MaybeUninit<u8>]),
-    ) -> Result<Vec<u8>, ()> {
-        let mut place = Place::new(len);
+    fn new_bytes(&mut self, len: usize) -> Result<Place, ()> {
+        Ok(Place::new(len))
+    }
+
+    fn data<'a>(&self, made: &'a mut Place) -> &'a mut [MaybeUninit<u8>] {
+        let len = made.len;
         // SAFETY: as long as the place.
-        write(unsafe { place.slice(len) });
-        Ok(place.written())
+        unsafe { made.slice(len) }
     }
 }
 
@@ -106,7 +105,11 @@ impl<E: CellEncoding> Work for Encode<'_, E> {
     type Output = Option<Vec<u8>>;
 
     fn run<K: Kernels>(self, kernels: K) -> Self::Output {
-        Some(E::encode(kernels, self.0, self.1, &mut Maker)?.expect("there is memory"))
+        Some(
+            E::encode(kernels, self.0, self.1, &mut Maker)?
+                .expect("there is memory")
+                .written(),
+        )
     }
 }
 
