@@ -269,6 +269,34 @@ pub(crate) fn encode_cell<'py, K: Kernels, E: CellEncoding>(
     Some(E::encode(kernels, units, is_ascii, new)?.ok()?.0)
 }
 
+/// The text of a `str` that knows that it is ASCII; `None` of another one, and where its header is opaque to us.
+#[inline]
+pub(crate) fn known_ascii<'a>(string: Borrowed<'a, '_, PyString>) -> PyResult<Option<&'a [u8]>> {
+    let units = own_units(string)?;
+    // SAFETY: a ready `str`: `own_units` has looked.
+    let is_ascii = unsafe { is_ascii(string.as_ptr()) };
+    Ok(match units {
+        Units::Latin1(u) if is_ascii => Some(u),
+        _ => None,
+    })
+}
+
+/// A new `str` of ASCII; `None` where the text is not. Copies: one, into the `str`, with which it is looked at; where it is not
+/// ASCII that one is in vain.
+pub(crate) fn make_ascii<'py>(
+    py: Python<'py>,
+    bytes: &[u8],
+    tally: &mut Tally,
+) -> Result<Option<Bound<'py, PyAny>>, MakeError> {
+    if cfg!(Py_3_14) && !bytes.is_ascii() {
+        return Ok(None);
+    }
+    let made = make(py, Units::Latin1(bytes), Policy::Strict, tally)?;
+    // SAFETY: `make` makes a ready `str`.
+    let is_ascii = cfg!(Py_3_14) || unsafe { is_ascii(made.as_ptr()) };
+    Ok(is_ascii.then_some(made))
+}
+
 /// Whether a `str` knows that it is ASCII.
 ///
 /// # Safety

@@ -105,7 +105,10 @@ pub(super) fn by_kernels<'py>(
             make(Units::Utf8(rest), tally)
         }
         Codec::Latin1 => make(Units::Latin1(bytes), tally),
-        Codec::Ascii if bytes.is_ascii() => make(Units::Latin1(bytes), tally),
+        Codec::Ascii => match text::make_ascii(py, bytes, tally) {
+            Ok(made) => return Ok(made),
+            Err(e) => Err(e),
+        },
         Codec::Utf16(order) if bytes.len().is_multiple_of(2) => {
             let (rest, order) = without_mark(bytes, order, [0xFF, 0xFE], [0xFE, 0xFF]);
             match as_units(rest) {
@@ -138,7 +141,7 @@ pub(super) fn by_kernels<'py>(
                 return text::make_ordered_utf32::<false>(py, rest, tally);
             }
         }
-        Codec::Ascii | Codec::Utf16(_) | Codec::Utf32(_) | Codec::Legacy(_) => return Ok(None),
+        Codec::Utf16(_) | Codec::Utf32(_) | Codec::Legacy(_) => return Ok(None),
     };
     match made {
         Ok(made) => Ok(Some(made)),

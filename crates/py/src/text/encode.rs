@@ -60,9 +60,20 @@ fn len_of(units: Units<'_>, codec: Codec) -> Option<usize> {
     }
 }
 
-/// Writes the text: all of `out`, which is as long as [`len_of`] says.
+/// Bytes that the text has if it can be encoded, where no look at it is needed to know them.
 #[inline]
-fn write(units: Units<'_>, codec: Codec, out: &mut [MaybeUninit<u8>]) {
+fn likely_len_of(units: Units<'_>, codec: Codec) -> Option<usize> {
+    match codec {
+        Codec::Utf32(Order::Little | Order::Big) => Some(4 * units.len_units()),
+        Codec::Utf32(Order::Marked) => Some(4 * units.len_units() + 4),
+        _ => len_of(units, codec),
+    }
+}
+
+/// Writes the text: all of `out`, which is as long as [`likely_len_of`] says. `false` where it cannot be encoded, which
+/// [`len_of`] has ruled out, and then anything is written.
+#[inline]
+fn write(units: Units<'_>, codec: Codec, out: &mut [MaybeUninit<u8>]) -> bool {
     match codec {
         Codec::Utf8 => utf8_exact(units, out),
         Codec::Utf8Marked => {
@@ -78,15 +89,16 @@ fn write(units: Units<'_>, codec: Codec, out: &mut [MaybeUninit<u8>]) {
             put(mark, b"\xFF\xFE");
             ordered_utf16::<false>(units, rest);
         }
-        Codec::Utf32(Order::Little) => ordered_utf32::<false>(units, out),
-        Codec::Utf32(Order::Big) => ordered_utf32::<true>(units, out),
+        Codec::Utf32(Order::Little) => return ordered_utf32::<false>(units, out),
+        Codec::Utf32(Order::Big) => return ordered_utf32::<true>(units, out),
         Codec::Utf32(Order::Marked) => {
             let (mark, rest) = out.split_at_mut(4);
             put(mark, b"\xFF\xFE\0\0");
-            ordered_utf32::<false>(units, rest);
+            return ordered_utf32::<false>(units, rest);
         }
         Codec::Legacy(_) => unreachable!("another codec was asked"),
     }
+    true
 }
 
 /// Copies units of a byte each.
@@ -127,14 +139,25 @@ fn encode_any<'py>(
         Codec::Utf8 | Codec::Utf8Marked => text::units(string)?,
         _ => text::own_units(string)?,
     };
-    let made = match units {
-        // What stands behind a `str` is well-formed: no look, one copy.
-        Units::Utf8(utf8) if codec == Codec::Utf8 => binary::make(py, utf8)?,
+    let ascii = match codec {
+        Codec::Utf8 | Codec::Latin1 | Codec::Ascii => text::known_ascii(string)?,
+        _ => None,
+    };
+    let made = match (ascii, units) {
+        // What stands in a `str`, or behind it, is well-formed: no look, one copy.
+        (Some(ascii), _) => binary::make(py, ascii)?,
+        (None, Units::Utf8(utf8)) if codec == Codec::Utf8 => binary::make(py, utf8)?,
         _ => {
-            let Some(len) = len_of(units, codec) else {
+            let Some(len) = likely_len_of(units, codec) else {
                 return super::legacy::encode_or(string, codec, errors);
             };
-            fresh_bytes::make_with(py, len, |out| write(units, codec, out))?
+            let mut is_good = true;
+            let made = fresh_bytes::make_with(py, len, |out| is_good = write(units, codec, out))?;
+            if !is_good {
+                drop(made);
+                return super::legacy::encode_or(string, codec, errors);
+            }
+            made
         }
     };
     let mut tally = Tally::default();
@@ -228,7 +251,10 @@ bytearray(b'\\x00Z\\xc3\\xbcrich')
             };
             match made {
                 Some(made) => put(room, made),
-                None => write(units, codec, room),
+                None => {
+                    let is_good = write(units, codec, room);
+                    assert!(is_good, "the text was measured");
+                }
             }
             Ok(())
         })?;

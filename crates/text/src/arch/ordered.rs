@@ -50,9 +50,12 @@ pub(crate) fn utf16_to_ucs4<const SWAPPED: bool>(
 }
 
 /// Encodes well-formed text into a place of its size.
-#[inline]
+#[inline(always)]
 pub(crate) fn ucs4_to_utf16<const SWAPPED: bool>(src: &[u32], out: &mut [[MaybeUninit<u8>; 2]]) {
-    let pairs = src.iter().map(|&c| usize::from(c > 0xFFFF));
+    let pairs = src.chunks(1 << 16).map(|part| {
+        let pairs = part.iter().map(|&c| u32::from(c > 0xFFFF));
+        pairs.sum::<u32>() as usize
+    });
     assert_eq!(out.len(), src.len() + pairs.sum::<usize>());
     #[cfg(target_arch = "x86_64")]
     if kernel() == Kernel::Avx512 {
@@ -79,6 +82,39 @@ pub(crate) fn ucs4_to_utf16<const SWAPPED: bool>(src: &[u32], out: &mut [[MaybeU
                 put(0xDC00 | c & 0x3FF);
             }
         }
+    }
+}
+
+/// Writes each byte as a unit of `W` bytes (2 or 4) in the machine's order or (`SWAPPED`) the other one.
+#[inline]
+pub(crate) fn widen<const W: usize, const SWAPPED: bool>(
+    src: &[u8],
+    out: &mut [[MaybeUninit<u8>; W]],
+) {
+    assert_eq!(src.len(), out.len());
+    #[cfg(target_arch = "x86_64")]
+    if kernel() == Kernel::Avx512 && src.len() > 64 {
+        let to = out.as_mut_ptr().cast();
+        // SAFETY: AVX-512 is there; out takes W bytes for each.
+        return unsafe {
+            match (W, SWAPPED) {
+                (2, false) => avx512::widen::widen::<2, 0>(src, to),
+                (2, true) => avx512::widen::widen::<2, 1>(src, to),
+                (4, false) => avx512::widen::widen::<4, 0>(src, to),
+                (4, true) => avx512::widen::widen::<4, 3>(src, to),
+                _ => unreachable!("units of two or four bytes"),
+            }
+        };
+    }
+    let at = if SWAPPED == cfg!(target_endian = "little") {
+        W - 1
+    } else {
+        0
+    };
+    for (to, &byte) in out.iter_mut().zip(src) {
+        let mut unit = [0; W];
+        unit[at] = byte;
+        *to = unit.map(MaybeUninit::new);
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::mem::MaybeUninit;
 
+use super::ordered::utf16_len_of_str;
 use crate::Units;
-use crate::arch::{self, bulk, encode, scalar};
+use crate::arch::{self, bulk, encode};
 
 /// Bytes of the text as UTF-8; `None` where it is malformed.
 ///
@@ -48,9 +49,6 @@ pub fn utf16_len_exact(units: Units<'_>) -> Option<usize> {
             .map(|u| u.encode_utf16().count()),
         Units::Utf16(u) => bulk::is_utf16(u).then_some(u.len()),
         Units::Ucs2(u) => (!arch::scan_u16(u).surrogate).then_some(u.len()),
-        Units::Utf32(u) => {
-            let pairs = || u.iter().map(|&c| usize::from(c >= 0x1_0000)).sum::<usize>();
-            (!scalar::scan_u32(u).1).then(|| u.len() + pairs())
-        }
+        Units::Utf32(_) => utf16_len_of_str(units),
     }
 }

@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use super::StrData;
 use crate::arch::cell::{Kernels, Work, with_kernels};
 use crate::arch::large::{Made, NewStr};
-use crate::arch::ordered::{count_utf16, ucs4_to_utf16, utf16_to_ucs4};
+use crate::arch::ordered::{count_utf16, ucs4_to_utf16, utf16_to_ucs4, widen};
 use crate::{Kind, Shape, Units};
 
 /// Units of a block.
@@ -231,82 +231,114 @@ fn try_kind<U: Unit, N: NewStr, const SWAPPED: bool>(
 }
 
 /// Characters of a text of a `str`, where it can be encoded.
+///
+/// Copies: none (so below).
 #[must_use]
 pub fn utf32_len_exact(units: Units<'_>) -> Option<usize> {
-    with_kernels(Count(units))
+    Some(with_kernels(Count(units))?.0)
+}
+
+/// Units of a text of a `str` as UTF-16, where it can be encoded.
+pub(super) fn utf16_len_of_str(units: Units<'_>) -> Option<usize> {
+    let (n_chars, n_pairs) = with_kernels(Count(units))?;
+    Some(n_chars + n_pairs)
 }
 
 struct Count<'a>(Units<'a>);
 
 impl Work for Count<'_> {
-    type Output = Option<usize>;
+    /// Characters, and how many of them are pairs in UTF-16.
+    type Output = Option<(usize, usize)>;
 
     #[inline(always)]
-    fn run<K: Kernels>(self, _: K) -> Option<usize> {
+    fn run<K: Kernels>(self, _: K) -> Self::Output {
         match self.0 {
-            Units::Latin1(u) => Some(u.len()),
+            Units::Latin1(u) => Some((u.len(), 0)),
             Units::Utf8(_) => None,
             Units::Utf16(u) | Units::Ucs2(u) => {
                 let special = u
                     .iter()
                     .fold(false, |found, u| found | (u & 0xF800 == 0xD800));
-                (!special).then_some(u.len())
+                (!special).then_some((u.len(), 0))
             }
             Units::Utf32(u) => {
-                let special = |u: u32| u > 0x10_FFFF || u & 0xFFFF_F800 == 0xD800;
-                let special = u.iter().fold(false, |found, &u| found | special(u));
-                (!special).then_some(u.len())
+                let (mut special, mut n_pairs) = (false, 0);
+                for block in u.chunks(BLOCK_UNITS) {
+                    let mut pairs = 0_u32;
+                    for &u in block {
+                        special |= u > 0x10_FFFF || is_surrogate(u);
+                        pairs += u32::from(u > 0xFFFF);
+                    }
+                    n_pairs += pairs as usize;
+                }
+                (!special).then_some((u.len(), n_pairs))
             }
         }
     }
 }
 
 /// Writes text of a `str` as UTF-32, the bytes of each unit in the machine's order or (`SWAPPED`) the other one: all of `out`,
-/// which is as long as [`utf32_len_exact`] says.
+/// which takes four bytes for each unit. `false` where the text cannot be encoded, and then anything is written.
 ///
 /// Copies: none besides the conversion (for 32-bit units one copy).
 ///
 /// # Panics
 /// Where `out` has another length, or the text is UTF-8: a bug of the caller (so below).
-pub fn ordered_utf32<const SWAPPED: bool>(units: Units<'_>, out: &mut [MaybeUninit<u8>]) {
+#[must_use]
+pub fn ordered_utf32<const SWAPPED: bool>(units: Units<'_>, out: &mut [MaybeUninit<u8>]) -> bool {
     let (out, []) = out.as_chunks_mut() else {
         panic!("the place was made for another text");
     };
-    with_kernels(Write32::<SWAPPED>(units, out));
+    with_kernels(Write32::<SWAPPED>(units, out))
 }
 
 struct Write32<'a, const SWAPPED: bool>(Units<'a>, &'a mut [[MaybeUninit<u8>; 4]]);
 
 impl<const SWAPPED: bool> Work for Write32<'_, SWAPPED> {
-    type Output = ();
+    type Output = bool;
 
     #[inline(always)]
-    fn run<K: Kernels>(self, _: K) {
+    fn run<K: Kernels>(self, _: K) -> bool {
         let Write32(units, out) = self;
+        let n = units.len_units();
+        assert_eq!(out.len(), n, "the place was made for another text");
         let bytes = |c: u32| {
             let c = if SWAPPED { c.swap_bytes() } else { c };
             c.to_ne_bytes().map(MaybeUninit::new)
         };
-        assert_eq!(
-            out.len(),
-            units.len_units(),
-            "the place was made for another text"
-        );
+        // Block by block: what is looked at is still in the first cache when it is written.
         match units {
-            Units::Latin1(u) => {
-                out.iter_mut()
-                    .zip(u)
-                    .for_each(|(to, &u)| *to = bytes(u.into()));
-            }
+            Units::Latin1(u) => widen::<_, SWAPPED>(u, out),
             Units::Utf16(u) | Units::Ucs2(u) => {
-                out.iter_mut()
-                    .zip(u)
-                    .for_each(|(to, &u)| *to = bytes(u.into()));
+                for (u, out) in u.chunks(BLOCK_UNITS).zip(out.chunks_mut(BLOCK_UNITS)) {
+                    if u.iter()
+                        .fold(false, |found, &u| found | is_surrogate(u.into()))
+                    {
+                        return false;
+                    }
+                    out.iter_mut()
+                        .zip(u)
+                        .for_each(|(to, &u)| *to = bytes(u.into()));
+                }
             }
-            Units::Utf32(u) => out.iter_mut().zip(u).for_each(|(to, &u)| *to = bytes(u)),
-            Units::Utf8(_) => unreachable!("UTF-8 has no length here"),
+            Units::Utf32(u) => {
+                for (u, out) in u.chunks(BLOCK_UNITS).zip(out.chunks_mut(BLOCK_UNITS)) {
+                    let special = |u: u32| u > 0x10_FFFF || is_surrogate(u);
+                    if u.iter().fold(false, |found, &u| found | special(u)) {
+                        return false;
+                    }
+                    out.iter_mut().zip(u).for_each(|(to, &u)| *to = bytes(u));
+                }
+            }
+            Units::Utf8(_) => unreachable!("a str is no UTF-8"),
         }
+        true
     }
+}
+
+#[inline(always)]
+fn is_surrogate(u: u32) -> bool {
+    u & 0xFFFF_F800 == 0xD800
 }
 
 /// Writes text of a `str` as UTF-16, as [`ordered_utf32`]: all of `out`, which is as long as
@@ -339,11 +371,7 @@ impl<const SWAPPED: bool> Work for Write16<'_, SWAPPED> {
         };
         assert!(is_long, "the place was made for another text");
         match units {
-            Units::Latin1(u) => {
-                out.iter_mut()
-                    .zip(u)
-                    .for_each(|(to, &u)| *to = bytes(u.into()));
-            }
+            Units::Latin1(u) => widen::<_, SWAPPED>(u, out),
             Units::Utf16(u) | Units::Ucs2(u) => {
                 out.iter_mut().zip(u).for_each(|(to, &u)| *to = bytes(u));
             }

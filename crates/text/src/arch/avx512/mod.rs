@@ -9,6 +9,7 @@
 //! | `runs` | the same where all characters have three bytes |
 //! | `utf16` | UTF-16 with pairs to 32-bit units |
 //! | `measure` | the lengths of units of any width in UTF-8 |
+//! | `widen` | bytes as wider units, at any address |
 //! | `encode` | units of any width to UTF-8 |
 //!
 //! Wants Ice Lake or Zen 4: AVX-512 with VBMI and VBMI2, whose byte compression does most of the work.
@@ -23,6 +24,7 @@ mod runs;
 pub(super) mod scan;
 pub(super) mod utf16;
 pub(super) mod utf8;
+pub(super) mod widen;
 
 pub(super) use scan::*;
 

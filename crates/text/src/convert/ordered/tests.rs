@@ -109,8 +109,16 @@ fn check_encode(chars: &[u32]) {
     let is_good = naive::decode(units, Policy::Strict).is_ok();
     assert_eq!(utf32_len_exact(units), is_good.then_some(chars.len()));
     if !is_good {
+        let mut out = vec![MaybeUninit::uninit(); 4 * chars.len()];
+        assert!(!ordered_utf32::<false>(units, &mut out));
         return;
     }
+    assert_eq!(
+        utf16_len_of_str(units),
+        naive::to_utf16(units, Policy::Strict)
+            .ok()
+            .map(|text| text.len())
+    );
     let into = |len: usize, write: fn(Units<'_>, &mut [MaybeUninit<u8>])| {
         // At an odd address too.
         [0, 1].map(|from| {
@@ -123,7 +131,9 @@ fn check_encode(chars: &[u32]) {
     };
     let expected: Vec<u8> = chars.iter().flat_map(|c| c.to_ne_bytes()).collect();
     assert_eq!(
-        into(4 * chars.len(), ordered_utf32::<false>),
+        into(4 * chars.len(), |units, out| assert!(
+            ordered_utf32::<false>(units, out)
+        )),
         [&expected[..]; 2]
     );
     let expected: Vec<u8> = chars
@@ -131,7 +141,9 @@ fn check_encode(chars: &[u32]) {
         .flat_map(|c| c.swap_bytes().to_ne_bytes())
         .collect();
     assert_eq!(
-        into(4 * chars.len(), ordered_utf32::<true>),
+        into(4 * chars.len(), |units, out| assert!(
+            ordered_utf32::<true>(units, out)
+        )),
         [&expected[..]; 2]
     );
     let utf16 = naive::to_utf16(units, Policy::Strict).expect("good");
@@ -181,6 +193,37 @@ fn units_of_any_order_match_naive_whatever_their_length_and_mix() {
                     }
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn bytes_are_widened_at_every_address() {
+    for n in (0..200).chain([1000]) {
+        let text: Vec<u8> = (0..n).map(|i| (i % 255) as u8 | 1).collect();
+        let wide: Vec<u8> = text
+            .iter()
+            .flat_map(|&b| u16::from(b).to_le_bytes())
+            .collect();
+        let wider: Vec<u8> = text
+            .iter()
+            .flat_map(|&b| u32::from(b).to_be_bytes())
+            .collect();
+        for from in 0..64 {
+            let mut out = vec![MaybeUninit::new(0xA5); from + 4 * n + 64];
+            ordered_utf16::<false>(Units::Latin1(&text), &mut out[from..from + 2 * n]);
+            let got = init(&out);
+            assert_eq!(got[from..from + 2 * n], wide, "{n} {from}");
+            let canaries = got[..from].iter().chain(&got[from + 2 * n..]);
+            assert!(canaries.copied().all(|b| b == 0xA5), "{n} {from}");
+            assert!(ordered_utf32::<true>(
+                Units::Latin1(&text),
+                &mut out[from..from + 4 * n]
+            ));
+            let got = init(&out);
+            assert_eq!(got[from..from + 4 * n], wider, "{n} {from}");
+            let canaries = got[..from].iter().chain(&got[from + 4 * n..]);
+            assert!(canaries.copied().all(|b| b == 0xA5), "{n} {from}");
         }
     }
 }
