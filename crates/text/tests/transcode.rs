@@ -253,6 +253,42 @@ fn an_escape_that_cannot_be_written_is_told_as_itself() {
 }
 
 #[test]
+fn the_place_is_exact_after_a_part_that_ends_inside_a_character() {
+    // Found by `parts_cut_anywhere_matches_naive`: the second decoder took what was begun for done.
+    let from = Encoding::by_name("shift_jis").unwrap();
+    let parts = [&b" "[..], b"and\x93", b"\x8c "];
+    let expected = TranscodeError::Unencodable {
+        at_bytes: 4,
+        code_point: '東'.into(),
+    };
+    let got = streamed(parts, from, Encoding::Latin1, TranscodeOptions::default());
+    assert_eq!(got, (b" and".to_vec(), Err(expected)));
+}
+
+#[test]
+fn a_character_behind_what_was_left_out_is_told_at_its_own_place() {
+    let options = TranscodeOptions {
+        on_malformed: OnMalformed::Ignore,
+        ..TranscodeOptions::default()
+    };
+    for (from, bytes, at_bytes) in [
+        ("utf-16-le", &b"a\0\0\xd8\x71\x67"[..], 4),
+        ("utf-8", b"a\xe4\xe6\x9d\xb1", 2),
+        ("shift_jis", b"a\x81\xff\x93\x8c", 3),
+    ] {
+        let from = Encoding::by_name(from).unwrap();
+        for n in 1..=bytes.len() {
+            let (_, ended) = streamed(bytes.chunks(n), from, Encoding::Latin1, options);
+            assert_eq!(
+                ended.map_err(|e| e.at_bytes()),
+                Err(at_bytes),
+                "{from:?} by {n}"
+            );
+        }
+    }
+}
+
+#[test]
 fn columns_are_counted_from_the_text_as_it_is_read() {
     let mut count = LineCount::default();
     count.push("zwölf\n東京".as_bytes());
