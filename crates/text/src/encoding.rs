@@ -4,7 +4,9 @@
 //! are the real ISO 8859-1 and ASCII, as in CPython and iconv, where the standard reads windows-1252. `utf-16` and `utf-32`
 //! are those with a byte order mark, as in CPython. Case, `-`, `_` and blanks do not matter.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::sync::OnceLock;
 
 use encoding_rs as whatwg;
 
@@ -56,6 +58,12 @@ impl Legacy {
             .iter()
             .find(|(encoding, ..)| *encoding == self.0)
             .map_or("unknown", |(_, name, _)| name)
+    }
+
+    /// Its place in the list of them.
+    pub(crate) fn number(self) -> usize {
+        let is_it = |(encoding, ..): &(&whatwg::Encoding, &str, &str)| *encoding == self.0;
+        LEGACY.iter().position(is_it).unwrap_or(LEGACY.len())
     }
 
     /// Whether each byte is a character.
@@ -143,28 +151,20 @@ impl Encoding {
     #[must_use]
     pub fn by_name(name: &str) -> Option<Encoding> {
         let name = name.trim();
-        let plain = squashed(name);
-        let own = OWN.iter().find(|(encoding, more)| {
-            squashed(encoding.name()) == plain || more.split(' ').any(|n| squashed(n) == plain)
-        });
-        if let Some((encoding, _)) = own {
-            return Some(*encoding);
+        // Most names are told here: without memory of its own the look-up is as short as a short text's conversion.
+        let (mut place, mut n) = ([0; 40], 0);
+        for &byte in name.as_bytes().iter().filter(|b| !b"-_ ".contains(b)) {
+            *place.get_mut(n)? = byte.to_ascii_lowercase();
+            n += 1;
         }
-        let known = LEGACY.iter().find(|(_, name, more)| {
-            squashed(name) == plain
-                || more
-                    .split(' ')
-                    .any(|n| !n.is_empty() && squashed(n) == plain)
-        });
-        if let Some((encoding, ..)) = known {
-            return Some(Encoding::Legacy(Legacy(encoding)));
+        let plain = &place[..n];
+        if let Some(known) = known().get(plain) {
+            return Some(*known);
         }
-        let label = |name: &str| whatwg::Encoding::for_label_no_replacement(name.as_bytes());
-        let more = MORE.iter().find(|(other, _)| *other == plain);
-        let found = label(name)
-            .or_else(|| label(&name.replace('_', "-")))
-            .or_else(|| label(&plain))
-            .or_else(|| label(more?.1))?;
+        let label = |name: &[u8]| whatwg::Encoding::for_label_no_replacement(name);
+        let found = label(name.as_bytes())
+            .or_else(|| label(name.replace('_', "-").as_bytes()))
+            .or_else(|| label(plain))?;
         Some(match found {
             e if e == whatwg::UTF_8 => Encoding::Utf8,
             e if e == whatwg::UTF_16LE => Encoding::Utf16(Order::Little),
@@ -234,12 +234,29 @@ impl Encoding {
     }
 }
 
+/// The encodings by the names in the tables above, without what does not matter in them.
+fn known() -> &'static HashMap<Vec<u8>, Encoding> {
+    static KNOWN: OnceLock<HashMap<Vec<u8>, Encoding>> = OnceLock::new();
+    KNOWN.get_or_init(|| {
+        let mut known = HashMap::new();
+        for (encoding, more) in Encoding::all() {
+            for name in [encoding.name()].into_iter().chain(more) {
+                known.insert(squashed(name), encoding);
+            }
+        }
+        for (name, of) in MORE {
+            if let Some(encoding) = known.get(&squashed(of)).copied() {
+                known.insert(squashed(name), encoding);
+            }
+        }
+        known
+    })
+}
+
 /// A name without what does not matter in it.
-fn squashed(name: &str) -> String {
-    name.chars()
-        .filter(|c| !matches!(c, '-' | '_' | ' '))
-        .map(|c| c.to_ascii_lowercase())
-        .collect()
+fn squashed(name: &str) -> Vec<u8> {
+    let bytes = name.bytes().filter(|b| !b"-_ ".contains(b));
+    bytes.map(|b| b.to_ascii_lowercase()).collect()
 }
 
 #[cfg(test)]

@@ -1,20 +1,195 @@
 //! The encodings of the WHATWG Encoding Standard by encoding_rs, in parts, with our policies and positions.
 
 use std::fmt;
+use std::sync::OnceLock;
 
 use encoding_rs::{DecoderResult, EncoderResult};
 
-use crate::ByteSink;
+use crate::arch::bulk;
 use crate::encoding::Legacy;
-use crate::transcode::decode::put_malformed;
-use crate::transcode::error::{MalformedBytes, OnMalformed, Reason, TranscodeError};
+use crate::transcode::error::{MalformedBytes, OnMalformed, Reason, TranscodeError, put_malformed};
 use crate::transcode::naive;
+use crate::{ByteSink, Units};
 
 /// Bytes of UTF-8 that are made at a time.
 const SCRATCH_BYTES: usize = 16 * 1024;
 
 /// Bytes that may be told as malformed after they were taken in.
 const RECENT_BYTES: usize = 8;
+
+/// The table of an encoding in which each byte is a character.
+pub struct ByteTable {
+    /// The character of each byte; [`NONE`] where there is none.
+    chars: [u16; 256],
+    /// The byte of each character; 0 where there is none, and of U+0000.
+    bytes: Box<[u8]>,
+}
+
+impl fmt::Debug for ByteTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ByteTable")
+    }
+}
+
+/// U+FFFF, which no encoding has.
+const NONE: u16 = 0xFFFF;
+
+impl ByteTable {
+    fn of(encoding: Legacy) -> ByteTable {
+        let mut table = ByteTable {
+            chars: [NONE; 256],
+            bytes: vec![0; 1 << 16].into_boxed_slice(),
+        };
+        for byte in 0..=255_u8 {
+            let mut place = [0; 8];
+            let mut decoder = encoding.0.new_decoder_without_bom_handling();
+            let (result, _, n) =
+                decoder.decode_to_utf8_without_replacement(&[byte], &mut place, true);
+            let char = std::str::from_utf8(&place[..n])
+                .ok()
+                .and_then(|c| c.chars().next());
+            if let (DecoderResult::InputEmpty, Some(c)) = (result, char) {
+                table.chars[usize::from(byte)] = c as u16;
+                table.bytes[c as usize] = byte;
+            }
+        }
+        table
+    }
+
+    /// Appends the text as UCS-2; `false` where a byte has no character, and `out` holds anything then.
+    pub fn decode(&self, bytes: &[u8], out: &mut Vec<u16>) -> bool {
+        let from = out.len();
+        out.extend(bytes.iter().map(|b| self.chars[usize::from(*b)]));
+        !out[from..].contains(&NONE)
+    }
+
+    /// Appends the text's bytes; `false` where a character has none, and `out` holds anything then.
+    pub fn encode(&self, text: Units<'_>, out: &mut Vec<u8>) -> bool {
+        let mut all = true;
+        let mut byte_of = |c: u32| {
+            let byte = self.bytes.get(c as usize).copied().unwrap_or(0);
+            all &= byte != 0 || c == 0;
+            byte
+        };
+        match text {
+            Units::Latin1(u) => out.extend(u.iter().map(|c| byte_of((*c).into()))),
+            Units::Ucs2(u) => out.extend(u.iter().map(|c| byte_of((*c).into()))),
+            Units::Utf32(u) => out.extend(u.iter().map(|c| byte_of(*c))),
+            Units::Utf8(_) | Units::Utf16(_) => return false,
+        }
+        all
+    }
+}
+
+/// The one or two bytes of each character below U+10000 in an encoding without states.
+pub struct PairTable {
+    /// The bytes, the first one high; 0 where there are none of this length, and of U+0000.
+    codes: Box<[u16]>,
+}
+
+impl fmt::Debug for PairTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PairTable")
+    }
+}
+
+impl PairTable {
+    fn of(encoding: Legacy) -> PairTable {
+        let mut encoder = encoding.0.new_encoder();
+        let mut code = |c: u32| {
+            let (mut utf8, mut place) = ([0; 4], [0; 8]);
+            let text = char::from_u32(c)?.encode_utf8(&mut utf8);
+            let (result, _, n) =
+                encoder.encode_from_utf8_without_replacement(text, &mut place, false);
+            match (result, &place[..n]) {
+                (EncoderResult::InputEmpty, [one]) => Some(u16::from(*one)),
+                (EncoderResult::InputEmpty, [first, second]) => {
+                    Some(u16::from_be_bytes([*first, *second]))
+                }
+                _ => None,
+            }
+        };
+        let codes = (0..0x1_0000).map(|c| code(c).unwrap_or(0)).collect();
+        PairTable { codes }
+    }
+
+    /// Appends the text's bytes; `false` where a character has none here, and `out` holds anything then.
+    pub fn encode(&self, text: Units<'_>, out: &mut Vec<u8>) -> bool {
+        let mut put = |c: u32| {
+            let code = self.codes.get(c as usize).copied().unwrap_or(0);
+            match code.to_be_bytes() {
+                [0, 0] if c != 0 => return false,
+                [0, one] => out.push(one),
+                two => out.extend_from_slice(&two),
+            }
+            true
+        };
+        match text {
+            Units::Latin1(u) => u.iter().all(|c| put((*c).into())),
+            Units::Ucs2(u) => u.iter().all(|c| put((*c).into())),
+            Units::Utf32(u) => u.iter().all(|c| put(*c)),
+            Units::Utf8(_) | Units::Utf16(_) => false,
+        }
+    }
+}
+
+/// As [`TABLES`].
+static PAIR_TABLES: [OnceLock<PairTable>; 40] = [const { OnceLock::new() }; 40];
+
+/// The tables that were asked for, in the order of `LEGACY`.
+static TABLES: [OnceLock<ByteTable>; 40] = [const { OnceLock::new() }; 40];
+
+impl Legacy {
+    /// Its table, where each byte is a character.
+    #[must_use]
+    pub fn byte_table(self) -> Option<&'static ByteTable> {
+        if !self.is_single_byte() {
+            return None;
+        }
+        let at = TABLES.get(self.number())?;
+        Some(at.get_or_init(|| ByteTable::of(self)))
+    }
+
+    /// Its table for encoding, where characters are one or two bytes and there are no states. Made at the first use, in some
+    /// milliseconds.
+    #[must_use]
+    pub fn pair_table(self) -> Option<&'static PairTable> {
+        if self.is_single_byte() || !self.is_ascii_compatible() {
+            return None;
+        }
+        let at = PAIR_TABLES.get(self.number())?;
+        Some(at.get_or_init(|| PairTable::of(self)))
+    }
+
+    /// Whether bytes of ASCII are ASCII in it.
+    #[must_use]
+    pub fn is_ascii_compatible(self) -> bool {
+        self.0.is_ascii_compatible()
+    }
+
+    /// A whole text as UTF-8; `None` where it is malformed.
+    #[must_use]
+    pub fn decode_whole(self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let mut decoder = self.0.new_decoder_without_bom_handling();
+        let most = decoder.max_utf8_buffer_length_without_replacement(bytes.len())?;
+        let mut out = vec![0; most];
+        let (result, _, n) = decoder.decode_to_utf8_without_replacement(bytes, &mut out, true);
+        out.truncate(n);
+        (result == DecoderResult::InputEmpty).then_some(out)
+    }
+
+    /// A whole text in the encoding; `None` where it lacks a character, or the text is no UTF-8.
+    #[must_use]
+    pub fn encode_whole(self, utf8: &[u8]) -> Option<Vec<u8>> {
+        let text = bulk::as_str(utf8)?;
+        let mut encoder = self.0.new_encoder();
+        let most = encoder.max_buffer_length_from_utf8_without_replacement(text.len())?;
+        let mut out = vec![0; most];
+        let (result, _, n) = encoder.encode_from_utf8_without_replacement(text, &mut out, true);
+        out.truncate(n);
+        (result == EncoderResult::InputEmpty).then_some(out)
+    }
+}
 
 /// Decodes a stream to UTF-8.
 pub(crate) struct LegacyDecoder {
@@ -168,6 +343,69 @@ impl LegacyEncoder {
                     let c = text[..at].chars().next_back().unwrap_or(told);
                     return Ok(Some((at, c)));
                 }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Encoding;
+
+    fn legacy() -> impl Iterator<Item = Legacy> {
+        Encoding::all().filter_map(|(encoding, _)| match encoding {
+            Encoding::Legacy(legacy) => Some(legacy),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn tables_give_what_encoding_rs_gives_for_every_character() {
+        let mut n_tables = 0;
+        for encoding in legacy() {
+            // No encoding of one byte a character has any between.
+            let skipped = if encoding.is_single_byte() {
+                0x2600..0xF000
+            } else {
+                0..0
+            };
+            let chars = (0..0x1_0000).filter(|c| !skipped.contains(c));
+            for c in chars.filter_map(char::from_u32) {
+                let units = [c as u16];
+                let (mut narrow, mut out) = (Vec::new(), Vec::new());
+                let wide = Units::Ucs2(&units);
+                let expected = encoding.encode_whole(c.encode_utf8(&mut [0; 4]).as_bytes());
+                if let Some(table) = encoding.byte_table() {
+                    let made = table.encode(wide, &mut narrow).then_some(narrow);
+                    assert_eq!(made, expected, "{encoding:?} {c:?}");
+                }
+                if let Some(table) = encoding.pair_table() {
+                    let made = table.encode(wide, &mut out).then_some(out);
+                    // Those of four bytes are not in it.
+                    let expected = expected.filter(|bytes| bytes.len() <= 2);
+                    assert_eq!(made, expected, "{encoding:?} {c:?}");
+                }
+            }
+            n_tables += usize::from(encoding.byte_table().is_some());
+            n_tables += usize::from(encoding.pair_table().is_some());
+        }
+        // All but ISO-2022-JP, which has states.
+        assert_eq!(n_tables, 35);
+    }
+
+    #[test]
+    fn tables_decode_every_byte_as_encoding_rs_does() {
+        for encoding in legacy() {
+            let Some(table) = encoding.byte_table() else {
+                continue;
+            };
+            for byte in 0..=255_u8 {
+                let mut wide = Vec::new();
+                let good = table.decode(&[byte], &mut wide);
+                let expected = encoding.decode_whole(&[byte]);
+                let made = String::from_utf16(&wide).ok().map(String::into_bytes);
+                assert_eq!(made.filter(|_| good), expected, "{encoding:?} {byte:02x}");
             }
         }
     }

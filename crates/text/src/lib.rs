@@ -49,6 +49,7 @@ pub use detect::{Certainty, Detection, Detector};
 pub use encoding::{Encoding, Legacy, Order};
 pub use kind::{Kind, Shape};
 pub use ledger::{Entry, Ledger, Stage, Tally};
+pub use legacy::{ByteTable, PairTable};
 pub use policy::{Malformed, MalformedKind, Policy};
 pub use sink::{ByteSink, SinkFull, Window};
 pub use stream::Carry;

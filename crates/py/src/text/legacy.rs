@@ -127,8 +127,45 @@ pub(super) fn ask<'py>(
     }
 }
 
-/// Decodes. Copies: none, two conversions: to UTF-8 and into the `str`.
+/// Decodes. Copies: none; two conversions: to UTF-8 or UCS-2, and into the `str` (ASCII: one).
 pub(super) fn decode<'py>(
+    py: Python<'py>,
+    bytes: &[u8],
+    encoding: Legacy,
+    errors: Option<Borrowed<'_, 'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut tally = Tally::default();
+    let made = match encoding.byte_table() {
+        _ if encoding.is_ascii_compatible() && bytes.is_ascii() => {
+            text::make(py, Units::Latin1(bytes), Policy::Strict, &mut tally)
+        }
+        Some(table) => {
+            let mut wide = Vec::with_capacity(bytes.len());
+            if !table.decode(bytes, &mut wide) {
+                return decode_malformed(py, bytes, encoding, errors);
+            }
+            tally.converted_again(bytes.len());
+            text::make(py, Units::Ucs2(&wide), Policy::Strict, &mut tally)
+        }
+        None => {
+            let Some(utf8) = encoding.decode_whole(bytes) else {
+                return decode_malformed(py, bytes, encoding, errors);
+            };
+            tally.converted_again(utf8.len());
+            text::make(py, Units::Utf8(&utf8), Policy::Strict, &mut tally)
+        }
+    };
+    let made = made.map_err(|e| match e {
+        MakeError::Python(e) => e,
+        MakeError::Malformed(_) => PyMemoryError::new_err(()),
+    })?;
+    ledger::enter(py, &mut tally, Stage::Decode)?;
+    Ok(made)
+}
+
+/// As [`decode`], what is malformed.
+#[cold]
+fn decode_malformed<'py>(
     py: Python<'py>,
     bytes: &[u8],
     encoding: Legacy,
@@ -255,6 +292,27 @@ fn encode<'py>(
     errors: Option<Borrowed<'_, 'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = string.py();
+    let units = text::own_units(string)?;
+    let whole = match (units, encoding.byte_table()) {
+        (Units::Latin1(u), _) if encoding.is_ascii_compatible() && u.is_ascii() => {
+            let mut tally = Tally::default();
+            tally.encoded(units);
+            ledger::enter(py, &mut tally, Stage::Encode)?;
+            return Ok(PyBytes::new(py, u).into_any());
+        }
+        (_, Some(table)) => {
+            let mut out = Vec::with_capacity(units.len_units());
+            table.encode(units, &mut out).then_some(out)
+        }
+        (_, None) => encode_pairs(units, encoding),
+    };
+    if let Some(out) = whole {
+        let mut tally = Tally::default();
+        tally.converted(units.len_bytes());
+        tally.copied_again(out.len());
+        ledger::enter(py, &mut tally, Stage::Encode)?;
+        return Ok(PyBytes::new(py, &out).into_any());
+    }
     let name = handler_name(errors)?;
     let policy = match on_unencodable(&name) {
         Some(OnUnencodable::SurrogatePass) | None => OnUnencodable::Strict,
@@ -315,6 +373,19 @@ fn encode<'py>(
     tally.converted_again(utf8.len());
     ledger::enter(py, &mut tally, Stage::Encode)?;
     Ok(PyBytes::new(py, &out).into_any())
+}
+
+/// By the table of pairs, or, with characters of four bytes or states, by encoding_rs.
+fn encode_pairs(units: Units<'_>, encoding: Legacy) -> Option<Vec<u8>> {
+    if let Some(table) = encoding.pair_table() {
+        let mut out = Vec::with_capacity(2 * units.len_units());
+        if table.encode(units, &mut out) {
+            return Some(out);
+        }
+    }
+    let mut utf8 = Vec::with_capacity(units.len_bytes() + units.len_bytes() / 2);
+    to_utf8(units, Policy::Strict, &mut utf8).ok()?;
+    encoding.encode_whole(&utf8)
 }
 
 /// The reason that CPython's codecs give.

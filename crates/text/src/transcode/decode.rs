@@ -4,15 +4,14 @@ use crate::arch::bytes::{Unit, as_units, copy_units};
 use crate::convert::{ConvertError, to_utf8};
 use crate::encoding::{Encoding, Order};
 use crate::legacy::LegacyDecoder;
-use crate::transcode::error::{MalformedBytes, OnMalformed, Reason, TranscodeError};
+use crate::transcode::error::{
+    MalformedBytes, OnMalformed, Reason, TranscodeError, put_malformed, utf8_of_surrogate,
+};
 use crate::transcode::naive;
 use crate::{ByteSink, MalformedKind, Policy, SinkFull, Units, find_malformed};
 
 /// Units that are looked at in one go: with what they become they stay in the second cache.
 const PIECE_UNITS: usize = 16 * 1024;
-
-/// U+FFFD in UTF-8.
-pub(crate) const REPLACEMENT: &[u8] = "\u{FFFD}".as_bytes();
 
 /// What a byte order mark at the start becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -425,36 +424,6 @@ impl UnitDecode {
         let error = MalformedBytes::new(self.at_bytes + at as u64, bytes, reason);
         put_malformed(error, self.policy, out)
     }
-}
-
-/// Does with malformed bytes what the policy says.
-pub(crate) fn put_malformed<S: ByteSink>(
-    error: MalformedBytes,
-    policy: OnMalformed,
-    out: &mut S,
-) -> Result<(), TranscodeError> {
-    match policy {
-        OnMalformed::Strict | OnMalformed::SurrogatePass => {
-            return Err(TranscodeError::Malformed(error));
-        }
-        OnMalformed::Replace => out.put(REPLACEMENT)?,
-        OnMalformed::Ignore => {}
-        OnMalformed::BackslashReplace => {
-            for byte in error.bytes() {
-                out.put(format!("\\x{byte:02x}").as_bytes())?;
-            }
-        }
-    }
-    Ok(())
-}
-
-/// A surrogate in the manner of UTF-8.
-pub(super) fn utf8_of_surrogate(half: u16) -> [u8; 3] {
-    [
-        0xED,
-        0x80 | (half >> 6 & 0x3F) as u8,
-        0x80 | (half & 0x3F) as u8,
-    ]
 }
 
 /// Bytes of a surrogate in the manner of UTF-8 at the start, 3 where it is whole.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::SinkFull;
+use crate::{ByteSink, SinkFull};
 
 /// What is done with bytes that are no text in the encoding they come in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -189,4 +189,34 @@ impl From<SinkFull> for TranscodeError {
     fn from(e: SinkFull) -> Self {
         TranscodeError::SinkFull(e)
     }
+}
+
+/// Does with malformed bytes what the policy says.
+pub(crate) fn put_malformed<S: ByteSink>(
+    error: MalformedBytes,
+    policy: OnMalformed,
+    out: &mut S,
+) -> Result<(), TranscodeError> {
+    match policy {
+        OnMalformed::Strict | OnMalformed::SurrogatePass => {
+            return Err(TranscodeError::Malformed(error));
+        }
+        OnMalformed::Replace => out.put("\u{FFFD}".as_bytes())?,
+        OnMalformed::Ignore => {}
+        OnMalformed::BackslashReplace => {
+            for byte in error.bytes() {
+                out.put(format!("\\x{byte:02x}").as_bytes())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A surrogate in the manner of UTF-8.
+pub(super) fn utf8_of_surrogate(half: u16) -> [u8; 3] {
+    [
+        0xED,
+        0x80 | (half >> 6 & 0x3F) as u8,
+        0x80 | (half & 0x3F) as u8,
+    ]
 }

@@ -20,9 +20,10 @@ pub mod naive;
 pub use self::eol::{Eol, LineCount, Place};
 pub use self::error::{MalformedBytes, OnMalformed, OnUnencodable, Reason, TranscodeError};
 
-use self::decode::{Decode, Marks, utf8_of_surrogate};
+use self::decode::{Decode, Marks};
 use self::encode::{Encode, Stop};
 use self::eol::LineEnds;
+use self::error::utf8_of_surrogate;
 use crate::{ByteSink, Encoding};
 
 /// Bytes that are decoded at a time where they do not end in UTF-8.
