@@ -70,6 +70,21 @@ pub(crate) fn make_cell<'py, K: Kernels, E: CellEncoding>(
     Some(made.made.0)
 }
 
+/// As [`make`], where nobody counts, of a text that is too short for one pass; `None` where it is malformed, and where it is a
+/// shared `str` of no or one character.
+pub(crate) fn make_uncounted<'py>(py: Python<'py>, text: Units<'_>) -> Option<Bound<'py, PyAny>> {
+    planted::extra_work_on_text(text);
+    let measured = onecopy_text::measure(text, Policy::Strict).ok()?;
+    let shape = measured.shape();
+    if shape.n_chars <= 1 && shape.kind <= Kind::Latin1 {
+        return None;
+    }
+    let mut made = blank(py, shape).ok()?;
+    // SAFETY: `blank` has just made it, and it is not shared.
+    measured.write(unsafe { data(&mut made, shape) });
+    Some(made)
+}
+
 /// As [`make`], of UTF-16 in the machine's order of bytes or (`SWAPPED`) the other one, at any address; `None` where it is
 /// malformed, and where it is a shared `str` of no or one character.
 pub(crate) fn make_ordered_utf16<'py, const SWAPPED: bool>(

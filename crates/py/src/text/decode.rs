@@ -14,6 +14,9 @@ use crate::raw::codecs;
 use crate::raw::method::{self, Args, Function};
 use crate::raw::text::{self, MakeError};
 
+/// From this many bytes of Latin-1 on one pass pays, and the way to it is nothing beside the copy.
+const ONE_PASS_BYTES: usize = 64 * 1024;
+
 /// Decodes the bytes of `object`.
 ///
 /// `errors` matters where the text is malformed: CPython's codec is asked then.
@@ -50,8 +53,14 @@ pub(super) fn decode_bytes<'py>(
     errors: Option<Borrowed<'_, 'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     // A short text first, where nobody counts: nothing of it passes through memory.
-    if !ledger::is_kept() && bytes.len() <= MOST_CELL_BYTES {
-        let made = with_encoding!(codec, E => with_kernels(Short::<E>::new(py, bytes)));
+    if !ledger::is_kept() {
+        let made = if bytes.len() <= MOST_CELL_BYTES {
+            with_encoding!(codec, E => with_kernels(Short::<E>::new(py, bytes)))
+        } else if codec == Codec::Latin1 && bytes.len() < ONE_PASS_BYTES {
+            text::make_uncounted(py, Units::Latin1(bytes))
+        } else {
+            None
+        };
         if let Some(made) = made {
             return Ok(made);
         }
