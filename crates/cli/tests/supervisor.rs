@@ -32,7 +32,12 @@ fn children(pid: u32) -> Vec<u32> {
 
 /// State and parent of a process, by `/proc/PID/stat`.
 fn stat(pid: u32) -> Option<(char, u32)> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat_at(Path::new(&format!("/proc/{pid}")))
+}
+
+/// The same of a process or thread that has this folder.
+fn stat_at(folder: &Path) -> Option<(char, u32)> {
+    let text = std::fs::read_to_string(folder.join("stat")).ok()?;
     let mut fields = text.rsplit_once(')')?.1.split_whitespace();
     Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
 }
@@ -53,6 +58,17 @@ fn signal(pid: u32, name: &str) {
     let mut kill = Command::new("kill");
     let status = kill.args(["-s", name, &pid.to_string()]).status();
     assert!(status.unwrap().success(), "{name} to {pid}");
+}
+
+/// Halts a process. The signal is sent at once, and its threads stop when each has seen it.
+fn halt(pid: u32) {
+    signal(pid, "STOP");
+    wait_until("all threads halted", || {
+        let mut threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+        threads
+            .all(|thread| stat_at(&thread.unwrap().path()).is_none_or(|(state, _)| state == 'T'))
+            .then_some(())
+    });
 }
 
 /// Has a process die by a signal. Rust's own handler takes the first SIGSEGV of a process for a stack overflow, looks, and
@@ -163,7 +179,7 @@ fn a_crash_is_told_and_survived_with_those_who_wait() {
         if name == "KILL" {
             // Halted, it takes no connection (and another signal would wait until it goes on): these two wait in the
             // kernel for the next process.
-            signal(child, "STOP");
+            halt(child);
             waits.extend([served.ask("/one.json"), served.ask("/one.json")]);
         }
         crash(child, name);
