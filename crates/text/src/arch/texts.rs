@@ -5,7 +5,7 @@ const CANARY: u8 = 0xA5;
 
 /// Runs `f` into a place of `len` bytes and returns what it wrote there.
 pub(super) fn into_place<R>(len: usize, f: impl FnOnce(*mut u8) -> R) -> (R, Vec<u8>) {
-    let shift = 8 * (1 + len * 7 % 16);
+    let shift = 1 + len * 7 % 61;
     let mut place = vec![CANARY; shift + len + 128];
     // SAFETY: the place goes on for len bytes and more behind shift.
     let result = f(unsafe { place.as_mut_ptr().add(shift) });
