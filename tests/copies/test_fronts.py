@@ -1,8 +1,8 @@
 """The paths that no Python code drives: the command to a pipe, a file and a terminal, and the gateway over HTTP.
 
 A process that cannot be asked leaves what its witness counted at its exit; the ledger is what `--ledger` prints. Both are
-then of the whole process. What the command copies and allocates until it runs at all (a description of each of its arguments) is taken
-off; what the gateway does besides its answers is far below the tolerance.
+then of the whole process. What the command copies and allocates until it runs at all (a description of each of its
+arguments) is taken off; what the gateway does besides its answers is far below the tolerance.
 """
 
 from __future__ import annotations
