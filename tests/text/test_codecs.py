@@ -204,27 +204,28 @@ def test_a_text_that_does_not_fit_leaves_the_buffer_as_it_was(
     assert place == b"kept"
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 12), reason="CPython 3.12 has no str in the form of before PEP 393")
-@pytest.mark.filterwarnings("ignore:PyUnicode_FromUnicode:DeprecationWarning")
-@pytest.mark.parametrize("string", ["", "abc", "Zürich", "東京", "a😀", "x\ud800"])
-def test_a_str_of_before_pep_393_is_taken(string: str) -> None:
-    # From a `wchar_t` array that is filled later: the interpreter does not know its kind until somebody asks.
-    api = ctypes.pythonapi
-    api.PyUnicode_FromUnicode.restype = ctypes.py_object
-    api.PyUnicode_FromUnicode.argtypes = [ctypes.c_void_p, ctypes.c_ssize_t]
-    api.PyUnicode_AsUnicode.restype = ctypes.c_void_p
-    api.PyUnicode_AsUnicode.argtypes = [ctypes.py_object]
-    units = string.encode("utf-32-le", "surrogatepass")
+if sys.version_info < (3, 12):  # From there on no str has the form of before PEP 393.
 
-    def old() -> Any:
-        made = api.PyUnicode_FromUnicode(None, len(string))
-        if string:
-            ctypes.memmove(api.PyUnicode_AsUnicode(made), units, len(units))
-        return made
+    @pytest.mark.filterwarnings("ignore:PyUnicode_FromUnicode:DeprecationWarning")
+    @pytest.mark.parametrize("string", ["", "abc", "Zürich", "東京", "a😀", "x\ud800"])
+    def test_a_str_of_before_pep_393_is_taken(string: str) -> None:
+        # From a `wchar_t` array that is filled later: the interpreter does not know its kind until somebody asks.
+        api = ctypes.pythonapi
+        api.PyUnicode_FromUnicode.restype = ctypes.py_object
+        api.PyUnicode_FromUnicode.argtypes = [ctypes.c_void_p, ctypes.c_ssize_t]
+        api.PyUnicode_AsUnicode.restype = ctypes.c_void_p
+        api.PyUnicode_AsUnicode.argtypes = [ctypes.py_object]
+        units = string.encode("utf-32-le", "surrogatepass")
 
-    expected = outcome(lambda: string.encode())
-    assert outcome(lambda: text.encode(old())) == expected
-    assert outcome(lambda: text.encode_into(old(), bytearray(9))) == (
-        len(expected) if isinstance(expected, bytes) else expected
-    )
-    assert text.encode(old(), "utf-32-le", "surrogatepass") == units
+        def old() -> Any:
+            made = api.PyUnicode_FromUnicode(None, len(string))
+            if string:
+                ctypes.memmove(api.PyUnicode_AsUnicode(made), units, len(units))
+            return made
+
+        expected = outcome(lambda: string.encode())
+        assert outcome(lambda: text.encode(old())) == expected
+        assert outcome(lambda: text.encode_into(old(), bytearray(9))) == (
+            len(expected) if isinstance(expected, bytes) else expected
+        )
+        assert text.encode(old(), "utf-32-le", "surrogatepass") == units
