@@ -44,14 +44,11 @@ pub(crate) fn make<'py>(
     }
     let measured = onecopy_text::measure(text, policy).map_err(MakeError::Malformed)?;
     tally.decoded(&measured);
-    let shape = measured.shape();
-    if shape.n_chars <= 1 && shape.kind <= Kind::Latin1 {
-        return shared(py, &measured).map_err(MakeError::Python);
+    match make_measured(py, &measured) {
+        Some(made) => made,
+        None => shared(py, &measured),
     }
-    let mut made = blank(py, shape).map_err(MakeError::Python)?;
-    // SAFETY: `blank` has just made it, and n_chars is not 0: it is not shared.
-    measured.write(unsafe { data(&mut made, shape) });
-    Ok(made)
+    .map_err(MakeError::Python)
 }
 
 /// As [`make`], for a short well-formed text; `None` for any other, and for one that is a shared `str`.
@@ -75,14 +72,24 @@ pub(crate) fn make_cell<'py, K: Kernels, E: CellEncoding>(
 pub(crate) fn make_uncounted<'py>(py: Python<'py>, text: Units<'_>) -> Option<Bound<'py, PyAny>> {
     planted::extra_work_on_text(text);
     let measured = onecopy_text::measure(text, Policy::Strict).ok()?;
+    make_measured(py, &measured)?.ok()
+}
+
+/// A new `str` of measured text; `None` where it is a shared one of no or one character.
+#[inline]
+fn make_measured<'py>(
+    py: Python<'py>,
+    measured: &Measured<'_>,
+) -> Option<PyResult<Bound<'py, PyAny>>> {
     let shape = measured.shape();
     if shape.n_chars <= 1 && shape.kind <= Kind::Latin1 {
         return None;
     }
-    let mut made = blank(py, shape).ok()?;
-    // SAFETY: `blank` has just made it, and it is not shared.
-    measured.write(unsafe { data(&mut made, shape) });
-    Some(made)
+    Some(blank(py, shape).map(|mut made| {
+        // SAFETY: `blank` has just made it, and n_chars is not 0: it is not shared.
+        measured.write(unsafe { data(&mut made, shape) });
+        made
+    }))
 }
 
 /// As [`make`], of UTF-16 in the machine's order of bytes or (`SWAPPED`) the other one, at any address; `None` where it is
@@ -212,8 +219,8 @@ unsafe fn data_of(at: *mut ffi::PyObject, kind: Kind) -> *mut std::ffi::c_void {
         Kind::Ascii => size_of::<ffi::PyASCIIObject>(),
         _ => size_of::<ffi::PyCompactUnicodeObject>(),
     };
-    // SAFETY: the data of a compact `str` follows its header.
     #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
+    // SAFETY: the data of a compact `str` follows its header.
     return unsafe { at.byte_add(header_bytes).cast() };
     #[cfg(any(Py_3_14, Py_GIL_DISABLED))]
     {
@@ -318,8 +325,8 @@ pub(crate) fn make_ascii<'py>(
 /// `at` is a ready `str`.
 #[inline(always)]
 unsafe fn is_ascii(at: *mut ffi::PyObject) -> bool {
-    // SAFETY: the duty of the caller.
     #[cfg(not(Py_3_14))]
+    // SAFETY: the duty of the caller.
     return unsafe { ffi::PyUnicode_IS_COMPACT_ASCII(at) != 0 };
     #[cfg(Py_3_14)]
     {

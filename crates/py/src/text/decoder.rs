@@ -11,6 +11,7 @@ use pyo3::types::{PyBytes, PyList, PyString};
 use super::codec::{Codec, Order};
 use super::decode::decode_bytes;
 use super::legacy;
+use super::named::Named;
 use crate::ledger;
 use crate::raw::buffer::Bytes;
 
@@ -67,30 +68,6 @@ fn legacy_decoder(encoding: Legacy, errors: &str) -> Transcoder {
     legacy::decoder(encoding, policy)
 }
 
-/// What both are told: encoding and error handler.
-pub(super) struct Named {
-    pub(super) codec: Codec,
-    pub(super) errors: Option<Py<PyAny>>,
-    pub(super) errors_name: String,
-}
-
-impl Named {
-    pub(super) fn parse(
-        encoding: &Bound<'_, PyAny>,
-        errors: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Named> {
-        let codec = Codec::of(encoding.as_borrowed())?;
-        let errors_name = legacy::handler_name(errors.map(|e| e.as_borrowed()))?;
-        // A slip in the name is told now, not in the middle of a stream.
-        legacy::handler(encoding.py(), &errors_name)?;
-        Ok(Named {
-            codec,
-            errors: errors.map(|e| e.clone().unbind()),
-            errors_name,
-        })
-    }
-}
-
 #[pymethods]
 impl Decoder {
     #[new]
@@ -104,7 +81,7 @@ impl Decoder {
     /// The name of the encoding.
     #[getter]
     fn encoding(&self) -> &'static str {
-        Encoding::from(self.named.codec).name()
+        self.named.encoding_name()
     }
 
     /// The name of the error handler.
@@ -143,11 +120,7 @@ impl Decoder {
     }
 
     fn __repr__(&self) -> String {
-        format!(
-            "Decoder('{}', '{}')",
-            self.encoding(),
-            self.named.errors_name
-        )
+        self.named.repr("Decoder")
     }
 }
 

@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
 use super::codec::{Codec, Order};
-use super::decoder::Named;
 use super::legacy;
+use super::named::Named;
 
 /// Encodes a text in parts.
 ///
@@ -60,7 +60,7 @@ impl Encoder {
     /// The name of the encoding.
     #[getter]
     fn encoding(&self) -> &'static str {
-        Encoding::from(self.named.codec).name()
+        self.named.encoding_name()
     }
 
     /// The name of the error handler.
@@ -98,11 +98,7 @@ impl Encoder {
     }
 
     fn __repr__(&self) -> String {
-        format!(
-            "Encoder('{}', '{}')",
-            self.encoding(),
-            self.named.errors_name
-        )
+        self.named.repr("Encoder")
     }
 }
 
