@@ -204,19 +204,7 @@ fn read_parameter(
             ),
         );
     }
-    let mut parameter = Parameter {
-        name,
-        parameter_type: ParameterType::Text,
-        description: String::new(),
-        example: None,
-        default: None,
-        default_text: None,
-        min: None,
-        max: None,
-        max_length: None,
-        values: Vec::new(),
-        allow_empty: false,
-    };
+    let mut parameter = Parameter::new(name);
     let table = match value.get_ref() {
         DeValue::String(short) => {
             parameter.parameter_type = read_type(short, value.span(), problems)?;

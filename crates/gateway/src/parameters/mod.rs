@@ -159,6 +159,24 @@ pub struct Bound {
 }
 
 impl Parameter {
+    /// A required text of any length.
+    #[must_use]
+    pub fn new(name: String) -> Parameter {
+        Parameter {
+            name,
+            parameter_type: ParameterType::Text,
+            description: String::new(),
+            example: None,
+            default: None,
+            default_text: None,
+            min: None,
+            max: None,
+            max_length: None,
+            values: Vec::new(),
+            allow_empty: false,
+        }
+    }
+
     /// The value of a text that was given for this parameter.
     ///
     /// # Errors
@@ -208,17 +226,8 @@ mod tests {
 
     fn parameter(parameter_type: ParameterType) -> Parameter {
         Parameter {
-            name: "p".to_owned(),
             parameter_type,
-            description: String::new(),
-            example: None,
-            default: None,
-            default_text: None,
-            min: None,
-            max: None,
-            max_length: None,
-            values: Vec::new(),
-            allow_empty: false,
+            ..Parameter::new("p".to_owned())
         }
     }
 
