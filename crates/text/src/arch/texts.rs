@@ -44,6 +44,33 @@ pub(super) fn texts(n: usize) -> impl Iterator<Item = String> {
     })
 }
 
+/// Has `check` look at UTF-16 of every length and mix, from the first places on, with other units and surrogates put in, and
+/// cut there.
+pub(super) fn each_utf16(mut check: impl FnMut(&[u16])) {
+    let harm = [
+        0x41, 0xE9, 0x416, 0x6771, 0xD800, 0xDBFF, 0xDC00, 0xDFFF, 0xE000,
+    ];
+    for n in lengths() {
+        for text in texts(n) {
+            let mut wide: Vec<u16> = text.encode_utf16().collect();
+            for at in 0..3.min(wide.len() + 1) {
+                check(&wide[at..]);
+            }
+            for at in
+                (0..wide.len()).filter(|at| n < 70 && (at % 13 == 0 || at % 32 < 2 || at % 32 > 29))
+            {
+                let kept = wide[at];
+                for u in harm {
+                    wide[at] = u;
+                    check(&wide);
+                }
+                wide[at] = kept;
+                check(&wide[..at]);
+            }
+        }
+    }
+}
+
 pub(super) fn lengths() -> impl Iterator<Item = usize> {
     (0..=140).chain([191, 192, 193, 255, 256, 257, 300, 1000])
 }

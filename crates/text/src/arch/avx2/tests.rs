@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::arch::scalar;
-use crate::arch::texts::{into_place, lengths, starts, texts, units};
+use crate::arch::texts::{each_utf16, into_place, lengths, starts, texts, units};
 use crate::{Policy, Units, naive};
 
 fn is_here() -> bool {
@@ -134,30 +134,8 @@ fn check_utf16(src: &[u16]) {
 
 #[test]
 fn utf16_is_decoded_encoded_and_validated_whatever_its_length_and_mix() {
-    if !is_here() {
-        return;
-    }
-    let harm = [
-        0x41, 0xE9, 0x416, 0x6771, 0xD800, 0xDBFF, 0xDC00, 0xDFFF, 0xE000,
-    ];
-    for n in lengths() {
-        for text in texts(n) {
-            let mut wide: Vec<u16> = text.encode_utf16().collect();
-            for at in 0..3.min(wide.len() + 1) {
-                check_utf16(&wide[at..]);
-            }
-            for at in
-                (0..wide.len()).filter(|at| n < 70 && (at % 13 == 0 || at % 32 < 2 || at % 32 > 29))
-            {
-                let kept = wide[at];
-                for u in harm {
-                    wide[at] = u;
-                    check_utf16(&wide);
-                }
-                wide[at] = kept;
-                check_utf16(&wide[..at]);
-            }
-        }
+    if is_here() {
+        each_utf16(check_utf16);
     }
 }
 
