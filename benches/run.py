@@ -22,10 +22,11 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path.insert(0, str(ROOT))
 
+from benches import codec_rows  # noqa: E402
 from tests.support import servers  # noqa: E402
 from tests.support.drivers import Unavailable  # noqa: E402
 
-CORE = "0"
+CORE = os.environ.get("BENCH_CORE", "0")
 
 
 def machine() -> str:
@@ -238,6 +239,8 @@ def plot(name: str, results: list[dict[str, Any]], path: Path) -> None:
         asked = {result["row"] for result in timed if result["at_least"] not in ("", 1)}
         timed = [result for result in timed if result["row"] in asked]
     names = list(dict.fromkeys(result["row"] for result in timed))
+    # A codec's row is drawn beside the base and beside the best peer, whichever that is.
+    timed = [result | {"size": str(result["size"]).split(":")[0]} for result in timed]
     sizes = list(dict.fromkeys(result["size"] for result in timed))
     figure, axes = pyplot.subplots(figsize=(10, 0.62 * len(names) + 1.6), constrained_layout=True)
     height, colours = 0.8 / len(sizes), ("#9ecae1", "#4292c6", "#084594")
@@ -249,7 +252,7 @@ def plot(name: str, results: list[dict[str, Any]], path: Path) -> None:
                 result["ratio"],
                 height * 0.92,
                 color=colours[k % 3],
-                label=size if isinstance(size, str) else f"{size:,} rows",
+                label=f"{int(size):,} rows" if size.isdigit() else size,
             )
             axes.text(result["ratio"] + 0.03, y, f"{result['ratio']:.2f}", va="center", fontsize=7)
     for y, row in enumerate(names):
@@ -295,6 +298,7 @@ def main() -> int:
     parser.add_argument("--sizes", default="", help="sizes to measure, with commas")
     parser.add_argument("--no-memory", action="store_true", help="leave the memory rows out")
     parser.add_argument("--memory-only", action="store_true", help="the memory rows alone")
+    parser.add_argument("--seconds", type=float, default=4, help="how long one row of a codec lasts, about")
     arguments = parser.parse_args()
     definition = tomllib.loads((HERE / "definitions" / f"{arguments.name}.toml").read_text(encoding="utf-8"))
     if definition.get("kind") == "script":
@@ -303,6 +307,8 @@ def main() -> int:
         return 0
     if definition.get("kind") == "calls":
         return finish(arguments, *measure_calls(definition, arguments))
+    if definition.get("kind") == "codecs":
+        return finish(arguments, *codec_rows.measure(definition, arguments, ["taskset", "-c", CORE]))
     sizes = [int(size) for size in arguments.sizes.split(",") if size] or definition["sizes"]
     rows = [row for row in definition["row"] if arguments.only in row["name"] and not arguments.memory_only]
     home = servers.Home()

@@ -1,4 +1,4 @@
-"""The seeds' own tables: the loop that eats a buffer, a chunk of a large object, UTF-8 out of `str`."""
+"""The seeds' own tables: the loop that eats a buffer, a chunk of a large object, UTF-8 out of `str`, UltraJSON's `timeit`."""
 
 from __future__ import annotations
 
@@ -109,10 +109,46 @@ def utf8_cache(once: bool) -> None:
             raise RuntimeError(f"the ways give different UTF-8 for {script}: {totals}")
 
 
+#: How each library is called where UltraJSON's seed says `ujson.dumps(x)`.
+DUMPS = {
+    "ujson.dumps": "import ujson",
+    "onecopy.json.dumps": "import onecopy.json",
+    "onecopy.json.dumps_str": "import onecopy.json",
+    "orjson.dumps": "import orjson",
+    "ssrjson.dumps_to_bytes": "import ssrjson; ssrjson.write_utf8_cache(False)",
+    "fastsimdjson.dumpb": "import fastsimdjson",
+    "msgspec.json.encode": "import msgspec.json",
+    "json.dumps": "import json",
+}
+
+
+def ultrajson(once: bool) -> None:
+    """The command of the seed, as it was run, for each library: a list of one short ASCII string a hundred times."""
+    n = "10" if once else "10000"
+    print("\npython -m timeit -n 10000 -s 'import ujson; x = [\"a\"*10]*100' 'ujson.dumps(x)'")
+    for call, setup in DUMPS.items():
+        command = [
+            sys.executable,
+            "-m",
+            "timeit",
+            "-n",
+            n,
+            "-u",
+            "usec",
+            "-s",
+            f'{setup}; x = ["a"*10]*100',
+            f"{call}(x)",
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        told = done.stdout.strip().splitlines()[0] if done.returncode == 0 else done.stderr.strip().splitlines()[-1]
+        print(f"  {call:26} {told}", flush=True)
+
+
 def main(once: bool = False) -> None:
     """Print the tables; `once` small and fast, as a test."""
     zero_copy(once)
     utf8_cache(once)
+    ultrajson(once)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,157 @@
+"""Codecs of Python objects: one row in a process of its own, all libraries in turns; prints a line of JSON.
+
+python codec_race.py ENGINE ROW(JSON) [--once]
+
+Each call that encodes is given objects made anew: a `str` whose UTF-8 some library has left on it is another, faster case, and not
+that of text from a database. What a call makes ends outside of the time. The collector of Python is off, but where the row
+turns it on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import array
+import gc
+import importlib
+import itertools
+import json
+import pickle
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+#: Rounds of a row, at least and at most; between them, as long as `SECONDS` lasts.
+ROUNDS = (9, 41)
+SECONDS = 4.0
+#: A peer that after some rounds has less than this part of the base's speed leaves the race: it is not the best.
+SLOW, AFTER = 0.7, 3
+#: Calls shorter than this are timed many at once.
+SHORT_S = 5e-6
+
+
+class Contender:
+    """One library and what it is given."""
+
+    def __init__(self, call: Callable[[Any], Any], made: Any, way: str, fresh: bool) -> None:
+        self._call = call
+        self._pickled = pickle.dumps(made, 5) if fresh and way != "decode" else None
+        self._made = made
+
+    def once(self) -> Any:
+        """One answer."""
+        return self._call(self._fresh())
+
+    def _fresh(self) -> Any:
+        # A `str` of the same characters is a new object too.
+        return self._made if self._pickled is None else pickle.loads(self._pickled)
+
+    def time(self, n: int, collector: bool) -> float:
+        """Seconds a call, the mean of `n`."""
+        call, clock = self._call, time.perf_counter
+        if self._pickled is None and n > 1000:
+            made, turns = self._made, itertools.repeat(None, n)
+            begun = clock()
+            for _ in turns:
+                call(made)
+            return (clock() - begun) / n
+        spent = 0.0
+        for _ in range(n):
+            given = self._fresh()
+            if collector:
+                gc.collect()
+                gc.enable()
+            begun = clock()
+            answer = call(given)
+            spent += clock() - begun
+            gc.disable()
+            del given, answer
+        return spent / n
+
+
+def plain(answer: Any) -> str:
+    """An answer as all can be compared: what was decoded, or what the encoded says."""
+    return repr(json.loads(answer) if isinstance(answer, (bytes, str)) else answer)
+
+
+def different(contenders: dict[str, Contender], base: str) -> str | None:
+    """Whose answer is not the base's."""
+    wanted = plain(contenders[base].once())
+    return next((name for name, contender in contenders.items() if plain(contender.once()) != wanted), None)
+
+
+def orders(names: list[str]) -> Iterator[list[str]]:
+    """Each round begins with another."""
+    for k in itertools.count():
+        at = k % len(names)
+        yield names[at:] + names[:at]
+
+
+def race(contenders: dict[str, Contender], base: str, collector: bool, seconds: float) -> dict[str, list[float]]:
+    """Seconds a call of each, round by round."""
+    gc.disable()
+    first = max(contenders[base].time(3, False), 1e-9)
+    n = 2000 if first < SHORT_S else max(1, int(0.002 / first))
+    # No float lives on between rounds: one alone would keep an arena of CPython's in place, and with it spare one library or
+    # another the pages that its caches need.
+    times = {name: array.array("d", bytes(8 * (ROUNDS[1] + 1))) for name in contenders}
+    racing = list(contenders)
+    begun = time.perf_counter()
+    for k, order in enumerate(orders(list(contenders))):
+        for name in order:
+            if name in racing:
+                times[name][k] = contenders[name].time(n, collector)
+        if k == AFTER:
+            taken = {name: statistics.median(times[name][1 : k + 1]) for name in racing}
+            racing = [name for name in racing if name in (base, "onecopy") or taken[base] / taken[name] > SLOW]
+        if k >= ROUNDS[0] and (k >= ROUNDS[1] or time.perf_counter() - begun > seconds):
+            # The first round warms all up; who left has no later ones.
+            return {name: [t for t in taken[1 : k + 1] if t] for name, taken in times.items()}
+    raise AssertionError("the loop ends by itself")
+
+
+def ratios(of: list[float], to: list[float]) -> list[float]:
+    """How many times faster `of` is than `to`, in the rounds that both ran."""
+    return sorted(b / a for a, b in zip(of, to, strict=False))
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("engine")
+    parser.add_argument("row")
+    parser.add_argument("--once", action="store_true")
+    parser.add_argument("--seconds", type=float, default=SECONDS)
+    arguments = parser.parse_args()
+    engine = importlib.import_module(f"benches.engines.{arguments.engine}")
+    row = json.loads(arguments.row)
+    way, fresh = row["way"], row.get("fresh", True)
+    for_peers, for_ours = engine.given(row["corpus"], way)
+    contenders = {name: Contender(call, for_peers, way, fresh) for name, call in engine.PEERS[way].items()}
+    ours = engine.ours(way)
+    if ours is not None:
+        contenders["onecopy"] = Contender(ours, for_ours, way, fresh)
+    line: dict[str, Any] = {"differs": different(contenders, engine.BASE)}
+    if line["differs"] is None and not arguments.once:
+        times = race(contenders, engine.BASE, row.get("collector", False), arguments.seconds)
+        base = times[engine.BASE]
+        data = for_peers if "decode" in way else contenders[engine.BASE].once()
+        line |= {"us": {name: statistics.median(taken) * 1e6 for name, taken in times.items()}}
+        line |= {"ratio": {name: statistics.median(ratios(taken, base)) for name, taken in times.items()}}
+        line |= {"bytes": len(data.encode() if isinstance(data, str) else data), "rounds": len(base)}
+        if ours is not None:
+            peers = [name for name in contenders if name not in ("onecopy", engine.BASE)]
+            best = max([*peers, engine.BASE], key=lambda name: line["ratio"][name])
+            own = ratios(times["onecopy"], base)
+            line |= {"range": (own[0], own[-1]), "best": best}
+            line |= {"of_best": [f(ratios(times["onecopy"], times[best])) for f in (statistics.median, min, max)]}
+    print(json.dumps(line), flush=True)
+
+
+if __name__ == "__main__":
+    main()

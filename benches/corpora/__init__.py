@@ -1,0 +1,1 @@
+"""Inputs of the benchmarks, generated: the same at every run."""

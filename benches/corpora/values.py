@@ -1,0 +1,188 @@
+"""Plain values for codecs: short and long text of each script, escapes, numbers, rows. All drawn with fixed seeds."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+from tests.support import table
+
+#: What the characters of a text are drawn from; a blank stands in as often as words end.
+_ASCII = "etaoinshrdlucmfwypvbgkjqxz" * 3 + "ETAOINSHR0123456789" + " " * 14 + ".,-:/"
+_LATIN_1 = _ASCII + "éèüöäßñçåøãõúíáó" * 3
+_CYRILLIC = "оеаинтсрвлкмдпуяыьгзбчйхжшюцщэфё" * 3 + "ОЕАИНТСРВЛ" + " " * 16
+_CJK = "".join(map(chr, range(0x4E00, 0x4E00 + 900)))
+_KANA = "".join(map(chr, range(0x3042, 0x3093)))
+_EMOJI = "".join(map(chr, range(0x1F600, 0x1F64F)))
+
+#: Rows of a table: enough that their objects do not fit in a cache.
+N_ROWS = 20_000
+N_SHORT = 100_000
+
+
+def _pool(alphabet: str, seed: int, length: int = 1 << 17) -> str:
+    return "".join(random.Random(seed).choices(alphabet, k=length))
+
+
+def _cut(pool: str, n: int, shortest: int, longest: int, seed: int) -> list[str]:
+    """`n` texts, each a string of its own."""
+    draw = random.Random(seed)
+    made = []
+    for _ in range(n):
+        at = draw.randrange(len(pool) - longest)
+        made.append(pool[at : at + draw.randint(shortest, longest)])
+    return made
+
+
+def _with_one(made: list[str], characters: str, seed: int) -> list[str]:
+    """The same texts with one of these characters in each: names of places seldom have more."""
+    draw = random.Random(seed)
+    out = []
+    for text in made:
+        at = draw.randrange(len(text))
+        out.append(text[:at] + draw.choice(characters) + text[at + 1 :])
+    return out
+
+
+def seed_list() -> list[str]:
+    """The list of the UltraJSON seed: one string, a hundred times."""
+    return ["a" * 10] * 100
+
+
+def ascii_short() -> list[str]:
+    """100,000 strings of 4 to 24 letters."""
+    return _cut(_pool(_ASCII, 1), N_SHORT, 4, 24, 2)
+
+
+def latin_1_short() -> list[str]:
+    """The same with accents in each."""
+    return _with_one(_cut(_pool(_LATIN_1, 3), N_SHORT, 4, 24, 4), "éèüöäßñçåø", 5)
+
+
+def cyrillic_short() -> list[str]:
+    """Russian letters and blanks."""
+    return _with_one(_cut(_pool(_CYRILLIC, 6), N_SHORT, 4, 28, 7), "оеаинт", 8)
+
+
+def cjk_short() -> list[str]:
+    """Han characters, as names and titles have them."""
+    return _cut(_pool(_CJK, 9), N_SHORT, 3, 19, 10)
+
+
+def emoji_short() -> list[str]:
+    """Reactions: emoji, a letter or a blank in ten of them."""
+    return _with_one(_cut(_pool(_EMOJI * 10 + _ASCII[-80:], 11), N_SHORT, 3, 16, 12), _EMOJI, 13)
+
+
+def ascii_long() -> list[str]:
+    """200 texts of 20,000 letters."""
+    return _cut(_pool(_ASCII, 14), 200, 20_000, 20_000, 15)
+
+
+def cyrillic_long() -> list[str]:
+    """100 texts of 20,000 letters."""
+    return _cut(_pool(_CYRILLIC, 16), 100, 20_000, 20_000, 17)
+
+
+def cjk_long() -> list[str]:
+    """100 articles of 10,000 characters: sentences, paragraphs, a number or a Latin word here and there."""
+    draw = random.Random(18)
+    articles = []
+    for _ in range(100):
+        parts: list[str] = []
+        length = 0
+        while length < 10_000:
+            sentence = "".join(draw.choices(_CJK, k=draw.randint(10, 50))) + draw.choice("，。，。、；")
+            if draw.random() < 0.06:
+                sentence += draw.choice((str(draw.randint(1, 2026)), "SQL", "UTF-8"))
+            if draw.random() < 0.05:
+                sentence += "\n"
+            parts.append(sentence)
+            length += len(sentence)
+        articles.append("".join(parts))
+    return articles
+
+
+def escapes_dense() -> list[str]:
+    """Text where half of the characters are escaped: code, quoted again."""
+    return _cut(_pool("abcdefgh ()=" + '"\\\n\t"\\' * 2, 19), 30_000, 20, 200, 20)
+
+
+def escapes_sparse() -> list[str]:
+    """Log lines: an escape in a hundred characters."""
+    return _cut(_pool(_ASCII * 6 + '"\n\\\t"\n', 21), 20_000, 40, 300, 22)
+
+
+def floats() -> list[float]:
+    """Doubles of all their 17 digits, between 0 and a thousand."""
+    draw = random.Random(23)
+    return [draw.uniform(-1000, 1000) for _ in range(100_000)]
+
+
+def decimals() -> list[float]:
+    """Prices: two decimals."""
+    draw = random.Random(24)
+    return [draw.randrange(1_000_000) / 100 for _ in range(100_000)]
+
+
+def ints() -> list[int]:
+    """Whole numbers of one to eighteen digits, some negative."""
+    draw = random.Random(25)
+    return [draw.randrange(10 ** draw.randint(1, 18)) * draw.choice((1, 1, 1, -1)) for _ in range(100_000)]
+
+
+#: The columns of the rows: a number, four texts, a float, a moment as text, and nothing.
+COLUMNS = ("id", "name", "city", "note", "price", "created", "tag", "parent")
+
+
+def _tuples(text: Callable[[str], str]) -> list[tuple[Any, ...]]:
+    return [
+        (
+            row.id,
+            text(row.name),
+            text(row.city),
+            text(row.note),
+            row.price,
+            row.created.isoformat(),
+            None if row.tag is None else text(row.tag),
+            None,
+        )
+        for row in table.rows(N_ROWS)
+    ]
+
+
+def _in_script(alphabet: str, seed: int) -> Callable[[str], str]:
+    pool = _pool(alphabet, seed)
+    draw = random.Random(seed + 1)
+
+    def text(like: str) -> str:
+        at = draw.randrange(len(pool) - len(like))
+        return pool[at : at + len(like)]
+
+    return text
+
+
+def rows_mixed_tuples() -> list[tuple[Any, ...]]:
+    """The table of tests/support: names, cities with accents, notes in many scripts."""
+    return _tuples(lambda text: text[:1] + text[1:])  # A string of its own in each row, as a driver makes it.
+
+
+def _dicts(rows: list[tuple[Any, ...]]) -> list[dict[str, Any]]:
+    return [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+
+
+def rows_mixed() -> list[dict[str, Any]]:
+    """The same as dicts, whose keys are the same eight objects."""
+    return _dicts(rows_mixed_tuples())
+
+
+def rows_cyrillic() -> list[dict[str, Any]]:
+    """Russian in each text."""
+    return _dicts(_tuples(_in_script(_CYRILLIC, 26)))
+
+
+def rows_cjk() -> list[dict[str, Any]]:
+    """Han characters in each text, two thirds as many as there were Latin ones."""
+    cut = _in_script(_CJK, 28)
+    return _dicts(_tuples(lambda like: cut(like[: max(1, len(like) * 2 // 3)])))

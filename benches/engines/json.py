@@ -1,0 +1,95 @@
+"""JSON: how each library is called, in its faster configuration, and what it is given.
+
+Encoders give UTF-8 bytes, compact and not escaped; ssrjson leaves no cache on the strings, as onecopy does not.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable
+from typing import Any
+
+import fastsimdjson
+import msgspec
+import orjson
+import ssrjson
+import ujson
+
+from benches.corpora import documents, values
+
+Call = Callable[[Any], Any]
+
+ssrjson.write_utf8_cache(False)
+ssrjson.suppress_api_warning()
+
+_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
+
+ENCODE: dict[str, Call] = {
+    "orjson": orjson.dumps,
+    "ssrjson": ssrjson.dumps_to_bytes,
+    "fastsimdjson": fastsimdjson.dumpb,
+    "msgspec": msgspec.json.Encoder().encode,
+    "ujson": lambda o: ujson.dumps(o, ensure_ascii=False, escape_forward_slashes=False).encode(),
+    "json": lambda o: _compact(o).encode(),
+}
+ENCODE_STR: dict[str, Call] = {
+    "orjson": lambda o: orjson.dumps(o).decode(),
+    "ssrjson": ssrjson.dumps,
+    "fastsimdjson": lambda o: fastsimdjson.dumpb(o).decode(),
+    "msgspec": lambda o: msgspec.json.encode(o).decode(),
+    "ujson": lambda o: ujson.dumps(o, ensure_ascii=False, escape_forward_slashes=False),
+    "json": _compact,
+}
+DECODE: dict[str, Call] = {
+    "orjson": orjson.loads,
+    "ssrjson": ssrjson.loads,
+    "fastsimdjson": fastsimdjson.loads,
+    "msgspec": msgspec.json.Decoder().decode,
+    "ujson": ujson.loads,
+    "json": json.loads,
+}
+PEERS = {"encode": ENCODE, "encode_rows": ENCODE, "encode_str": ENCODE_STR, "decode": DECODE, "decode_str": DECODE}
+#: The peer that ratios are taken to.
+BASE = "orjson"
+
+
+def ours(way: str) -> Call | None:
+    """onecopy's; None where it has no such function yet."""
+    try:
+        module = importlib.import_module("onecopy.json")
+    except ImportError:
+        return None
+    if way == "encode_rows":
+        dumps_rows = getattr(module, "dumps_rows", None)
+        return dumps_rows and (lambda rows: dumps_rows(values.COLUMNS, rows))
+    name = {
+        "encode": "dumps",
+        "encode_str": "dumps_str",
+        "decode": "loads",
+        "decode_str": "loads",
+        "iter_chunks": "iter_chunks",
+    }[way]
+    return getattr(module, name, None)
+
+
+def given(corpus: str, way: str) -> tuple[Any, Any]:
+    """What peers are given, and what ours is."""
+    documented = {
+        "twitter": (documents.search_results, 2),
+        "citm": (documents.catalogue, 4),
+        "github": (documents.feed, 2),
+    }
+    if corpus in documented:
+        make, by = documented[corpus]
+        made = make()
+        if way.startswith("encode"):
+            return made, made
+        return (documents.indented(made, by),) * 2  # As such files are kept.
+    made = getattr(values, corpus)()
+    if way == "encode_rows":
+        return [dict(zip(values.COLUMNS, row)) for row in made], made
+    if way.startswith("encode"):
+        return made, made
+    data = ENCODE["json"](made)
+    return (data.decode() if way == "decode_str" else data,) * 2
