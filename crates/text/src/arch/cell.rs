@@ -8,15 +8,16 @@ use std::mem::MaybeUninit;
 
 #[cfg(target_arch = "x86_64")]
 use super::{Kernel, avx512::cell as avx512, avx512::cell_encode as encode, kernel};
+use crate::arch::json_read::{Ascii, JsonSteps};
 use crate::arch::large::{Made, NewStr};
 use crate::convert::StrData;
 use crate::{Kind, Shape, Units};
 
-mod common;
+pub(super) mod common;
 #[cfg(test)]
 mod tests;
 
-use common::Common;
+pub(super) use common::Common;
 
 /// Bytes that a cell has at most; longer text goes the way of any text.
 pub const MOST_CELL_BYTES: usize = 128;
@@ -49,7 +50,7 @@ fn on_avx512<W: Work>(work: W) -> W::Output {
 }
 
 /// A family of kernels for cells: a value of it proves that this processor has them.
-pub trait Kernels: steps::Steps {
+pub trait Kernels: steps::Steps + JsonSteps {
     /// Whether two texts are the same.
     fn is_equal(self, a: &[u8], b: &[u8]) -> bool;
 
@@ -120,6 +121,21 @@ pub enum CellUtf8 {}
 /// Latin-1, or (`ASCII`) ASCII alone.
 #[derive(Debug)]
 pub enum CellBytes<const ASCII: bool> {}
+
+/// Makes a `str` of a short text of at least two characters that is known to be ASCII; `None` for any other.
+///
+/// Copies: one, into the `str`.
+///
+/// # Errors
+/// Those of `new`.
+#[inline(always)]
+pub fn make_ascii<K: Kernels, N: NewStr>(kernels: K, text: Ascii<'_>, new: &mut N) -> Tried<N> {
+    let text = text.bytes();
+    if text.len() > MOST_CELL_BYTES || text.len() <= 1 {
+        return None;
+    }
+    Some(copied(kernels, text, Kind::Ascii, new))
+}
 
 /// What no kernels for cells know.
 #[derive(Debug)]

@@ -14,6 +14,7 @@
 //! | `measured` | text that was validated and measured, and its way into a `str` |
 //! | `cell` | short text into a `str`, step by step in the caller |
 //! | `ordered` | UTF-16 with pairs, in any order of bytes |
+//! | `json_read` | what the reader of JSON asks |
 //! | `large` | long text into a `str`, looked at and written in one pass |
 //!
 //! `ONECOPY_KERNEL` = `scalar`, `sse2`, `avx2` or `avx512` forces a kernel where the processor has it (a better one is
@@ -34,6 +35,7 @@ pub(crate) mod cell;
 pub(crate) mod encode;
 #[cfg(target_arch = "x86_64")]
 mod generic;
+pub(crate) mod json_read;
 pub(crate) mod large;
 pub(crate) mod measured;
 pub(crate) mod ordered;

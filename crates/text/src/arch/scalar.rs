@@ -5,6 +5,7 @@
 
 use std::mem::MaybeUninit;
 
+use super::json_read::{ShortNumber, Unescaped};
 use super::{Scan8, Scan16};
 use crate::{Kind, naive};
 
@@ -53,6 +54,86 @@ pub(crate) fn escape(c: u8) -> Escape {
         all
     };
     ESCAPES[usize::from(c)]
+}
+
+/// How many units a string of JSON goes on with before its end or an escape, and whether all are ASCII.
+pub(crate) fn plain_u32(rest: &[u32]) -> (usize, bool) {
+    let end = rest.iter().position(|&c| is_escape(c));
+    let n = end.unwrap_or(rest.len());
+    (n, rest[..n].iter().all(|&c| c < 0x80))
+}
+
+/// How many bytes of white space of JSON stand at the start.
+#[inline(always)]
+pub(crate) fn blank_u8(rest: &[u8]) -> usize {
+    let is_blank = |b: &&u8| matches!(b, b' ' | b'\n' | b'\r' | b'\t');
+    rest.iter().take_while(is_blank).count()
+}
+
+/// See [`JsonSteps::short_number`](super::json_read::JsonSteps::short_number).
+#[inline(always)]
+pub(crate) fn short_number(rest: &[u8]) -> Option<ShortNumber> {
+    let mut digits = 0_u64;
+    let mut run = |from: usize, most: usize| {
+        let mut n = 0;
+        while let Some(d) = rest.get(from + n).map(|b| b.wrapping_sub(b'0'))
+            && d <= 9
+        {
+            if n == most {
+                return None;
+            }
+            digits = digits * 10 + u64::from(d);
+            n += 1;
+        }
+        (n > 0).then_some(n)
+    };
+    let n_before = run(0, 19)?;
+    if n_before > 1 && rest[0] == b'0' {
+        return None;
+    }
+    let (mut len, mut n_behind) = (n_before, 0);
+    if *rest.get(len)? == b'.' {
+        n_behind = run(len + 1, 19 - n_before)?;
+        len += 1 + n_behind;
+    }
+    (*rest.get(len)? | 0x20 != b'e').then_some(ShortNumber {
+        len,
+        digits,
+        n_behind,
+    })
+}
+
+/// See [`JsonSteps::unescape_u8`](super::json_read::JsonSteps::unescape_u8).
+pub(crate) fn unescape_u8(body: &[u8], out: &mut [u8]) -> Unescaped {
+    let (mut n_read, mut n_written) = (0, 0);
+    while let Some(&byte) = body.get(n_read) {
+        let (byte, len) = if byte == b'\\' {
+            let Some(byte) = body.get(n_read + 1).and_then(|&b| letter(b)) else {
+                break;
+            };
+            (byte, 2)
+        } else {
+            (byte, 1)
+        };
+        out[n_written] = byte;
+        n_read += len;
+        n_written += 1;
+    }
+    Unescaped { n_read, n_written }
+}
+
+/// What a letter behind a backslash stands for.
+#[inline(always)]
+pub(crate) fn letter(byte: u8) -> Option<u8> {
+    Some(match byte {
+        b'"' | b'\\' | b'/' => byte,
+        b'b' => 8,
+        b'f' => 12,
+        b'n' => b'\n',
+        b'r' => b'\r',
+        b't' => b'\t',
+        _ => return None,
+    })
 }
 
 /// Whether the unit is a surrogate.

@@ -24,9 +24,10 @@ pub use self::utf8::to_utf8;
 pub use self::utf16::{string_from_utf16, to_utf16};
 pub use crate::arch::cell::{
     CellBytes, CellEncoding, CellOther, CellUtf8, CellUtf16, Kernels, MOST_CELL_BYTES, NewBytes,
-    Work, with_kernels,
+    Work, make_ascii, with_kernels,
 };
 use crate::arch::encode;
+pub use crate::arch::json_read::{Ascii, JsonSteps, Plain, ShortNumber, Unescaped};
 pub use crate::arch::large::{Made, NewStr, make_large};
 pub use crate::arch::measured::{Measured, measure};
 use crate::validate::find_malformed;

@@ -10,6 +10,7 @@
 //! | `utf16` | UTF-16 with pairs to 32-bit units |
 //! | `measure` | the lengths of units of any width in UTF-8 |
 //! | `widen` | bytes as wider units, at any address |
+//! | `json_read` | the looks of the reader of JSON |
 //! | `encode` | units of any width to UTF-8 |
 //!
 //! Wants Ice Lake or Zen 4: AVX-512 with VBMI and VBMI2, whose byte compression does most of the work.
@@ -19,6 +20,7 @@ use std::arch::x86_64::*;
 pub(super) mod cell;
 pub(super) mod cell_encode;
 pub(super) mod encode;
+pub(super) mod json_read;
 pub(super) mod measure;
 mod runs;
 pub(super) mod scan;

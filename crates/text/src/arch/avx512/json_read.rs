@@ -1,0 +1,338 @@
+//! The looks of the reader of JSON. A string, a number or white space of up to 64 bytes is seen in one vector, whose zeros
+//! behind the end of the text count as what ends it.
+
+use std::arch::x86_64::*;
+
+use super::cell::is_equal;
+use super::{BYTES, first, load, load_first, splat8, splat16, splat32, store, store_first};
+use crate::arch::json_read::{ShortNumber, Unescaped};
+
+/// The first 64 bytes at most, and zeros.
+#[inline]
+#[target_feature(enable = "avx512bw,bmi2")]
+fn load_start(src: &[u8]) -> __m512i {
+    // SAFETY: as many bytes as there are.
+    unsafe { load_first(src.as_ptr(), src.len()) }
+}
+
+/// The bytes that end the plain part of a string: `"`, `\`, below U+0020.
+#[inline]
+#[target_feature(enable = "avx512bw")]
+fn specials(v: __m512i) -> u64 {
+    let control = _mm512_cmplt_epu8_mask(v, splat8(0x20));
+    let quote = _mm512_cmpeq_epi8_mask(v, splat8(b'"'));
+    control | quote | _mm512_cmpeq_epi8_mask(v, splat8(b'\\'))
+}
+
+/// How many bytes are plain, and whether all of them are ASCII.
+#[inline]
+#[target_feature(enable = "avx512bw,bmi1,bmi2")]
+pub(in crate::arch) fn plain_u8(rest: &[u8]) -> (usize, bool) {
+    let v = load_start(rest);
+    let special = specials(v);
+    if special == 0 {
+        return plain_u8_long(rest);
+    }
+    let high = _mm512_movepi8_mask(v) & _blsmsk_u64(special);
+    (special.trailing_zeros() as usize, high == 0)
+}
+
+#[inline(never)]
+#[target_feature(enable = "avx512bw,bmi1,bmi2")]
+fn plain_u8_long(rest: &[u8]) -> (usize, bool) {
+    let (p, len) = (rest.as_ptr(), rest.len());
+    let mut any = _mm512_setzero_si512();
+    let mut at = 0;
+    // SAFETY: every load ends inside rest.
+    unsafe {
+        // Two at a time.
+        while at + 2 * BYTES <= len {
+            let (a, b) = (load(p.add(at)), load(p.add(at + BYTES)));
+            let found = specials(a);
+            if found | specials(b) != 0 {
+                break;
+            }
+            any = _mm512_or_si512(any, _mm512_or_si512(a, b));
+            at += 2 * BYTES;
+        }
+        loop {
+            let v = load_first(p.add(at), len - at);
+            let special = specials(v);
+            if special != 0 {
+                let high = _mm512_movepi8_mask(v) & _blsmsk_u64(special);
+                let high = high | _mm512_movepi8_mask(any);
+                return (at + special.trailing_zeros() as usize, high == 0);
+            }
+            any = _mm512_or_si512(any, v);
+            at += BYTES;
+        }
+    }
+}
+
+/// As [`plain_u8`].
+#[inline]
+#[target_feature(enable = "avx512bw,bmi2")]
+pub(in crate::arch) fn plain_u16(rest: &[u16]) -> (usize, bool) {
+    const UNITS: usize = BYTES / 2;
+    let mut at = 0;
+    let mut any = _mm512_setzero_si512();
+    loop {
+        // SAFETY: the units that are left, at most a vector; at is never past the end, where zeros were found.
+        let v = unsafe { load_first(rest.as_ptr().add(at).cast(), 2 * (rest.len() - at)) };
+        let control = _mm512_cmplt_epu16_mask(v, splat16(0x20));
+        let quote = _mm512_cmpeq_epi16_mask(v, splat16(u16::from(b'"')));
+        let special = control | quote | _mm512_cmpeq_epi16_mask(v, splat16(u16::from(b'\\')));
+        if special != 0 {
+            let n = special.trailing_zeros();
+            let before = _mm512_maskz_mov_epi16(_bzhi_u32(u32::MAX, n), v);
+            let any = _mm512_or_si512(any, before);
+            let wide = _mm512_test_epi16_mask(any, splat16(0xFF80));
+            return (at + n as usize, wide == 0);
+        }
+        any = _mm512_or_si512(any, v);
+        at += UNITS;
+    }
+}
+
+/// As [`plain_u8`].
+#[inline]
+#[target_feature(enable = "avx512bw,bmi2")]
+pub(in crate::arch) fn plain_u32(rest: &[u32]) -> (usize, bool) {
+    const UNITS: usize = BYTES / 4;
+    let mut at = 0;
+    let mut any = _mm512_setzero_si512();
+    loop {
+        // SAFETY: the units that are left, at most a vector; at is never past the end, where zeros were found.
+        let v = unsafe { load_first(rest.as_ptr().add(at).cast(), 4 * (rest.len() - at)) };
+        let control = _mm512_cmplt_epu32_mask(v, splat32(0x20));
+        let quote = _mm512_cmpeq_epi32_mask(v, splat32(u32::from(b'"')));
+        let special = control | quote | _mm512_cmpeq_epi32_mask(v, splat32(u32::from(b'\\')));
+        if special != 0 {
+            let n = special.trailing_zeros();
+            let before = _mm512_maskz_mov_epi32(_bzhi_u32(u32::MAX, n) as u16, v);
+            let any = _mm512_or_si512(any, before);
+            let wide = _mm512_test_epi32_mask(any, splat32(0xFFFF_FF80));
+            return (at + n as usize, wide == 0);
+        }
+        any = _mm512_or_si512(any, v);
+        at += UNITS;
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512bw,bmi2")]
+pub(in crate::arch) fn blank_u8(rest: &[u8]) -> usize {
+    let mut at = 0;
+    loop {
+        // SAFETY: the bytes that are left, at most a vector; at is never past the end, where zeros were found.
+        let v = unsafe { load_first(rest.as_ptr().add(at), rest.len() - at) };
+        let is = |byte| _mm512_cmpeq_epi8_mask(v, splat8(byte));
+        let other = !(is(b' ') | is(b'\n') | is(b'\r') | is(b'\t'));
+        if other != 0 {
+            return at + other.trailing_zeros() as usize;
+        }
+        at += BYTES;
+    }
+}
+
+/// The first 32 bytes at most, and zeros.
+#[inline]
+#[target_feature(enable = "avx512bw,avx512vl,bmi2")]
+fn load_half(src: &[u8]) -> __m256i {
+    let mask = _bzhi_u32(u32::MAX, src.len().min(32) as u32);
+    // SAFETY: as many bytes as there are.
+    unsafe { _mm256_maskz_loadu_epi8(mask, src.as_ptr().cast()) }
+}
+
+/// 0 to 31.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn places() -> __m256i {
+    _mm256_setr_epi8(
+        0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24,
+        25, 26, 27, 28, 29, 30, 31,
+    )
+}
+
+#[inline]
+#[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2")]
+pub(in crate::arch) fn short_number(rest: &[u8]) -> Option<ShortNumber> {
+    let v = load_half(rest);
+    let digits = _mm256_sub_epi8(v, _mm256_set1_epi8(b'0' as i8));
+    let is_digit = _mm256_cmple_epu8_mask(digits, _mm256_set1_epi8(9));
+    let n_before = (!is_digit).trailing_zeros();
+    // None, or one that cannot end here; a zero in front of others.
+    if n_before == 0 || n_before > 19 || (n_before > 1 && rest[0] == b'0') {
+        return None;
+    }
+    // A digit fewer than the vector was seen: there is a byte there, or the end.
+    let behind = rest.get(n_before as usize).copied()?;
+    let (digits, n_behind) = if behind == b'.' {
+        let n_behind = (!(is_digit >> n_before >> 1)).trailing_zeros();
+        let n = n_before + n_behind;
+        if n_behind == 0 || n > 19 {
+            return None;
+        }
+        let next = *rest.get(n as usize + 1)?;
+        if next | 0x20 == b'e' {
+            return None;
+        }
+        let keep = is_digit & _bzhi_u32(u32::MAX, n + 1);
+        (_mm256_maskz_compress_epi8(keep, digits), n_behind)
+    } else if behind | 0x20 == b'e' {
+        return None;
+    } else {
+        (digits, 0)
+    };
+    let n = n_before + n_behind;
+    // To the right end of the vector, with zeros before.
+    let from = _mm256_add_epi8(places(), _mm256_set1_epi8(n as i8));
+    let digits = _mm256_maskz_permutexvar_epi8(!(u32::MAX >> n), from, digits);
+    Some(ShortNumber {
+        len: (n + u32::from(n_behind > 0)) as usize,
+        digits: number(digits),
+        n_behind: n_behind as usize,
+    })
+}
+
+/// The number of 32 digits, at most 24 of which are not zero.
+#[inline]
+#[target_feature(enable = "avx512bw,avx512vl")]
+fn number(digits: __m256i) -> u64 {
+    let pairs = _mm256_maddubs_epi16(digits, _mm256_set1_epi16(0x010A));
+    let fours = _mm256_madd_epi16(pairs, _mm256_set1_epi32(0x0001_0064));
+    let fours = _mm256_packus_epi32(fours, fours);
+    let eights = _mm256_madd_epi16(fours, _mm256_set1_epi32(0x0001_2710));
+    let high = _mm256_extract_epi64::<0>(eights) as u64;
+    let low = _mm256_extract_epi64::<2>(eights) as u64;
+    let low = (low & 0xFFFF_FFFF) * 100_000_000 + (low >> 32);
+    (high >> 32)
+        .wrapping_mul(10_000_000_000_000_000)
+        .wrapping_add(low)
+}
+
+/// The places that a backslash before them escapes; `carry` is 1 where the vector before ended in one that is open.
+#[inline(always)]
+fn escaped(backslashes: u64, carry: &mut u64) -> u64 {
+    const EVEN: u64 = 0x5555_5555_5555_5555;
+    let open = backslashes & !*carry;
+    let follows = open << 1 | *carry;
+    // Runs that start at an odd place: their ends come out of the addition elsewhere than those of the others.
+    let odd_starts = open & !EVEN & !follows;
+    let (sum, over) = odd_starts.overflowing_add(open);
+    *carry = u64::from(over);
+    (EVEN ^ (sum << 1)) & follows
+}
+
+#[inline]
+#[target_feature(enable = "avx512bw,bmi2")]
+pub(in crate::arch) fn closing_quote_u8(rest: &[u8]) -> Option<usize> {
+    let (mut at, mut carry) = (0, 0);
+    while at < rest.len() {
+        // SAFETY: the bytes that are left, at most a vector.
+        let v = unsafe { load_first(rest.as_ptr().add(at), rest.len() - at) };
+        let escaped = escaped(_mm512_cmpeq_epi8_mask(v, splat8(b'\\')), &mut carry);
+        let quote = _mm512_cmpeq_epi8_mask(v, splat8(b'"')) & !escaped;
+        let end = quote | _mm512_cmplt_epu8_mask(v, splat8(0x20));
+        if end != 0 {
+            let n = end.trailing_zeros();
+            return (quote >> n & 1 != 0).then_some(at + n as usize);
+        }
+        at += BYTES;
+    }
+    None
+}
+
+/// What each letter behind a backslash stands for, by its low seven bits; 0 where nothing.
+static LETTERS: [u8; 128] = {
+    let mut all = [0; 128];
+    all[b'"' as usize] = b'"';
+    all[b'\\' as usize] = b'\\';
+    all[b'/' as usize] = b'/';
+    all[b'b' as usize] = 8;
+    all[b'f' as usize] = 12;
+    all[b'n' as usize] = b'\n';
+    all[b'r' as usize] = b'\r';
+    all[b't' as usize] = b'\t';
+    all
+};
+
+/// # Safety
+/// `out` takes as many bytes as the body has.
+#[inline]
+#[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+pub(in crate::arch) unsafe fn unescape_u8(body: &[u8], out: *mut u8) -> Unescaped {
+    let (p, len) = (body.as_ptr(), body.len());
+    let (mut at, mut n_written) = (0, 0);
+    while at < len {
+        let n = (len - at).min(BYTES);
+        // SAFETY: the bytes that are left, at most a vector; no more is written than read, and the whole vector just where
+        // the body and so the place has as many bytes.
+        unsafe {
+            let v = load_first(p.add(at), n);
+            let here = first(n);
+            let backslashes = _mm512_cmpeq_epi8_mask(v, splat8(b'\\'));
+            if backslashes == 0 {
+                put(out.add(n_written), v, n);
+                at += n;
+                n_written += n;
+                continue;
+            }
+            let mut carry = 0;
+            let escaped = escaped(backslashes, &mut carry) & here;
+            let (low, high) = (load(LETTERS.as_ptr()), load(LETTERS.as_ptr().add(BYTES)));
+            let letters = _mm512_permutex2var_epi8(low, v, high);
+            // Past ASCII is no letter.
+            let wrong = (_mm512_mask_testn_epi8_mask(escaped, letters, letters)
+                | _mm512_movepi8_mask(v))
+                & escaped;
+            // The backslashes that escape what is behind them, in this vector or the next.
+            let starts = backslashes & !escaped;
+            // An escape that is cut stays for the next vector.
+            let mut done = here & !(starts & 1 << (n - 1));
+            if wrong != 0 {
+                // Up to its backslash.
+                done &= first(wrong.trailing_zeros() as usize - 1);
+            }
+            let both = _mm512_mask_mov_epi8(v, escaped, letters);
+            let keep = done & !starts;
+            let n_kept = keep.count_ones() as usize;
+            store_first(
+                out.add(n_written),
+                _mm512_maskz_compress_epi8(keep, both),
+                n_kept,
+            );
+            let n_done = done.count_ones() as usize;
+            at += n_done;
+            n_written += n_kept;
+            if wrong != 0 || n_done == 0 {
+                break;
+            }
+        }
+    }
+    Unescaped {
+        n_read: at,
+        n_written,
+    }
+}
+
+/// # Safety
+/// `p` is writable for `n` bytes, at most 64.
+#[inline]
+#[target_feature(enable = "avx512bw,bmi2")]
+unsafe fn put(p: *mut u8, v: __m512i, n: usize) {
+    // SAFETY: the duty of the caller.
+    unsafe {
+        if n == BYTES {
+            store(p, v);
+        } else {
+            store_first(p, v, n);
+        }
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512bw,bmi2")]
+pub(in crate::arch) fn starts_with(rest: &[u8], text: &[u8]) -> bool {
+    rest.len() >= text.len() && is_equal(&rest[..text.len()], text)
+}

@@ -1,0 +1,169 @@
+//! What the reader of JSON asks of the kernels: each is one look at a vector in the usual case, inlined into the reader's loop.
+
+#[cfg(target_arch = "x86_64")]
+use super::avx512::json_read as avx512;
+#[cfg(target_arch = "x86_64")]
+use super::cell::Avx512;
+use super::{find_escape_u8, find_escape_u16, is_ascii, scalar};
+
+mod common;
+#[cfg(test)]
+mod tests;
+
+/// Text that is ASCII: whoever has one need not look at it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ascii<'a>(&'a [u8]);
+
+impl<'a> Ascii<'a> {
+    /// The text, where it is ASCII.
+    #[must_use]
+    pub fn new(text: &'a [u8]) -> Option<Ascii<'a>> {
+        is_ascii(text).then_some(Ascii(text))
+    }
+
+    /// The bytes, all below 0x80.
+    #[inline(always)]
+    #[must_use]
+    pub fn bytes(self) -> &'a [u8] {
+        self.0
+    }
+}
+
+/// What a string of JSON holds before its end or its first escape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plain<'a> {
+    /// ASCII.
+    Ascii(Ascii<'a>),
+    /// Bytes not all ASCII, not validated.
+    Other(&'a [u8]),
+}
+
+impl Plain<'_> {
+    /// How many bytes.
+    #[inline(always)]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Plain::Ascii(text) => text.0.len(),
+            Plain::Other(text) => text.len(),
+        }
+    }
+
+    /// Whether there are none.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A number of JSON without an exponent and of at most 19 digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShortNumber {
+    /// Bytes that it has, without its sign.
+    pub len: usize,
+    /// All its digits as a number, whether before or behind the point.
+    pub digits: u64,
+    /// How many of them stand behind the point; 0 where there is none.
+    pub n_behind: usize,
+}
+
+/// What a piece of a string with escapes became.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unescaped {
+    /// Bytes that were read: all, or up to an escape that is not of one letter.
+    pub n_read: usize,
+    /// Bytes that were written.
+    pub n_written: usize,
+}
+
+/// What a family of kernels does for the reader of JSON.
+pub trait JsonSteps: Copy {
+    /// The bytes before the first that ends a string or its plain part: `"`, `\`, or below U+0020. All, where none does.
+    fn plain_u8(self, rest: &[u8]) -> Plain<'_>;
+
+    /// As [`JsonSteps::plain_u8`], of 16-bit units: how many, and whether all are ASCII.
+    fn plain_u16(self, rest: &[u16]) -> (usize, bool);
+
+    /// As [`JsonSteps::plain_u16`], of 32-bit units.
+    fn plain_u32(self, rest: &[u32]) -> (usize, bool);
+
+    /// How many bytes of white space (space, tab, line feed, carriage return) stand at the start.
+    fn blank_u8(self, rest: &[u8]) -> usize;
+
+    /// A short number at the start, without its sign, where nothing is wrong with it and it does not go on to the end of `rest`
+    /// (its end could be that of a part); `None` for any other.
+    fn short_number(self, rest: &[u8]) -> Option<ShortNumber>;
+
+    /// Where the string that `rest` is in the middle of has its closing quote; `rest` starts outside of any escape. `None` where
+    /// it has none, or a character below U+0020 before it.
+    fn closing_quote_u8(self, rest: &[u8]) -> Option<usize>;
+
+    /// Copies the body of a string with the escapes of one letter replaced, up to the first other escape (`\u`, or one that is
+    /// wrong). `body` has no character below U+0020.
+    ///
+    /// # Panics
+    /// Where `out` is shorter than the body.
+    fn unescape_u8(self, body: &[u8], out: &mut [u8]) -> Unescaped;
+
+    /// Whether two texts are the same, of which the first is known to have more bytes behind it or before.
+    fn starts_with(self, rest: &[u8], text: &[u8]) -> bool;
+}
+
+#[cfg(target_arch = "x86_64")]
+impl JsonSteps for Avx512 {
+    #[inline(always)]
+    fn plain_u8(self, rest: &[u8]) -> Plain<'_> {
+        // SAFETY: a value of this type proves that AVX-512 is there (so for all below).
+        let (n, is_ascii) = unsafe { avx512::plain_u8(rest) };
+        let text = &rest[..n];
+        if is_ascii {
+            Plain::Ascii(Ascii(text))
+        } else {
+            Plain::Other(text)
+        }
+    }
+
+    #[inline(always)]
+    fn plain_u16(self, rest: &[u16]) -> (usize, bool) {
+        // SAFETY: as above.
+        unsafe { avx512::plain_u16(rest) }
+    }
+
+    #[inline(always)]
+    fn plain_u32(self, rest: &[u32]) -> (usize, bool) {
+        // SAFETY: as above.
+        unsafe { avx512::plain_u32(rest) }
+    }
+
+    #[inline(always)]
+    fn blank_u8(self, rest: &[u8]) -> usize {
+        // SAFETY: as above.
+        unsafe { avx512::blank_u8(rest) }
+    }
+
+    #[inline(always)]
+    fn short_number(self, rest: &[u8]) -> Option<ShortNumber> {
+        // SAFETY: as above.
+        unsafe { avx512::short_number(rest) }
+    }
+
+    #[inline(always)]
+    fn closing_quote_u8(self, rest: &[u8]) -> Option<usize> {
+        // SAFETY: as above.
+        unsafe { avx512::closing_quote_u8(rest) }
+    }
+
+    #[inline(always)]
+    fn unescape_u8(self, body: &[u8], out: &mut [u8]) -> Unescaped {
+        assert!(out.len() >= body.len());
+        // SAFETY: as above; out takes as many bytes as the body has.
+        unsafe { avx512::unescape_u8(body, out.as_mut_ptr()) }
+    }
+
+    #[inline(always)]
+    fn starts_with(self, rest: &[u8], text: &[u8]) -> bool {
+        // SAFETY: as above.
+        unsafe { avx512::starts_with(rest, text) }
+    }
+}

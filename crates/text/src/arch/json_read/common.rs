@@ -1,0 +1,64 @@
+//! What every processor has for the reader of JSON; the slow twin of the vector kernels.
+
+use super::super::cell::Common;
+use super::{
+    Ascii, JsonSteps, Plain, ShortNumber, Unescaped, find_escape_u8, find_escape_u16, is_ascii,
+    scalar,
+};
+
+impl JsonSteps for Common {
+    #[inline(always)]
+    fn plain_u8(self, rest: &[u8]) -> Plain<'_> {
+        let text = &rest[..find_escape_u8(rest)];
+        if is_ascii(text) {
+            Plain::Ascii(Ascii(text))
+        } else {
+            Plain::Other(text)
+        }
+    }
+
+    #[inline(always)]
+    fn plain_u16(self, rest: &[u16]) -> (usize, bool) {
+        let n = find_escape_u16(rest);
+        (n, rest[..n].iter().all(|&u| u < 0x80))
+    }
+
+    #[inline(always)]
+    fn plain_u32(self, rest: &[u32]) -> (usize, bool) {
+        scalar::plain_u32(rest)
+    }
+
+    #[inline(always)]
+    fn blank_u8(self, rest: &[u8]) -> usize {
+        scalar::blank_u8(rest)
+    }
+
+    #[inline(always)]
+    fn short_number(self, rest: &[u8]) -> Option<ShortNumber> {
+        scalar::short_number(rest)
+    }
+
+    #[inline(always)]
+    fn closing_quote_u8(self, rest: &[u8]) -> Option<usize> {
+        let mut at = 0;
+        loop {
+            at += find_escape_u8(&rest[at..]);
+            match rest.get(at)? {
+                b'"' => return Some(at),
+                b'\\' if *rest.get(at + 1)? >= 0x20 => at += 2,
+                _ => return None,
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn unescape_u8(self, body: &[u8], out: &mut [u8]) -> Unescaped {
+        assert!(out.len() >= body.len());
+        scalar::unescape_u8(body, out)
+    }
+
+    #[inline(always)]
+    fn starts_with(self, rest: &[u8], text: &[u8]) -> bool {
+        rest.starts_with(text)
+    }
+}

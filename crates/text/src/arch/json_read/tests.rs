@@ -1,0 +1,260 @@
+//! The looks against plain words of what they are, on the best kernels and on those that every processor has: all lengths, each
+//! place, and texts that end where a page does.
+
+use super::super::cell::{Common, Kernels, Work, with_kernels};
+use super::*;
+
+/// Runs a check on both families of kernels.
+macro_rules! on_both {
+    ($check:ident, $text:expr) => {{
+        struct Check<'a, U>(&'a [U]);
+        impl<'a> Work for Check<'a, Unit> {
+            type Output = ();
+            #[inline(always)]
+            fn run<K: Kernels>(self, kernels: K) {
+                $check(kernels, self.0);
+            }
+        }
+        with_kernels(Check($text));
+        $check(Common, $text);
+    }};
+}
+
+/// A generator of small numbers.
+struct Next(u64);
+
+impl Next {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005);
+        self.0 = self.0.wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % n
+    }
+}
+
+/// Texts of up to 200 bytes of these, which end where the memory does.
+fn texts(bytes: &[u8], n_texts: usize) -> impl Iterator<Item = Box<[u8]>> {
+    let bytes = bytes.to_vec();
+    let mut next = Next(bytes.len() as u64);
+    (0..n_texts).map(move |i| {
+        let rare = 1 + next.below(60);
+        (0..i % 200)
+            .map(|_| match next.below(rare) {
+                0 => bytes[next.below(bytes.len())],
+                _ => bytes[0],
+            })
+            .collect()
+    })
+}
+
+#[test]
+fn plain_text_ends_at_the_first_byte_that_is_not_plain() {
+    type Unit = u8;
+    fn check<K: Kernels>(kernels: K, text: &[u8]) {
+        let end = text
+            .iter()
+            .position(|&b| b < 0x20 || b == b'"' || b == b'\\');
+        let plain = &text[..end.unwrap_or(text.len())];
+        let found = kernels.plain_u8(text);
+        match found {
+            Plain::Ascii(found) => assert_eq!(found.bytes(), plain),
+            Plain::Other(found) => assert_eq!(found, plain),
+        }
+        assert_eq!(matches!(found, Plain::Ascii(_)), plain.is_ascii());
+        assert_eq!(found.len(), plain.len());
+    }
+    for text in texts(b"a\"\\\x1f\0\xff\x7f ", 4000) {
+        on_both!(check, &text);
+    }
+}
+
+#[test]
+fn plain_text_of_wide_units_ends_at_the_first_unit_that_is_not_plain() {
+    fn check16<K: Kernels>(kernels: K, text: &[u16]) {
+        let end = text
+            .iter()
+            .position(|&u| u < 0x20 || u == 0x22 || u == 0x5C);
+        let plain = &text[..end.unwrap_or(text.len())];
+        let is_ascii = plain.iter().all(|&u| u < 0x80);
+        assert_eq!(kernels.plain_u16(text), (plain.len(), is_ascii));
+    }
+    fn check32<K: Kernels>(kernels: K, text: &[u32]) {
+        let end = text
+            .iter()
+            .position(|&u| u < 0x20 || u == 0x22 || u == 0x5C);
+        let plain = &text[..end.unwrap_or(text.len())];
+        let is_ascii = plain.iter().all(|&u| u < 0x80);
+        assert_eq!(kernels.plain_u32(text), (plain.len(), is_ascii));
+    }
+    for text in texts(b"a\"\\\x1f\0\xff\x7f\x80", 4000) {
+        // Each byte once as it is, and once as the low half of a unit that is not plain for its high one.
+        let wide =
+            |i: usize, b: u8| u32::from(b) | if i % 9 == 8 && b == b'"' { 0x2200 } else { 0 };
+        let wide: Vec<u32> = text.iter().enumerate().map(|(i, &b)| wide(i, b)).collect();
+        let units: Box<[u16]> = wide.iter().map(|&u| u as u16).collect();
+        {
+            type Unit = u16;
+            on_both!(check16, &units);
+        }
+        type Unit = u32;
+        let wide = wide.into_boxed_slice();
+        on_both!(check32, &wide);
+    }
+}
+
+#[test]
+fn white_space_is_counted() {
+    type Unit = u8;
+    fn check<K: Kernels>(kernels: K, text: &[u8]) {
+        let end = text.iter().position(|b| !b" \n\r\t".contains(b));
+        assert_eq!(kernels.blank_u8(text), end.unwrap_or(text.len()));
+    }
+    for text in texts(b" \n\r\t\n\r\ta\x0b\x0c\0\xa0", 3000) {
+        on_both!(check, &text);
+    }
+}
+
+#[test]
+fn short_numbers_are_those_of_the_grammar() {
+    type Unit = u8;
+    /// By the grammar, digit by digit.
+    fn expected(text: &[u8]) -> Option<ShortNumber> {
+        let count = |from: &[u8]| from.iter().take_while(|b| b.is_ascii_digit()).count();
+        let n_before = count(text);
+        let mut len = n_before;
+        let mut n_behind = 0;
+        if text.get(len) == Some(&b'.') {
+            n_behind = count(&text[len + 1..]);
+            if n_behind == 0 {
+                return None;
+            }
+            len += 1 + n_behind;
+        }
+        let next = *text.get(len)?;
+        let is_good = n_before > 0
+            && !(n_before > 1 && text[0] == b'0')
+            && n_before + n_behind <= 19
+            && !b"eE".contains(&next);
+        let digits = text[..len].iter().filter(|&&b| b != b'.');
+        is_good.then(|| ShortNumber {
+            len,
+            digits: digits.fold(0, |n, &b| n * 10 + u64::from(b - b'0')),
+            n_behind,
+        })
+    }
+    fn check<K: Kernels>(kernels: K, text: &[u8]) {
+        let said = String::from_utf8_lossy(text);
+        assert_eq!(kernels.short_number(text), expected(text), "{said}");
+    }
+    let mut next = Next(7);
+    for i in 0..20_000 {
+        let n = i % 45;
+        let dots = 1 + next.below(30);
+        let mut text: Vec<u8> = (0..n).map(|_| b'0' + next.below(10) as u8).collect();
+        if n > 0 {
+            for _ in 0..next.below(3) {
+                let at = next.below(n.min(dots));
+                text[at] = b".,e]E0 "[next.below(7)];
+            }
+        }
+        on_both!(check, text.as_slice());
+        text.push(b',');
+        on_both!(check, text.as_slice());
+    }
+    for text in [
+        "9999999999999999999,",
+        "0,",
+        "0.0,",
+        "00,",
+        ".5,",
+        "1.,",
+        "18446744073709551615,",
+    ] {
+        on_both!(check, text.as_bytes());
+    }
+}
+
+#[test]
+fn the_closing_quote_is_the_first_that_no_backslash_escapes() {
+    type Unit = u8;
+    fn check<K: Kernels>(kernels: K, text: &[u8]) {
+        let mut at = 0;
+        let expected = loop {
+            match text.get(at) {
+                Some(b'"') => break Some(at),
+                Some(b'\\') if text.get(at + 1).is_some_and(|&b| b >= 0x20) => at += 2,
+                None | Some(b'\\' | 0..0x20) => break None,
+                Some(_) => at += 1,
+            }
+        };
+        assert_eq!(kernels.closing_quote_u8(text), expected, "{text:?}");
+    }
+    for text in texts(b"a\\\\\\\\\\\"", 8000).chain(texts(b"\\\\a\"", 4000)) {
+        on_both!(check, &text);
+    }
+    for text in texts(b"a\\\\\"\x1f\n", 2000) {
+        on_both!(check, &text);
+    }
+}
+
+#[test]
+fn escapes_of_one_letter_are_replaced_up_to_one_that_is_not() {
+    type Unit = u8;
+    fn check<K: Kernels>(kernels: K, text: &[u8]) {
+        let (mut read, mut expected) = (0, Vec::new());
+        while read < text.len() {
+            if text[read] != b'\\' {
+                expected.push(text[read]);
+                read += 1;
+                continue;
+            }
+            let pairs = b"\"\"\\\\//b\x08f\x0cn\nr\rt\t";
+            let Some(&letter) = text.get(read + 1) else {
+                break;
+            };
+            let Some(pair) = pairs.chunks(2).find(|pair| pair[0] == letter) else {
+                break;
+            };
+            expected.push(pair[1]);
+            read += 2;
+        }
+        let mut out = vec![0xA5; text.len() + 80];
+        let (place, behind) = out.split_at_mut(text.len());
+        let made = kernels.unescape_u8(text, place);
+        let n_written = expected.len();
+        assert_eq!(
+            made,
+            Unescaped {
+                n_read: read,
+                n_written
+            },
+            "{text:?}"
+        );
+        assert_eq!(&place[..n_written], expected);
+        assert!(behind.iter().all(|&b| b == 0xA5), "behind");
+    }
+    for text in texts(b"a\\\\\\\\n\"/bfrt\xc3", 8000).chain(texts(b"\\n\\", 2000)) {
+        on_both!(check, &text);
+    }
+    for text in texts(b"a\\\\ux\xee", 4000) {
+        on_both!(check, &text);
+    }
+}
+
+#[test]
+fn a_text_starts_with_another_where_all_its_bytes_are_there() {
+    type Unit = u8;
+    fn check<K: Kernels>(kernels: K, text: &[u8]) {
+        for n in 0..text.len() + 2 {
+            let mut other = text[..n.min(text.len())].to_vec();
+            other.resize(n, b'x');
+            assert_eq!(kernels.starts_with(text, &other), text.starts_with(&other));
+            if let Some(last) = other.last_mut() {
+                *last ^= 1;
+                assert_eq!(kernels.starts_with(text, &other), text.starts_with(&other));
+            }
+        }
+    }
+    for text in texts(b"ab\"", 400) {
+        on_both!(check, &text);
+    }
+}
