@@ -6,6 +6,7 @@
 | ``onecopy.dbapi`` | what PEP 249 asks of a module: globals, type objects, constructors |
 | ``onecopy.errors`` | the exception classes |
 | ``onecopy.text`` | text between buffers and `str` |
+| ``onecopy.json`` | JSON to objects and back |
 | ``onecopy.rows`` | what row streams need of Python: iteration in asyncio |
 
 >>> import onecopy
@@ -17,7 +18,7 @@
 (2, '東京')
 """
 
-from onecopy import text
+from onecopy import json, text
 from onecopy._core import Connection, Cursor, Ledger, RowStream, __version__, connect, ledger
 from onecopy.dbapi import (
     BINARY,
@@ -83,6 +84,7 @@ __all__ = [
     "__version__",
     "apilevel",
     "connect",
+    "json",
     "ledger",
     "paramstyle",
     "text",

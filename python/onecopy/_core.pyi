@@ -1,6 +1,6 @@
 # What the extension gives, for type checkers; `stubtest` holds it against the module. The docstrings are in the module.
 import os
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Final, Literal, Protocol, TypedDict, final, type_check_only
 
@@ -30,6 +30,8 @@ __all__ = [
     "latin_1_decode",
     "latin_1_encode",
     "ledger",
+    "load",
+    "loads",
     "run_command",
     "transcode",
     "utf8_view",
@@ -62,6 +64,12 @@ class _Reads(Protocol):
     """A binary file."""
 
     def read(self, size: int, /) -> Buffer: ...
+
+@type_check_only
+class _Holds(Protocol):
+    """A file of bytes or of text."""
+
+    def read(self) -> Buffer | str: ...
 
 @type_check_only
 class _Sends(Protocol):
@@ -120,6 +128,30 @@ def utf8_view(string: str) -> memoryview: ...
 def transcode(
     src: Buffer | _Reads, dst: Buffer | _Writes, from_encoding: str, to_encoding: str, errors: str = "strict"
 ) -> int: ...
+def loads(
+    data: Buffer | str,
+    /,
+    *,
+    big_ints: Literal["exact", "float", "error"] = "exact",
+    duplicate_keys: Literal["last", "error"] = "last",
+    surrogates: Literal["error", "replace", "pass"] = "error",
+    nan: Literal["error", "accept"] = "error",
+    object_hook: Callable[[dict[str, Any]], Any] | None = None,
+    float_hook: Callable[[str], Any] | None = None,
+    max_depth: int = 1000,
+) -> Any: ...
+def load(
+    file: _Holds,
+    /,
+    *,
+    big_ints: Literal["exact", "float", "error"] = "exact",
+    duplicate_keys: Literal["last", "error"] = "last",
+    surrogates: Literal["error", "replace", "pass"] = "error",
+    nan: Literal["error", "accept"] = "error",
+    object_hook: Callable[[dict[str, Any]], Any] | None = None,
+    float_hook: Callable[[str], Any] | None = None,
+    max_depth: int = 1000,
+) -> Any: ...
 def detect(buffer: Buffer) -> tuple[str | None, str, Literal["certain", "likely", "guess"]]: ...
 
 @final

@@ -11,6 +11,7 @@ import pytest
 import onecopy
 import onecopy.dbapi
 import onecopy.errors
+import onecopy.json
 import onecopy.rows
 import onecopy.text
 
@@ -25,7 +26,7 @@ CLASSES = [
 
 
 @pytest.mark.parametrize(
-    "module", [onecopy, onecopy.dbapi, onecopy.errors, onecopy.rows, onecopy.text], ids=lambda m: m.__name__
+    "module", [onecopy, onecopy.dbapi, onecopy.errors, onecopy.json, onecopy.rows, onecopy.text], ids=lambda m: m.__name__
 )
 def test_examples_of_a_module_run(module: types.ModuleType) -> None:
     failed, _ = doctest.testmod(module, extraglobs={"onecopy": onecopy})
@@ -40,6 +41,7 @@ def documented() -> list[tuple[str, object]]:
         if not n.startswith("_") and n[0].islower()
     ]
     functions = [(f"text.{n}", getattr(onecopy.text, n)) for n in onecopy.text.__all__]
+    functions += [(f"json.{n}", getattr(onecopy.json, n)) for n in onecopy.json.__all__]
     return [
         *((c.__name__, c) for c in CLASSES),
         *members,

@@ -11,6 +11,7 @@
 //! | `stream`, `output` | `RowStream`, and where it can be written to |
 //! | `ledger` | `onecopy.ledger()` |
 //! | `errors` | one table from error kinds to exception classes |
+//! | `json` | `onecopy.json`: JSON to objects and back |
 //! | `text` | `onecopy.text`: text between buffers and `str` |
 //! | `turn` | a turn for other threads while SQLite steps attached |
 //! | `guard` | the lock behind each object: never waited for while attached |
@@ -24,6 +25,7 @@ mod cursor;
 mod errors;
 mod fetch;
 mod guard;
+mod json;
 mod ledger;
 mod output;
 mod parameters;
@@ -71,6 +73,7 @@ mod _core {
         raw::process::watch_forks();
         raw::fresh::take_headers(module.py())?;
         raw::fresh_bytes::take_header(module.py())?;
-        text::add(module)
+        text::add(module)?;
+        json::add(module)
     }
 }

@@ -64,6 +64,11 @@ impl<'py> Blanks<'py> {
         }
     }
 
+    /// Proof that we are attached.
+    pub(super) fn py(self) -> Python<'py> {
+        self.py
+    }
+
     /// As [`blank`], for a short text; `None` for a longer one, and where there is no memory.
     #[inline(always)]
     pub(crate) fn small(self, shape: Shape) -> Option<Bound<'py, PyAny>> {

@@ -22,13 +22,15 @@ pub(crate) trait Function {
     const PARAMETERS: &'static [&'static str];
     /// How many of them must be given.
     const REQUIRED: usize;
+    /// How many of them may be given by their place; the others go by their names.
+    const POSITIONAL: usize = Self::PARAMETERS.len();
 
     /// The call. (References are counted as always; what is dropped here must be bound to `py`.)
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>>;
 }
 
 /// The most parameters that a function has.
-const MOST: usize = 6;
+const MOST: usize = 16;
 
 /// The arguments of a call, by the number of the parameter.
 pub(crate) struct Args<'a, 'py>(&'a [*mut ffi::PyObject], Python<'py>);
@@ -43,6 +45,12 @@ impl<'a, 'py> Args<'a, 'py> {
         }
         // SAFETY: an argument of the call under way, which holds it as long as `'a`.
         Some(unsafe { Borrowed::from_ptr(self.1, given) })
+    }
+
+    /// How many parameters may have been given.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
     }
 
     /// An argument that must be given, as the call has checked.
@@ -92,7 +100,7 @@ unsafe extern "C" fn entry<F: Function>(
         // SAFETY: CPython calls attached.
         let py = unsafe { Python::assume_attached() };
         let n = n_positional.unsigned_abs();
-        let made = if names.is_null() && (F::REQUIRED..=F::PARAMETERS.len()).contains(&n) {
+        let made = if names.is_null() && (F::REQUIRED..=F::POSITIONAL).contains(&n) {
             // SAFETY: as many arguments, held by the caller until we return.
             let given = unsafe { std::slice::from_raw_parts(args, n) };
             F::call(py, &Args(given, py))
@@ -138,10 +146,16 @@ unsafe fn call_by_name<'py, F: Function>(
         None => PyTuple::empty(py),
     };
     let most = F::PARAMETERS.len();
-    if n > most {
+    if n > F::POSITIONAL {
         return Err(PyTypeError::new_err(format!(
-            "{}() takes at most {most} arguments ({n} given)",
-            F::NAME
+            "{}() takes at most {} {}arguments ({n} given)",
+            F::NAME,
+            F::POSITIONAL,
+            if F::POSITIONAL < most {
+                "positional "
+            } else {
+                ""
+            },
         )));
     }
     let mut given = [std::ptr::null_mut(); MOST];

@@ -10,6 +10,7 @@
 //! | [`pages`] | large pages for large fresh objects |
 //! | [`view`] | views of the UTF-8 that stands behind a `str` |
 //! | [`list`] | lists, filled in order |
+//! | [`json`] | lists, dicts and their values as the JSON reader tells them |
 //! | [`row`] | row tuples, filled in any order |
 //! | [`number`] | `int`, `float`, `bool`, `decimal.Decimal` |
 //! | [`temporal`] | `date`, `time`, `datetime` through the C API of `datetime` |
@@ -32,6 +33,7 @@ pub(crate) mod context;
 pub(crate) mod fresh;
 pub(crate) mod fresh_bytes;
 pub(crate) mod interrupt;
+pub(crate) mod json;
 pub(crate) mod list;
 pub(crate) mod method;
 pub(crate) mod number;

@@ -129,7 +129,7 @@ fn counted<'py>(
 }
 
 /// A `str` and its shape.
-type Shaped<'py> = (Bound<'py, PyAny>, Shape);
+pub(super) type Shaped<'py> = (Bound<'py, PyAny>, Shape);
 
 /// Makes the `str`s of long texts.
 struct Fresh<'py>(Python<'py>);
@@ -149,7 +149,7 @@ impl<'py> NewStr for Fresh<'py> {
 }
 
 /// Makes the `str`s of short texts. Where there is no memory, who asks goes the way of any text, which says so.
-struct Small<'py>(Blanks<'py>);
+pub(super) struct Small<'py>(pub(super) Blanks<'py>);
 
 impl<'py> NewStr for Small<'py> {
     type Str = Shaped<'py>;

@@ -114,7 +114,7 @@ pub trait JsonSteps: Copy {
 impl JsonSteps for Avx512 {
     #[inline(always)]
     fn plain_u8(self, rest: &[u8]) -> Plain<'_> {
-        // SAFETY: a value of this type proves that AVX-512 is there (so for all below).
+        // SAFETY: a value of this type proves that AVX-512 is there.
         let (n, is_ascii) = unsafe { avx512::plain_u8(rest) };
         let text = &rest[..n];
         if is_ascii {
@@ -126,44 +126,44 @@ impl JsonSteps for Avx512 {
 
     #[inline(always)]
     fn plain_u16(self, rest: &[u16]) -> (usize, bool) {
-        // SAFETY: as above.
+        // SAFETY: a value of this type proves that AVX-512 is there.
         unsafe { avx512::plain_u16(rest) }
     }
 
     #[inline(always)]
     fn plain_u32(self, rest: &[u32]) -> (usize, bool) {
-        // SAFETY: as above.
+        // SAFETY: a value of this type proves that AVX-512 is there.
         unsafe { avx512::plain_u32(rest) }
     }
 
     #[inline(always)]
     fn blank_u8(self, rest: &[u8]) -> usize {
-        // SAFETY: as above.
+        // SAFETY: a value of this type proves that AVX-512 is there.
         unsafe { avx512::blank_u8(rest) }
     }
 
     #[inline(always)]
     fn short_number(self, rest: &[u8]) -> Option<ShortNumber> {
-        // SAFETY: as above.
+        // SAFETY: a value of this type proves that AVX-512 is there.
         unsafe { avx512::short_number(rest) }
     }
 
     #[inline(always)]
     fn closing_quote_u8(self, rest: &[u8]) -> Option<usize> {
-        // SAFETY: as above.
+        // SAFETY: a value of this type proves that AVX-512 is there.
         unsafe { avx512::closing_quote_u8(rest) }
     }
 
     #[inline(always)]
     fn unescape_u8(self, body: &[u8], out: &mut [u8]) -> Unescaped {
         assert!(out.len() >= body.len());
-        // SAFETY: as above; out takes as many bytes as the body has.
+        // SAFETY: a value of this type proves that AVX-512 is there; out takes as many bytes as the body has.
         unsafe { avx512::unescape_u8(body, out.as_mut_ptr()) }
     }
 
     #[inline(always)]
     fn starts_with(self, rest: &[u8], text: &[u8]) -> bool {
-        // SAFETY: as above.
+        // SAFETY: a value of this type proves that AVX-512 is there.
         unsafe { avx512::starts_with(rest, text) }
     }
 }

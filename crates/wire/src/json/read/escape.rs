@@ -45,6 +45,12 @@ impl<'a> Escaped<'a> {
         Escaped { body, n_plain }
     }
 
+    /// A text without escapes, to be read by its characters.
+    #[must_use]
+    pub fn of(text: Units<'a>) -> Escaped<'a> {
+        Escaped::new(text, text.len_units())
+    }
+
     /// The units between the quotes.
     #[must_use]
     pub fn body(&self) -> Units<'a> {
@@ -253,7 +259,11 @@ impl Chars<'_> {
 }
 
 /// What is malformed in `rest`, which stands at `at`.
-pub(super) fn malformed(rest: Units<'_>, at: usize) -> Refusal {
+///
+/// # Panics
+/// Where nothing is: a bug of the caller.
+#[must_use]
+pub fn malformed(rest: Units<'_>, at: usize) -> Refusal {
     let found = onecopy_text::find_malformed(rest).expect("a fast path has found malformed text");
     let reason = match found.kind {
         onecopy_text::MalformedKind::LoneSurrogate => Reason::Surrogate,

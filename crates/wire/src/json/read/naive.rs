@@ -262,7 +262,7 @@ impl Tree {
             return Ok(text.chars().map(u32::from).collect());
         }
         // A backslash is in no plain text, so nothing is taken for an escape.
-        Escaped::new(units, 0).chars(self.surrogates).collect()
+        Escaped::of(units).chars(self.surrogates).collect()
     }
 }
 

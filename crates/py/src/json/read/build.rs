@@ -1,0 +1,356 @@
+//! Objects of what the reader tells.
+
+use onecopy_text::convert::{Ascii, Kernels};
+use onecopy_text::{Kind, Policy, Shape, Tally, Units, measure};
+use onecopy_wire::json::read::{Escaped, Events, Reason, Refusal, Surrogates, Text, malformed};
+use pyo3::prelude::*;
+use pyo3::types::PyBool;
+
+use super::options::{BigInts, Options};
+use crate::raw::fresh::Blanks;
+use crate::raw::json::building::Building;
+use crate::raw::json::scalars::{self, InParts};
+use crate::raw::number;
+use crate::raw::text::MakeError;
+
+/// Room for strings without their escapes; longer ones go through it in parts, twice.
+const SCRATCH_BYTES: usize = 8192;
+
+/// Keys that are remembered have at most as many bytes.
+const MOST_KEY_BYTES: usize = 64;
+
+/// A value under construction.
+pub(super) struct Build<'a, 'py, K> {
+    kernels: K,
+    building: Building<'py>,
+    blanks: Blanks<'py>,
+    options: &'a Options<'py>,
+    tally: Option<&'a mut Tally>,
+    scratch: Vec<u8>,
+    /// Why the last event was refused, where Python says so.
+    pub(super) error: Option<PyErr>,
+}
+
+impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
+    #[inline(always)]
+    pub(super) fn new(
+        py: Python<'py>,
+        kernels: K,
+        options: &'a Options<'py>,
+        tally: Option<&'a mut Tally>,
+    ) -> Self {
+        Build {
+            kernels,
+            building: Building::new(py, options.is_alone()),
+            blanks: Blanks::new(py),
+            options,
+            tally,
+            scratch: Vec::new(),
+            error: None,
+        }
+    }
+
+    /// The value, once all was told.
+    #[inline(always)]
+    pub(super) fn finish(self) -> Bound<'py, PyAny> {
+        self.building.finish()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn fail(&mut self, error: PyErr) -> Refusal {
+        self.error = Some(error);
+        Refusal::OWN
+    }
+
+    #[inline(always)]
+    fn push(&mut self, value: PyResult<Bound<'py, PyAny>>) -> Result<(), Refusal> {
+        match value {
+            Ok(value) => {
+                let pushed = self.building.push(value);
+                pushed.map_err(|e| self.fail(e))
+            }
+            Err(e) => Err(self.fail(e)),
+        }
+    }
+
+    #[inline(always)]
+    fn text(&mut self, text: Text<'_>) -> Result<Bound<'py, PyAny>, Refusal> {
+        let tally = self.tally.as_deref_mut();
+        match text {
+            Text::Ascii(text) => {
+                let made = scalars::ascii(self.blanks, self.kernels, text, tally);
+                made.map_err(|e| self.fail(e))
+            }
+            Text::Units(units) => {
+                let made = scalars::text(self.blanks, self.kernels, units, tally);
+                made.or_else(|e| self.malformed_text(units, e))
+            }
+        }
+    }
+
+    /// A text that is malformed: refused, or taken with its surrogates where it is that of a `str`.
+    #[cold]
+    #[inline(never)]
+    fn malformed_text(
+        &mut self,
+        units: Units<'_>,
+        error: MakeError,
+    ) -> Result<Bound<'py, PyAny>, Refusal> {
+        if let MakeError::Python(e) = error {
+            return Err(self.fail(e));
+        }
+        let refusal = malformed(units, 0);
+        if refusal.reason != Reason::Surrogate || self.options.surrogates == Surrogates::Error {
+            return Err(refusal);
+        }
+        // A backslash is in no plain text, so nothing is taken for an escape.
+        self.characters(Escaped::of(units))
+    }
+
+    fn characters(&mut self, text: Escaped<'_>) -> Result<Bound<'py, PyAny>, Refusal> {
+        let (py, surrogates) = (self.building.py(), self.options.surrogates);
+        match scalars::characters(py, || text.chars(surrogates)) {
+            Ok(made) => {
+                if let Some(tally) = self.tally.as_deref_mut() {
+                    tally.converted(text.body().len_bytes());
+                }
+                Ok(made)
+            }
+            Err(scalars::Failed::Chars(refusal)) => Err(refusal),
+            Err(scalars::Failed::Python(e)) => Err(self.fail(e)),
+        }
+    }
+
+    #[inline(always)]
+    fn escaped(&mut self, text: Escaped<'_>) -> Result<Bound<'py, PyAny>, Refusal> {
+        let Units::Utf8(body) = text.body() else {
+            return self.characters(text);
+        };
+        if self.scratch.is_empty() {
+            self.scratch.resize(SCRATCH_BYTES, 0);
+        }
+        if body.len() > SCRATCH_BYTES {
+            return self.long_escaped(text, body);
+        }
+        let surrogates = self.options.surrogates;
+        let part = text.unescape(self.kernels, 0, surrogates, &mut self.scratch)?;
+        if part.has_surrogate {
+            return self.characters(text);
+        }
+        let plain = &self.scratch[..part.n_written];
+        if let Some(tally) = self.tally.as_deref_mut() {
+            tally.converted(body.len());
+        }
+        let made = match Ascii::new(plain) {
+            Some(plain) => {
+                let made = scalars::ascii(self.blanks, self.kernels, plain, None);
+                made.map_err(MakeError::Python)
+            }
+            None => scalars::text(self.blanks, self.kernels, Units::Utf8(plain), None),
+        };
+        made.map_err(|e| match e {
+            MakeError::Python(e) => self.fail(e),
+            MakeError::Malformed(_) => malformed(text.body(), 0),
+        })
+    }
+
+    /// A string too long for the scratch: read twice, part by part, first for its shape.
+    #[inline(never)]
+    fn long_escaped(
+        &mut self,
+        text: Escaped<'_>,
+        body: &[u8],
+    ) -> Result<Bound<'py, PyAny>, Refusal> {
+        let surrogates = self.options.surrogates;
+        let mut shape = Shape {
+            kind: Kind::Ascii,
+            n_chars: 0,
+        };
+        let mut at = 0;
+        while at < body.len() {
+            let part = text.unescape(self.kernels, at, surrogates, &mut self.scratch)?;
+            if part.has_surrogate {
+                return self.characters(text);
+            }
+            let plain = Units::Utf8(&self.scratch[..part.n_written]);
+            let measured = measure(plain, Policy::Strict);
+            let part_shape = measured.map_err(|_| malformed(text.body(), 0))?.shape();
+            shape.kind = shape.kind.max(part_shape.kind);
+            shape.n_chars += part_shape.n_chars;
+            at += part.n_read;
+        }
+        let made = InParts::new(self.building.py(), shape);
+        let mut made = made.map_err(|e| self.fail(e))?;
+        let mut at = 0;
+        while at < body.len() {
+            let part = text.unescape(self.kernels, at, surrogates, &mut self.scratch)?;
+            let plain = Units::Utf8(&self.scratch[..part.n_written]);
+            made.put(&measure(plain, Policy::Strict).expect("measured before"));
+            at += part.n_read;
+        }
+        if let Some(tally) = self.tally.as_deref_mut() {
+            tally.converted(body.len());
+        }
+        Ok(made.finish())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn hooked_float(&mut self, text: Units<'_>) -> Result<(), Refusal> {
+        let made = scalars::text(self.blanks, self.kernels, text, None);
+        let made = made.map_err(|e| match e {
+            MakeError::Python(e) => e,
+            MakeError::Malformed(_) => unreachable!("numbers are ASCII"),
+        });
+        let hook = self.options.float_hook.as_ref().expect("asked before");
+        let made = made.and_then(|text| hook.call1((text,)));
+        self.push(made)
+    }
+}
+
+impl<K: Kernels> Events for Build<'_, '_, K> {
+    #[inline(always)]
+    fn null(&mut self) -> Result<(), Refusal> {
+        let none = self.building.py().None().into_bound(self.building.py());
+        self.push(Ok(none))
+    }
+
+    #[inline(always)]
+    fn boolean(&mut self, value: bool) -> Result<(), Refusal> {
+        let value = PyBool::new(self.building.py(), value).to_owned().into_any();
+        self.push(Ok(value))
+    }
+
+    #[inline(always)]
+    fn int(&mut self, value: i64) -> Result<(), Refusal> {
+        let made = number::int(self.building.py(), value);
+        self.push(made)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn big_int(&mut self, digits: &[u8]) -> Result<(), Refusal> {
+        let py = self.building.py();
+        let made = match self.options.big_ints {
+            BigInts::Exact => scalars::big_int(py, digits),
+            BigInts::Error => return Err(Refusal::here(Reason::BigInt)),
+            BigInts::Float => {
+                let value = onecopy_wire::json::read::float::of_text(digits);
+                if value.is_infinite() {
+                    return Err(Refusal::here(Reason::FloatRange));
+                }
+                number::float(py, value)
+            }
+        };
+        self.push(made)
+    }
+
+    #[inline(always)]
+    fn float(&mut self, value: f64, text: Units<'_>) -> Result<(), Refusal> {
+        if self.options.float_hook.is_some() {
+            return self.hooked_float(text);
+        }
+        if value.is_infinite() {
+            return Err(Refusal::here(Reason::FloatRange));
+        }
+        let made = number::float(self.building.py(), value);
+        self.push(made)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn not_finite(&mut self, value: f64) -> Result<(), Refusal> {
+        if !self.options.accept_nan {
+            return Err(Refusal::here(Reason::NotFinite));
+        }
+        let made = number::float(self.building.py(), value);
+        self.push(made)
+    }
+
+    #[inline(always)]
+    fn string(&mut self, text: Text<'_>) -> Result<(), Refusal> {
+        let made = self.text(text)?;
+        self.push(Ok(made))
+    }
+
+    #[inline(always)]
+    fn escaped_string(&mut self, text: Escaped<'_>) -> Result<(), Refusal> {
+        let made = self.escaped(text)?;
+        self.push(Ok(made))
+    }
+
+    #[inline(always)]
+    fn key(&mut self, text: Text<'_>) -> Result<(), Refusal> {
+        let kernels = self.kernels;
+        if let Text::Ascii(ascii) = text
+            && let bytes = ascii.bytes()
+            && bytes.len() <= MOST_KEY_BYTES
+        {
+            let (blanks, tally) = (self.blanks, self.tally.as_deref_mut());
+            let pushed = self.building.push_ascii_key(
+                kernels.hash(bytes),
+                |key| kernels.is_equal(key, bytes),
+                || scalars::ascii(blanks, kernels, ascii, tally),
+            );
+            return pushed.map_err(|e| self.fail(e));
+        }
+        let made = self.text(text)?;
+        let pushed = self.building.push_key(made);
+        pushed.map_err(|e| self.fail(e))
+    }
+
+    #[inline(always)]
+    fn escaped_key(&mut self, text: Escaped<'_>) -> Result<(), Refusal> {
+        let made = self.escaped(text)?;
+        let pushed = self.building.push_key(made);
+        pushed.map_err(|e| self.fail(e))
+    }
+
+    #[inline(always)]
+    fn begin_array(&mut self) -> Result<(), Refusal> {
+        self.building.begin(false);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn end_array(&mut self) -> Result<(), Refusal> {
+        let made = self.building.end_list();
+        self.push(made)
+    }
+
+    #[inline(always)]
+    fn begin_object(&mut self) -> Result<(), Refusal> {
+        self.building.begin(true);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn end_object(&mut self) -> Result<(), Refusal> {
+        let (dict, has_twice) = match self.building.end_dict() {
+            Ok(made) => made,
+            Err(e) => return Err(self.fail(e)),
+        };
+        if has_twice && self.options.refuse_duplicates {
+            return Err(Refusal::here(Reason::DuplicateKey));
+        }
+        match &self.options.object_hook {
+            None => self.push(Ok(dict)),
+            Some(hook) => {
+                let made = hook.call1((dict,));
+                self.push(made)
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn guess(&self) -> Option<&[u8]> {
+        self.building.guess()
+    }
+
+    #[inline(always)]
+    fn likely_key(&mut self) -> Result<(), Refusal> {
+        let pushed = self.building.push_likely_key();
+        pushed.map_err(|e| self.fail(e))
+    }
+}

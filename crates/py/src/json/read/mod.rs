@@ -1,0 +1,23 @@
+//! JSON to objects.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `build` | objects of what the reader tells |
+//! | `error` | `JSONDecodeError` |
+//! | `lines` | one value for each line |
+//! | `load` | `loads` and `load` |
+//! | `options` | what the caller asks |
+
+mod build;
+mod error;
+mod lines;
+mod load;
+mod options;
+
+use pyo3::prelude::*;
+
+/// Adds the functions to the module.
+pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    load::add(module)?;
+    lines::add(module)
+}

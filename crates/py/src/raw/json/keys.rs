@@ -1,0 +1,125 @@
+//! Keys that were made before, and which one is likely to follow which.
+
+use std::ptr::{null, null_mut};
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+/// Keys that are kept.
+const SLOTS: usize = 1024;
+
+/// No slot.
+pub(super) const NONE: u16 = u16::MAX;
+
+/// A key, and what was learnt of it.
+#[derive(Clone, Copy)]
+struct Slot {
+    /// A `str` of ASCII with a reference of ours that knows its hash, or null.
+    key: *mut ffi::PyObject,
+    /// Its characters.
+    text: *const u8,
+    len: u32,
+    /// The key that last came behind it.
+    behind: u16,
+    /// The first key of the object, or list of objects, that was last its value.
+    first: u16,
+}
+
+/// A table of keys by their hash. One that is not there takes the place of the one that is.
+pub(super) struct Keys(Box<[Slot]>);
+
+impl Keys {
+    /// The slot of no key: what is learnt of an object that is no key's value.
+    pub(super) const ROOT: u16 = SLOTS as u16;
+
+    pub(super) fn new() -> Keys {
+        let empty = Slot {
+            key: null_mut(),
+            text: null(),
+            len: 0,
+            behind: NONE,
+            first: NONE,
+        };
+        Keys(vec![empty; SLOTS + 1].into_boxed_slice())
+    }
+
+    /// The slot for a hash.
+    #[inline(always)]
+    pub(super) fn slot(hash: u32) -> u16 {
+        (hash >> 8) as u16 % SLOTS as u16
+    }
+
+    /// The characters of the key in a slot, where there is one.
+    #[inline(always)]
+    pub(super) fn text(&self, at: u16) -> Option<&[u8]> {
+        let slot = self.0.get(usize::from(at))?;
+        if slot.key.is_null() {
+            return None;
+        }
+        // SAFETY: the data of a `str` that the slot holds, borrowed as long as the table.
+        Some(unsafe { std::slice::from_raw_parts(slot.text, slot.len as usize) })
+    }
+
+    /// The key in a slot.
+    ///
+    /// # Panics
+    /// Where there is none: a bug of the caller.
+    #[inline(always)]
+    pub(super) fn get<'py>(&self, py: Python<'py>, at: u16) -> Bound<'py, PyAny> {
+        let key = self.0[usize::from(at)].key;
+        assert!(!key.is_null());
+        // SAFETY: a `str` that the slot holds.
+        unsafe { Bound::from_borrowed_ptr(py, key) }
+    }
+
+    /// Puts a key of ASCII into a slot.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn set(&mut self, at: u16, key: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = key.py();
+        // SAFETY: attached. A `str` that was just made; from now on it knows its hash. The one before is let go, which
+        // runs no foreign code.
+        unsafe {
+            if ffi::PyObject_Hash(key.as_ptr()) == -1 {
+                return Err(PyErr::fetch(py));
+            }
+            let slot = &mut self.0[usize::from(at)];
+            let before = slot.key;
+            slot.key = key.clone().into_ptr();
+            slot.text = ffi::PyUnicode_DATA(slot.key).cast();
+            slot.len = ffi::PyUnicode_GET_LENGTH(slot.key) as u32;
+            ffi::Py_XDECREF(before);
+        }
+        Ok(())
+    }
+
+    /// The key that is likely behind another.
+    #[inline(always)]
+    pub(super) fn behind(&self, at: u16) -> u16 {
+        self.0[usize::from(at)].behind
+    }
+
+    /// The key that is likely the first in the value of another.
+    #[inline(always)]
+    pub(super) fn first(&self, owner: u16) -> u16 {
+        self.0[usize::from(owner)].first
+    }
+
+    /// Learns which key came behind `last`, or first in the value of `owner`.
+    #[inline(always)]
+    pub(super) fn learn(&mut self, last: u16, owner: u16, at: u16) {
+        match self.0.get_mut(usize::from(last)) {
+            Some(slot) => slot.behind = at,
+            None => self.0[usize::from(owner)].first = at,
+        }
+    }
+
+    /// Lets all of them go.
+    pub(super) fn clear(&mut self, _attached: Python<'_>) {
+        for slot in &mut self.0 {
+            let key = std::mem::replace(&mut slot.key, null_mut());
+            // SAFETY: null or a `str` that the slot held; attached.
+            unsafe { ffi::Py_XDECREF(key) };
+        }
+    }
+}

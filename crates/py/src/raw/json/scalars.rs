@@ -1,0 +1,214 @@
+//! Numbers and texts.
+
+use std::mem::MaybeUninit;
+
+use onecopy_text::convert::{self, Ascii, CellUtf8, Kernels, MOST_CELL_BYTES, Measured, StrData};
+use onecopy_text::{Kind, Policy, Shape, Tally, Units, planted};
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use crate::raw::fresh::{Blanks, blank};
+use crate::raw::text::{MakeError, Small, make, make_cell};
+
+/// An `int` of these digits, with a `-` where it has one. (CPython limits how many it takes: `sys.set_int_max_str_digits`.)
+pub(crate) fn big_int<'py>(py: Python<'py>, digits: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    let digits = std::ffi::CString::new(digits).expect("digits have no zero byte");
+    // SAFETY: attached; a C string.
+    unsafe {
+        let made = ffi::PyLong_FromString(digits.as_ptr(), std::ptr::null_mut(), 10);
+        Bound::from_owned_ptr_or_err(py, made)
+    }
+}
+
+/// A `str` of ASCII.
+#[inline(always)]
+pub(crate) fn ascii<'py, K: Kernels>(
+    blanks: Blanks<'py>,
+    kernels: K,
+    text: Ascii<'_>,
+    tally: Option<&mut Tally>,
+) -> PyResult<Bound<'py, PyAny>> {
+    planted::extra_work_on_text(Units::Latin1(text.bytes()));
+    if let Some(tally) = tally {
+        tally.copied(text.bytes().len());
+    }
+    if let Some(Ok(made)) = convert::make_ascii(kernels, text, &mut Small(blanks)) {
+        return Ok(made.made.0);
+    }
+    ascii_of_other_length(blanks.py(), text)
+}
+
+/// As [`ascii`], of no, one or very many characters.
+#[inline(never)]
+fn ascii_of_other_length<'py>(py: Python<'py>, text: Ascii<'_>) -> PyResult<Bound<'py, PyAny>> {
+    let text = text.bytes();
+    let n_chars = text.len();
+    if n_chars <= 1 {
+        return shared(py, text);
+    }
+    let kind = Kind::Ascii;
+    let made = blank(py, Shape { kind, n_chars })?;
+    // SAFETY: a fresh `str` of one byte for each character, all of which are ASCII; it is no shared one.
+    unsafe {
+        let data = ffi::PyUnicode_DATA(made.as_ptr()).cast::<u8>();
+        std::ptr::copy_nonoverlapping(text.as_ptr(), data, n_chars);
+    }
+    Ok(made)
+}
+
+/// The `str` of no or one character that everybody shares.
+#[inline]
+fn shared<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    let kind = ffi::PyUnicode_1BYTE_KIND as std::ffi::c_int;
+    let n = text.len() as ffi::Py_ssize_t;
+    // SAFETY: attached; as many units of one byte.
+    unsafe {
+        let made = ffi::PyUnicode_FromKindAndData(kind, text.as_ptr().cast(), n);
+        Bound::from_owned_ptr_or_err(py, made)
+    }
+}
+
+/// A `str` of any text.
+#[inline(always)]
+pub(crate) fn text<'py, K: Kernels>(
+    blanks: Blanks<'py>,
+    kernels: K,
+    text: Units<'_>,
+    tally: Option<&mut Tally>,
+) -> Result<Bound<'py, PyAny>, MakeError> {
+    if let Units::Utf8(bytes) = text
+        && bytes.len() <= MOST_CELL_BYTES
+        && tally.is_none()
+        && let Some(made) = make_cell::<K, CellUtf8>(blanks, kernels, bytes, None)
+    {
+        return Ok(made);
+    }
+    other_text(blanks.py(), text, tally)
+}
+
+#[inline(never)]
+fn other_text<'py>(
+    py: Python<'py>,
+    text: Units<'_>,
+    tally: Option<&mut Tally>,
+) -> Result<Bound<'py, PyAny>, MakeError> {
+    match tally {
+        Some(tally) => make(py, text, Policy::Strict, tally),
+        None => make(py, text, Policy::Strict, &mut Tally::default()),
+    }
+}
+
+/// Why no `str` of characters could be made.
+pub(crate) enum Failed<E> {
+    /// There is something wrong with them.
+    Chars(E),
+    /// No memory.
+    Python(PyErr),
+}
+
+/// A `str` of characters, lone surrogates among them; `chars` gives the same ones twice.
+///
+/// # Errors
+/// [`Failed`].
+pub(crate) fn characters<'py, E, I: Iterator<Item = Result<u32, E>>>(
+    py: Python<'py>,
+    chars: impl Fn() -> I,
+) -> Result<Bound<'py, PyAny>, Failed<E>> {
+    let (mut all, mut n_chars) = (0, 0);
+    for c in chars() {
+        all |= c.map_err(Failed::Chars)?;
+        n_chars += 1;
+    }
+    // A `str` of no or one character may be a shared one, which nobody writes to.
+    let mut few = [0; 1];
+    if n_chars <= few.len() {
+        for (place, c) in few.iter_mut().zip(chars()) {
+            *place = c.map_err(Failed::Chars)?;
+        }
+        // SAFETY: attached; as many units of 32 bits.
+        return unsafe {
+            let kind = ffi::PyUnicode_4BYTE_KIND as std::ffi::c_int;
+            let n = n_chars as ffi::Py_ssize_t;
+            let made = ffi::PyUnicode_FromKindAndData(kind, few.as_ptr().cast(), n);
+            Bound::from_owned_ptr_or_err(py, made).map_err(Failed::Python)
+        };
+    }
+    let kind = Kind::of(all);
+    let made = blank(py, Shape { kind, n_chars }).map_err(Failed::Python)?;
+    // SAFETY: a fresh `str` of this kind and length that nobody has seen; it is not shared.
+    let data = unsafe { ffi::PyUnicode_DATA(made.as_ptr()) };
+    macro_rules! write {
+        ($unit:ty) => {{
+            // SAFETY: the fresh `str` has so many units of this size, which nobody else has seen.
+            let place = unsafe {
+                std::slice::from_raw_parts_mut(data.cast::<MaybeUninit<$unit>>(), n_chars)
+            };
+            let mut n = 0;
+            for (place, c) in place.iter_mut().zip(chars()) {
+                place.write(c.map_err(Failed::Chars)? as $unit);
+                n += 1;
+            }
+            assert_eq!(n, n_chars, "other characters the second time");
+        }};
+    }
+    match kind {
+        Kind::Ascii | Kind::Latin1 => write!(u8),
+        Kind::Ucs2 => write!(u16),
+        Kind::Ucs4 => write!(u32),
+    }
+    Ok(made)
+}
+
+/// A `str` that is written part by part.
+pub(crate) struct InParts<'py> {
+    made: Bound<'py, PyAny>,
+    shape: Shape,
+    n_chars: usize,
+}
+
+impl<'py> InParts<'py> {
+    /// One of this shape, of at least two characters.
+    pub(crate) fn new(py: Python<'py>, shape: Shape) -> PyResult<InParts<'py>> {
+        assert!(shape.n_chars > 1);
+        Ok(InParts {
+            made: blank(py, shape)?,
+            shape,
+            n_chars: 0,
+        })
+    }
+
+    /// Writes the next part.
+    ///
+    /// # Panics
+    /// Where it does not fit: a bug of the caller.
+    pub(crate) fn put(&mut self, part: &Measured<'_>) {
+        let Shape { kind, n_chars } = part.shape();
+        let rest = self.shape.n_chars - self.n_chars;
+        assert!(n_chars <= rest && kind <= self.shape.kind);
+        // SAFETY: a fresh `str` of this kind that nobody has seen and that is not shared; as many of its units are left.
+        unsafe {
+            let data = ffi::PyUnicode_DATA(self.made.as_ptr());
+            macro_rules! place {
+                ($unit:ty) => {{
+                    let at = data.cast::<MaybeUninit<$unit>>().add(self.n_chars);
+                    std::slice::from_raw_parts_mut(at, n_chars)
+                }};
+            }
+            part.write(match self.shape.kind {
+                Kind::Ascii | Kind::Latin1 => StrData::One(place!(u8)),
+                Kind::Ucs2 => StrData::Two(place!(u16)),
+                Kind::Ucs4 => StrData::Four(place!(u32)),
+            });
+        }
+        self.n_chars += n_chars;
+    }
+
+    /// The `str`.
+    ///
+    /// # Panics
+    /// Where not all was written: a bug of the caller.
+    pub(crate) fn finish(self) -> Bound<'py, PyAny> {
+        assert_eq!(self.n_chars, self.shape.n_chars);
+        self.made
+    }
+}
