@@ -234,6 +234,10 @@ impl<K: Kernels> Events for Build<'_, '_, K> {
         let py = self.building.py();
         let made = match self.options.big_ints {
             BigInts::Exact => scalars::big_int(py, digits),
+            // 64 bits without a sign are not more than 64.
+            _ if str::from_utf8(digits).is_ok_and(|d| d.parse::<u64>().is_ok()) => {
+                scalars::big_int(py, digits)
+            }
             BigInts::Error => return Err(Refusal::here(Reason::BigInt)),
             BigInts::Float => {
                 let value = onecopy_wire::json::read::float::of_text(digits);
