@@ -26,7 +26,9 @@ CLASSES = [
 
 
 @pytest.mark.parametrize(
-    "module", [onecopy, onecopy.dbapi, onecopy.errors, onecopy.json, onecopy.rows, onecopy.text], ids=lambda m: m.__name__
+    "module",
+    [onecopy, onecopy.dbapi, onecopy.errors, onecopy.json, onecopy.rows, onecopy.text],
+    ids=lambda m: m.__name__,
 )
 def test_examples_of_a_module_run(module: types.ModuleType) -> None:
     failed, _ = doctest.testmod(module, extraglobs={"onecopy": onecopy})
