@@ -1,4 +1,4 @@
-//! What the reader of JSON asks of the kernels: each is one look at a vector in the usual case, inlined into the reader's loop.
+//! What the reader of JSON asks of the kernels, inlined into the reader's loop.
 
 #[cfg(target_arch = "x86_64")]
 use super::avx512::json_read as avx512;
@@ -7,8 +7,11 @@ use super::cell::Avx512;
 use super::{find_escape_u8, find_escape_u16, is_ascii, scalar};
 
 mod common;
+mod scan;
 #[cfg(test)]
 mod tests;
+
+pub use scan::Scan;
 
 /// Text that is ASCII: whoever has one need not look at it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +71,19 @@ pub struct ShortNumber {
     pub n_behind: usize,
 }
 
+/// What 64 bytes are, a bit for each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Look {
+    /// `"`, `\`, or below U+0020.
+    pub special: u64,
+    /// Not ASCII.
+    pub high: u64,
+    /// A digit.
+    pub digit: u64,
+    /// White space.
+    pub blank: u64,
+}
+
 /// What a piece of a string with escapes became.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unescaped {
@@ -91,9 +107,14 @@ pub trait JsonSteps: Copy {
     /// How many bytes of white space (space, tab, line feed, carriage return) stand at the start.
     fn blank_u8(self, rest: &[u8]) -> usize;
 
-    /// A short number at the start, without its sign, where nothing is wrong with it and it does not go on to the end of `rest`
-    /// (its end could be that of a part); `None` for any other.
-    fn short_number(self, rest: &[u8]) -> Option<ShortNumber>;
+    /// Whether [`JsonSteps::look`] is worth while: one look for several strings and numbers.
+    const LOOKS: bool;
+
+    /// What the first 64 bytes are. Those behind the end are special.
+    fn look(self, rest: &[u8]) -> Look;
+
+    /// The number of `n_before` digits, a point if there are others behind it, and these: at most 19 in all.
+    fn digits(self, rest: &[u8], n_before: u32, n_behind: u32) -> u64;
 
     /// Where the string that `rest` is in the middle of has its closing quote; `rest` starts outside of any escape. `None` where
     /// it has none, or a character below U+0020 before it.
@@ -142,10 +163,18 @@ impl JsonSteps for Avx512 {
         unsafe { avx512::blank_u8(rest) }
     }
 
+    const LOOKS: bool = true;
+
     #[inline(always)]
-    fn short_number(self, rest: &[u8]) -> Option<ShortNumber> {
+    fn look(self, rest: &[u8]) -> Look {
         // SAFETY: a value of this type proves that AVX-512 is there.
-        unsafe { avx512::short_number(rest) }
+        unsafe { avx512::look(rest) }
+    }
+
+    #[inline(always)]
+    fn digits(self, rest: &[u8], n_before: u32, n_behind: u32) -> u64 {
+        // SAFETY: a value of this type proves that AVX-512 is there.
+        unsafe { avx512::digits(rest, n_before, n_behind) }
     }
 
     #[inline(always)]

@@ -5,7 +5,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::json_read::{ShortNumber, Unescaped};
+use super::json_read::{Look, ShortNumber, Unescaped};
 use super::{Scan8, Scan16};
 use crate::{Kind, naive};
 
@@ -70,7 +70,20 @@ pub(crate) fn blank_u8(rest: &[u8]) -> usize {
     rest.iter().take_while(is_blank).count()
 }
 
-/// See [`JsonSteps::short_number`](super::json_read::JsonSteps::short_number).
+/// See [`JsonSteps::look`](super::json_read::JsonSteps::look).
+pub(crate) fn look(rest: &[u8]) -> Look {
+    let mut look = Look::default();
+    for i in 0..64 {
+        let byte = rest.get(i).copied().unwrap_or(0);
+        look.special |= u64::from(is_escape(u32::from(byte))) << i;
+        look.high |= u64::from(byte >= 0x80) << i;
+        look.digit |= u64::from(byte.is_ascii_digit()) << i;
+        look.blank |= u64::from(matches!(byte, b' ' | b'\n' | b'\r' | b'\t')) << i;
+    }
+    look
+}
+
+/// See [`Scan::short_number`](super::json_read::Scan::short_number).
 #[inline(always)]
 pub(crate) fn short_number(rest: &[u8]) -> Option<ShortNumber> {
     let mut digits = 0_u64;

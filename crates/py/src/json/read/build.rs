@@ -9,6 +9,7 @@ use pyo3::types::PyBool;
 use super::options::{BigInts, Options};
 use crate::raw::fresh::Blanks;
 use crate::raw::json::building::Building;
+use crate::raw::json::fresh_number::Numbers;
 use crate::raw::json::scalars::{self, InParts};
 use crate::raw::number;
 use crate::raw::text::MakeError;
@@ -24,6 +25,7 @@ pub(super) struct Build<'a, 'py, K> {
     kernels: K,
     building: Building<'py>,
     blanks: Blanks<'py>,
+    numbers: Numbers<'py>,
     options: &'a Options<'py>,
     tally: Option<&'a mut Tally>,
     scratch: Vec<u8>,
@@ -43,6 +45,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
             kernels,
             building: Building::new(py, options.is_alone()),
             blanks: Blanks::new(py),
+            numbers: Numbers::new(py),
             options,
             tally,
             scratch: Vec::new(),
@@ -224,7 +227,7 @@ impl<K: Kernels> Events for Build<'_, '_, K> {
 
     #[inline(always)]
     fn int(&mut self, value: i64) -> Result<(), Refusal> {
-        let made = number::int(self.building.py(), value);
+        let made = self.numbers.int(value);
         self.push(made)
     }
 
@@ -258,7 +261,7 @@ impl<K: Kernels> Events for Build<'_, '_, K> {
         if value.is_infinite() {
             return Err(Refusal::here(Reason::FloatRange));
         }
-        let made = number::float(self.building.py(), value);
+        let made = self.numbers.float(value);
         self.push(made)
     }
 

@@ -4,10 +4,12 @@
 //! |---|---|
 //! | [`building`] | the values that wait for the end of their list or dict |
 //! | [`containers`] | lists and dicts of them |
+//! | [`fresh_number`] | numbers |
 //! | [`keys`] | keys that were made before |
-//! | [`scalars`] | numbers and texts |
+//! | [`scalars`] | texts, and numbers of many digits |
 
 pub(crate) mod building;
 mod containers;
+pub(crate) mod fresh_number;
 mod keys;
 pub(crate) mod scalars;

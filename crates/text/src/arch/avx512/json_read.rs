@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 
 use super::cell::is_equal;
 use super::{BYTES, first, load, load_first, splat8, splat16, splat32, store, store_first};
-use crate::arch::json_read::{ShortNumber, Unescaped};
+use crate::arch::json_read::{Look, Unescaped};
 
 /// The first 64 bytes at most, and zeros.
 #[inline]
@@ -135,11 +135,35 @@ pub(in crate::arch) fn blank_u8(rest: &[u8]) -> usize {
     }
 }
 
+/// What 64 bytes are, or as many as there are: what is behind the end ends a string.
+#[inline]
+#[target_feature(enable = "avx512bw,bmi2")]
+pub(in crate::arch) fn look(rest: &[u8]) -> Look {
+    // Without a mask where there are as many: it would be made of the place, for which the next look waits.
+    let v = match rest.first_chunk::<BYTES>() {
+        // SAFETY: as many bytes.
+        Some(all) => unsafe { load(all.as_ptr()) },
+        None => load_start(rest),
+    };
+    let is = |byte| _mm512_cmpeq_epi8_mask(v, splat8(byte));
+    let digits = _mm512_sub_epi8(v, splat8(b'0'));
+    Look {
+        special: specials(v),
+        high: _mm512_movepi8_mask(v),
+        digit: _mm512_cmple_epu8_mask(digits, splat8(9)),
+        blank: is(b' ') | is(b'\n') | is(b'\r') | is(b'\t'),
+    }
+}
+
 /// The first 32 bytes at most, and zeros.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,bmi2")]
 fn load_half(src: &[u8]) -> __m256i {
-    let mask = _bzhi_u32(u32::MAX, src.len().min(32) as u32);
+    if let Some(all) = src.first_chunk::<32>() {
+        // SAFETY: as many bytes.
+        return unsafe { _mm256_loadu_si256(all.as_ptr().cast()) };
+    }
+    let mask = _bzhi_u32(u32::MAX, src.len() as u32);
     // SAFETY: as many bytes as there are.
     unsafe { _mm256_maskz_loadu_epi8(mask, src.as_ptr().cast()) }
 }
@@ -154,45 +178,20 @@ fn places() -> __m256i {
     )
 }
 
+/// The number of the digits before a point, and behind it where there is one: at most 19 in all.
 #[inline]
-#[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2")]
-pub(in crate::arch) fn short_number(rest: &[u8]) -> Option<ShortNumber> {
-    let v = load_half(rest);
-    let digits = _mm256_sub_epi8(v, _mm256_set1_epi8(b'0' as i8));
-    let is_digit = _mm256_cmple_epu8_mask(digits, _mm256_set1_epi8(9));
-    let n_before = (!is_digit).trailing_zeros();
-    // None, or one that cannot end here; a zero in front of others.
-    if n_before == 0 || n_before > 19 || (n_before > 1 && rest[0] == b'0') {
-        return None;
-    }
-    // A digit fewer than the vector was seen: there is a byte there, or the end.
-    let behind = rest.get(n_before as usize).copied()?;
-    let (digits, n_behind) = if behind == b'.' {
-        let n_behind = (!(is_digit >> n_before >> 1)).trailing_zeros();
-        let n = n_before + n_behind;
-        if n_behind == 0 || n > 19 {
-            return None;
-        }
-        let next = *rest.get(n as usize + 1)?;
-        if next | 0x20 == b'e' {
-            return None;
-        }
-        let keep = is_digit & _bzhi_u32(u32::MAX, n + 1);
-        (_mm256_maskz_compress_epi8(keep, digits), n_behind)
-    } else if behind | 0x20 == b'e' {
-        return None;
-    } else {
-        (digits, 0)
-    };
+#[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi2")]
+pub(in crate::arch) fn digits(rest: &[u8], n_before: u32, n_behind: u32) -> u64 {
+    let mut digits = _mm256_sub_epi8(load_half(rest), _mm256_set1_epi8(b'0' as i8));
     let n = n_before + n_behind;
+    if n_behind > 0 {
+        let point = 1 << (n_before & 31);
+        digits = _mm256_maskz_compress_epi8(!point, digits);
+    }
     // To the right end of the vector, with zeros before.
     let from = _mm256_add_epi8(places(), _mm256_set1_epi8(n as i8));
-    let digits = _mm256_maskz_permutexvar_epi8(!(u32::MAX >> n), from, digits);
-    Some(ShortNumber {
-        len: (n + u32::from(n_behind > 0)) as usize,
-        digits: number(digits),
-        n_behind: n_behind as usize,
-    })
+    let digits = _mm256_maskz_permutexvar_epi8(!(u32::MAX >> (n & 31)), from, digits);
+    number(digits)
 }
 
 /// The number of 32 digits, at most 24 of which are not zero.
@@ -334,5 +333,17 @@ unsafe fn put(p: *mut u8, v: __m512i, n: usize) {
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) fn starts_with(rest: &[u8], text: &[u8]) -> bool {
-    rest.len() >= text.len() && is_equal(&rest[..text.len()], text)
+    if rest.len() < text.len() {
+        return false;
+    }
+    if text.len() > BYTES {
+        return is_equal(&rest[..text.len()], text);
+    }
+    let mask = first(text.len());
+    // SAFETY: both have as many bytes.
+    unsafe {
+        let a = _mm512_maskz_loadu_epi8(mask, rest.as_ptr().cast());
+        let b = _mm512_maskz_loadu_epi8(mask, text.as_ptr().cast());
+        _mm512_cmpneq_epi8_mask(a, b) == 0
+    }
 }

@@ -2,8 +2,7 @@
 
 use super::super::cell::Common;
 use super::{
-    Ascii, JsonSteps, Plain, ShortNumber, Unescaped, find_escape_u8, find_escape_u16, is_ascii,
-    scalar,
+    Ascii, JsonSteps, Look, Plain, Unescaped, find_escape_u8, find_escape_u16, is_ascii, scalar,
 };
 
 impl JsonSteps for Common {
@@ -33,9 +32,18 @@ impl JsonSteps for Common {
         scalar::blank_u8(rest)
     }
 
+    const LOOKS: bool = false;
+
     #[inline(always)]
-    fn short_number(self, rest: &[u8]) -> Option<ShortNumber> {
-        scalar::short_number(rest)
+    fn look(self, rest: &[u8]) -> Look {
+        scalar::look(rest)
+    }
+
+    #[inline(always)]
+    fn digits(self, rest: &[u8], n_before: u32, n_behind: u32) -> u64 {
+        let n = (n_before + n_behind + u32::from(n_behind > 0)) as usize;
+        let digits = rest[..n].iter().filter(|&&b| b != b'.');
+        digits.fold(0, |n, &b| n * 10 + u64::from(b - b'0'))
     }
 
     #[inline(always)]

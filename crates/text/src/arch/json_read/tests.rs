@@ -61,6 +61,13 @@ fn plain_text_ends_at_the_first_byte_that_is_not_plain() {
         }
         assert_eq!(matches!(found, Plain::Ascii(_)), plain.is_ascii());
         assert_eq!(found.len(), plain.len());
+        // From each place, some of them passed over.
+        let (mut scan, mut at) = (Scan::new(kernels, text), 0);
+        while at <= text.len() {
+            assert_eq!(scan.plain(at), Common.plain_u8(&text[at..]));
+            at += 1 + at % 5;
+        }
+        assert_eq!(kernels.look(text), scalar::look(text));
     }
     for text in texts(b"a\"\\\x1f\0\xff\x7f ", 4000) {
         on_both!(check, &text);
@@ -107,6 +114,10 @@ fn white_space_is_counted() {
     fn check<K: Kernels>(kernels: K, text: &[u8]) {
         let end = text.iter().position(|b| !b" \n\r\t".contains(b));
         assert_eq!(kernels.blank_u8(text), end.unwrap_or(text.len()));
+        let mut scan = Scan::new(kernels, text);
+        for at in 0..=text.len() {
+            assert_eq!(scan.blank(at), Common.blank_u8(&text[at..]));
+        }
     }
     for text in texts(b" \n\r\t\n\r\ta\x0b\x0c\0\xa0", 3000) {
         on_both!(check, &text);
@@ -143,7 +154,21 @@ fn short_numbers_are_those_of_the_grammar() {
     }
     fn check<K: Kernels>(kernels: K, text: &[u8]) {
         let said = String::from_utf8_lossy(text);
-        assert_eq!(kernels.short_number(text), expected(text), "{said}");
+        assert_eq!(
+            Scan::new(kernels, text).short_number(0),
+            expected(text),
+            "{said}"
+        );
+        // By one look for all places, and by the twin.
+        let mut scan = Scan::new(kernels, text);
+        for at in 0..text.len() {
+            assert_eq!(scan.short_number(at), expected(&text[at..]), "{said} {at}");
+            assert_eq!(
+                scalar::short_number(&text[at..]),
+                expected(&text[at..]),
+                "{said} {at}"
+            );
+        }
     }
     let mut next = Next(7);
     for i in 0..20_000 {

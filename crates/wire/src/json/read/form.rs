@@ -1,23 +1,35 @@
 //! The units that a text is read in.
 
+use std::marker::PhantomData;
+
 use onecopy_text::Units;
-use onecopy_text::convert::{Ascii, Kernels, Plain, ShortNumber};
+use onecopy_text::convert::{Kernels, Plain, Scan, ShortNumber};
 
 use super::events::Text;
+
+/// A text under the reader's eyes.
+pub trait Scanner<'a> {
+    /// The text from `at` on before the first unit that ends a string or its plain part: `"`, `\`, or below U+0020; and its
+    /// length.
+    fn plain(&mut self, at: usize) -> (Text<'a>, usize);
+    /// Units of white space at `at`.
+    fn blank(&mut self, at: usize) -> usize;
+    /// See [`Scan::short_number`].
+    fn short_number(&mut self, at: usize) -> Option<ShortNumber>;
+}
 
 /// A form of text: what a unit is, and what the kernels do with it.
 pub trait Form {
     /// A unit.
     type Unit: Copy + Into<u32>;
+    /// A text with what was seen of it.
+    type Scanner<'a, K: Kernels>: Scanner<'a>;
+
+    /// A text of which nothing was seen yet.
+    fn scanner<K: Kernels>(kernels: K, text: &[Self::Unit]) -> Self::Scanner<'_, K>;
 
     /// The units by their form.
     fn units(text: &[Self::Unit]) -> Units<'_>;
-    /// The text before the first unit that ends a string or its plain part: `"`, `\`, or below U+0020; and its length.
-    fn plain<K: Kernels>(kernels: K, rest: &[Self::Unit]) -> (Text<'_>, usize);
-    /// Units of white space at the start.
-    fn blank<K: Kernels>(kernels: K, rest: &[Self::Unit]) -> usize;
-    /// See [`onecopy_text::convert::JsonSteps::short_number`].
-    fn short_number<K: Kernels>(kernels: K, rest: &[Self::Unit]) -> Option<ShortNumber>;
     /// Where a string has its closing quote; `rest` starts outside of any escape.
     fn closing_quote<K: Kernels>(kernels: K, rest: &[Self::Unit]) -> Option<usize>;
     /// Whether this text, of ASCII, and a closing quote stand at the start.
@@ -39,32 +51,48 @@ pub enum Ucs2 {}
 #[derive(Debug)]
 pub enum Ucs4 {}
 
+/// A text of bytes.
+#[derive(Debug)]
+pub struct Bytes<'a, K, F>(Scan<'a, K>, PhantomData<F>);
+
+/// A text of wider units: each is looked at for itself.
+#[derive(Debug)]
+pub struct Wide<'a, K, U>(K, &'a [U]);
+
 macro_rules! bytes {
     ($form:ty, $variant:ident) => {
-        impl Form for $form {
-            type Unit = u8;
-
+        impl<'a, K: Kernels> Scanner<'a> for Bytes<'a, K, $form> {
             #[inline(always)]
-            fn units(text: &[u8]) -> Units<'_> {
-                Units::$variant(text)
-            }
-
-            #[inline(always)]
-            fn plain<K: Kernels>(kernels: K, rest: &[u8]) -> (Text<'_>, usize) {
-                match kernels.plain_u8(rest) {
+            fn plain(&mut self, at: usize) -> (Text<'a>, usize) {
+                match self.0.plain(at) {
                     Plain::Ascii(text) => (Text::Ascii(text), text.bytes().len()),
                     Plain::Other(text) => (Text::Units(Units::$variant(text)), text.len()),
                 }
             }
 
             #[inline(always)]
-            fn blank<K: Kernels>(kernels: K, rest: &[u8]) -> usize {
-                kernels.blank_u8(rest)
+            fn blank(&mut self, at: usize) -> usize {
+                self.0.blank(at)
             }
 
             #[inline(always)]
-            fn short_number<K: Kernels>(kernels: K, rest: &[u8]) -> Option<ShortNumber> {
-                kernels.short_number(rest)
+            fn short_number(&mut self, at: usize) -> Option<ShortNumber> {
+                self.0.short_number(at)
+            }
+        }
+
+        impl Form for $form {
+            type Unit = u8;
+            type Scanner<'a, K: Kernels> = Bytes<'a, K, $form>;
+
+            #[inline(always)]
+            fn scanner<K: Kernels>(kernels: K, text: &[u8]) -> Self::Scanner<'_, K> {
+                Bytes(Scan::new(kernels, text), PhantomData)
+            }
+
+            #[inline(always)]
+            fn units(text: &[u8]) -> Units<'_> {
+                Units::$variant(text)
             }
 
             #[inline(always)]
@@ -90,36 +118,46 @@ bytes!(Latin1, Latin1);
 
 macro_rules! wide {
     ($form:ty, $unit:ty, $variant:ident, $plain:ident) => {
-        impl Form for $form {
-            type Unit = $unit;
-
+        impl<'a, K: Kernels> Scanner<'a> for Wide<'a, K, $unit> {
             #[inline(always)]
-            fn units(text: &[$unit]) -> Units<'_> {
-                Units::$variant(text)
-            }
-
-            #[inline(always)]
-            fn plain<K: Kernels>(kernels: K, rest: &[$unit]) -> (Text<'_>, usize) {
+            fn plain(&mut self, at: usize) -> (Text<'a>, usize) {
+                let rest = &self.1[at..];
                 // ASCII in wide units is no text of bytes: it is measured like any other.
-                let (n, _) = kernels.$plain(rest);
+                let (n, _) = self.0.$plain(rest);
                 (Text::Units(Units::$variant(&rest[..n])), n)
             }
 
             #[inline(always)]
-            fn blank<K: Kernels>(_: K, rest: &[$unit]) -> usize {
+            fn blank(&mut self, at: usize) -> usize {
                 let is_blank = |u: &&$unit| matches!(**u, 0x20 | 0x0A | 0x0D | 0x09);
-                rest.iter().take_while(is_blank).count()
+                self.1[at..].iter().take_while(is_blank).count()
             }
 
             #[inline(always)]
-            fn short_number<K: Kernels>(kernels: K, rest: &[$unit]) -> Option<ShortNumber> {
+            fn short_number(&mut self, at: usize) -> Option<ShortNumber> {
+                let rest = &self.1[at..];
                 let mut bytes = [0; 24];
                 let n = rest.len().min(bytes.len());
                 for (to, &from) in bytes.iter_mut().zip(&rest[..n]) {
                     // What is no byte is no part of a number either.
                     *to = u8::try_from(from).unwrap_or(0);
                 }
-                kernels.short_number(&bytes[..n])
+                Scan::new(self.0, &bytes[..n]).short_number(0)
+            }
+        }
+
+        impl Form for $form {
+            type Unit = $unit;
+            type Scanner<'a, K: Kernels> = Wide<'a, K, $unit>;
+
+            #[inline(always)]
+            fn scanner<K: Kernels>(kernels: K, text: &[$unit]) -> Self::Scanner<'_, K> {
+                Wide(kernels, text)
+            }
+
+            #[inline(always)]
+            fn units(text: &[$unit]) -> Units<'_> {
+                Units::$variant(text)
             }
 
             #[inline(always)]
@@ -152,9 +190,3 @@ macro_rules! wide {
 
 wide!(Ucs2, u16, Ucs2, plain_u16);
 wide!(Ucs4, u32, Utf32, plain_u32);
-
-/// The ASCII text, where one is.
-#[must_use]
-pub fn ascii(text: &[u8]) -> Option<Ascii<'_>> {
-    Ascii::new(text)
-}

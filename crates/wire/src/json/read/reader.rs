@@ -6,7 +6,7 @@ use super::error::{ReadError, Reason};
 use super::escape::Escaped;
 use super::events::{Events, Refusal, Told};
 use super::float;
-use super::form::Form;
+use super::form::{Form, Scanner};
 use super::number;
 
 /// What is refused though the grammar allows it.
@@ -42,6 +42,7 @@ pub fn read<F: Form, K: Kernels, E: Events>(
     let mut reader = Reader::<F, K> {
         kernels,
         text,
+        scanner: F::scanner(kernels, text),
         at: start,
         depth: 0,
         levels: 0,
@@ -78,14 +79,15 @@ pub fn read_all<F: Form, K: Kernels, E: Events>(
 #[inline(always)]
 pub fn blank<F: Form, K: Kernels>(kernels: K, rest: &[F::Unit]) -> usize {
     match rest.first() {
-        Some(&unit) if unit.into() <= 0x20 => F::blank(kernels, rest),
+        Some(&unit) if unit.into() <= 0x20 => F::scanner(kernels, rest).blank(0),
         _ => 0,
     }
 }
 
-struct Reader<'a, F: Form, K> {
+struct Reader<'a, F: Form, K: Kernels> {
     kernels: K,
     text: &'a [F::Unit],
+    scanner: F::Scanner<'a, K>,
     /// The next unit.
     at: usize,
     depth: usize,
@@ -124,8 +126,7 @@ impl<'a, F: Form, K: Kernels> Reader<'a, F, K> {
                     self.tell(events.end_array())?;
                     self.leave();
                 }
-                0x30..=0x39 => self.number::<false, E>(events)?,
-                0x2D => self.number::<true, E>(events)?,
+                0x30..=0x39 | 0x2D => self.number(unit == 0x2D, events)?,
                 0x74 => {
                     let start = self.word(b"true")?;
                     told(events.boolean(true), start)?;
@@ -196,7 +197,10 @@ impl<'a, F: Form, K: Kernels> Reader<'a, F, K> {
             self.at += 1;
             return next;
         }
-        self.at += F::blank(self.kernels, self.rest(self.at));
+        if unit == END {
+            return END;
+        }
+        self.at += self.scanner.blank(self.at);
         self.unit(self.at)
     }
 
@@ -227,7 +231,7 @@ impl<'a, F: Form, K: Kernels> Reader<'a, F, K> {
     #[inline(always)]
     fn string<E: Events>(&mut self, events: &mut E) -> Result<(), ReadError> {
         let start = self.at + 1;
-        let (text, n) = F::plain(self.kernels, self.rest(start));
+        let (text, n) = self.scanner.plain(start);
         if self.unit(start + n) == 0x22 {
             self.at = start + n + 1;
             return told(events.string(text), start);
@@ -250,7 +254,7 @@ impl<'a, F: Form, K: Kernels> Reader<'a, F, K> {
             self.at = start + guess.len() + 1;
             told(events.likely_key(), start)?;
         } else {
-            let (text, n) = F::plain(self.kernels, rest);
+            let (text, n) = self.scanner.plain(start);
             if self.unit(start + n) == 0x22 {
                 self.at = start + n + 1;
                 told(events.key(text), start)?;
@@ -280,18 +284,19 @@ impl<'a, F: Form, K: Kernels> Reader<'a, F, K> {
     }
 
     #[inline(always)]
-    fn number<const NEGATIVE: bool, E: Events>(&mut self, events: &mut E) -> Result<(), ReadError> {
+    fn number<E: Events>(&mut self, is_negative: bool, events: &mut E) -> Result<(), ReadError> {
         let start = self.at;
-        let first = start + usize::from(NEGATIVE);
-        if let Some(short) = F::short_number(self.kernels, self.rest(first)) {
+        // Signs come at random: nothing branches on them.
+        let first = start + usize::from(is_negative);
+        if let Some(short) = self.scanner.short_number(first) {
             self.at = first + short.len;
             if short.n_behind == 0 {
                 if let Ok(value) = i64::try_from(short.digits) {
-                    let value = if NEGATIVE { -value } else { value };
-                    return told(events.int(value), start);
+                    let sign = i64::from(is_negative);
+                    return told(events.int((value ^ -sign) + sign), start);
                 }
             } else if let Some(value) = float::of_decimal(short.digits, -(short.n_behind as i32)) {
-                let value = if NEGATIVE { -value } else { value };
+                let value = f64::from_bits(value.to_bits() | u64::from(is_negative) << 63);
                 let text = F::units(&self.text[start..self.at]);
                 return told(events.float(value, text), start);
             }

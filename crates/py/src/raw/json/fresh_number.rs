@@ -1,0 +1,182 @@
+//! Fresh `int` and `float` objects without a call for each.
+//!
+//! As with `str` (`raw/fresh.rs`): an allocation and a header that is known. What a header is, is compared with CPython's own
+//! objects when the module is imported; where anything differs, CPython makes all of them.
+
+use std::sync::OnceLock;
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use crate::raw::number;
+
+/// Bits of a digit of an `int`.
+const DIGIT_BITS: u32 = 30;
+/// Digits of 64 bits.
+const MOST_DIGITS: usize = 3;
+
+/// A `float` as it lies in memory.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Float {
+    head: [usize; 2],
+    value: f64,
+}
+
+/// An `int` as it lies in memory.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Int {
+    head: [usize; 2],
+    /// Number of digits and the sign.
+    tag: usize,
+    digits: [u32; MOST_DIGITS],
+}
+
+/// The heads (references, type) of fresh objects.
+#[derive(Clone, Copy)]
+struct Heads {
+    float: [usize; 2],
+    int: [usize; 2],
+}
+
+static HEADS: OnceLock<Heads> = OnceLock::new();
+
+/// A maker of numbers: the heads are looked up once for all.
+#[derive(Clone, Copy)]
+pub(crate) struct Numbers<'py>(Python<'py>, Option<&'static Heads>);
+
+impl<'py> Numbers<'py> {
+    #[inline(always)]
+    pub(crate) fn new(py: Python<'py>) -> Numbers<'py> {
+        Numbers(py, HEADS.get())
+    }
+
+    /// A `float`.
+    #[inline(always)]
+    pub(crate) fn float(self, value: f64) -> PyResult<Bound<'py, PyAny>> {
+        if let Some(heads) = self.1 {
+            // SAFETY: attached. A place of the size of a `float`, with what CPython writes there, by the comparison in `take`.
+            unsafe {
+                let at = ffi::PyObject_Malloc(size_of::<Float>()).cast::<Float>();
+                if !at.is_null() {
+                    at.write(Float {
+                        head: heads.float,
+                        value,
+                    });
+                    return Ok(Bound::from_owned_ptr(self.0, at.cast()));
+                }
+            }
+        }
+        number::float(self.0, value)
+    }
+
+    /// An `int`.
+    #[inline(always)]
+    pub(crate) fn int(self, value: i64) -> PyResult<Bound<'py, PyAny>> {
+        // The small ones are shared; one of three digits is rare.
+        if let Some(heads) = self.1
+            && !(-5..=256).contains(&value)
+            && value.unsigned_abs() < 1 << (2 * DIGIT_BITS)
+        {
+            let made = composed(heads.int, value);
+            let two = usize::from(made.digits[1] != 0);
+            let size = std::mem::offset_of!(Int, digits) + 4 * (1 + two);
+            // SAFETY: as for `float`. Memory comes in blocks of at least 16 bytes, but asked for is what CPython asks for:
+            // the second digit is written where there is room for it.
+            unsafe {
+                let at = ffi::PyObject_Malloc(size).cast::<u8>();
+                if !at.is_null() {
+                    let from = (&raw const made).cast::<u8>();
+                    std::ptr::copy_nonoverlapping(from, at, 28);
+                    if two != 0 {
+                        at.add(28).cast::<u32>().write_unaligned(made.digits[1]);
+                    }
+                    return Ok(Bound::from_owned_ptr(self.0, at.cast()));
+                }
+            }
+        }
+        number::int(self.0, value)
+    }
+}
+
+/// An `int` as CPython lays it out, from 3.12 on with the number of digits and the sign in bits of their own.
+#[inline(always)]
+fn composed(head: [usize; 2], value: i64) -> Int {
+    let rest = value.unsigned_abs();
+    let mask = (1 << DIGIT_BITS) - 1;
+    let digits = [
+        (rest & mask) as u32,
+        (rest >> DIGIT_BITS & mask) as u32,
+        (rest >> (2 * DIGIT_BITS)) as u32,
+    ];
+    let n = 1 + usize::from(rest >> DIGIT_BITS != 0) + usize::from(rest >> (2 * DIGIT_BITS) != 0);
+    let tag = if cfg!(Py_3_12) {
+        n << 3 | if value < 0 { 2 } else { 0 }
+    } else {
+        let sign = (value >> 63) as usize;
+        (n ^ sign).wrapping_sub(sign)
+    };
+    Int { head, tag, digits }
+}
+
+/// Takes the heads, where copies of them are as good as CPython's own; called when the module is imported.
+pub(crate) fn take(py: Python<'_>) -> PyResult<()> {
+    if cfg!(any(Py_3_14, Py_GIL_DISABLED)) || cfg!(not(target_pointer_width = "64")) {
+        return Ok(());
+    }
+    // A build that counts all references does so where it makes objects.
+    if py.import("sys")?.hasattr("gettotalrefcount")? {
+        return Ok(());
+    }
+    let is_digit_known = py
+        .import("sys")?
+        .getattr("int_info")?
+        .getattr("bits_per_digit")?
+        .extract::<u32>()?
+        == DIGIT_BITS;
+    if !is_digit_known {
+        return Ok(());
+    }
+    let mut heads = None;
+    for value in [1.5, -0.0, 1e300] {
+        let made = number::float(py, value)?;
+        // SAFETY: a `float` is at least as large.
+        let found = unsafe { made.as_ptr().cast::<Float>().read() };
+        if found.value.to_bits() != value.to_bits() {
+            return Ok(());
+        }
+        heads = Some(found.head);
+    }
+    let Some(float) = heads else { return Ok(()) };
+    let mut int = None;
+    for value in [
+        257,
+        -6,
+        1000,
+        1 << 29,
+        (1 << 30) - 1,
+        1 << 30,
+        -(1 << 30),
+        1 << 59,
+        -(1 << 59),
+    ] {
+        let made = number::int(py, value)?;
+        let n = 1 + usize::from(value.unsigned_abs() >> DIGIT_BITS != 0);
+        // SAFETY: an `int` has its head, its tag and as many digits.
+        let (head, tag, digits) = unsafe {
+            let at = made.as_ptr().cast::<usize>();
+            let digits = std::slice::from_raw_parts(at.add(3).cast::<u32>(), n);
+            ([at.read(), at.add(1).read()], at.add(2).read(), digits)
+        };
+        let known = composed(head, value);
+        if tag != known.tag || digits != &known.digits[..n] || int.is_some_and(|int| int != head) {
+            return Ok(());
+        }
+        int = Some(head);
+    }
+    let Some(int) = int else { return Ok(()) };
+    // A second import in this process finds the same.
+    let _ = HEADS.set(Heads { float, int });
+    Ok(())
+}
