@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 
 use super::containers::{self, Pending};
 use super::keys::{Keys, NONE};
+use super::shapes::Shapes;
 use crate::raw::collector::HeldOff;
 
 /// Values that wait, keys among them, before they are put into their containers.
@@ -30,6 +31,8 @@ struct Frame {
     /// What the keys' guesses were before it.
     before: Guess,
     is_dict: bool,
+    /// Whether one of its values may hold others.
+    has_container: bool,
     /// Keys that were put into it already, each as often as it stands there.
     n_put: usize,
 }
@@ -48,6 +51,7 @@ struct State {
     waiting: Vec<*mut ffi::PyObject>,
     frames: Vec<Frame>,
     keys: Keys,
+    shapes: Shapes,
 }
 
 /// The state of the last call, where none is under way. A call takes it and puts it back: one inside of another, or in another
@@ -124,14 +128,17 @@ impl<'py> Building<'py> {
     pub(crate) fn push_ascii_key(
         &mut self,
         hash: u32,
-        is_it: impl FnOnce(&[u8]) -> bool,
+        is_it: impl Fn(&[u8]) -> bool,
         make: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
     ) -> PyResult<()> {
         let keys = &mut self.state.keys;
-        let at = Keys::slot(hash);
-        if !keys.text(at).is_some_and(is_it) {
-            keys.set(at, &make()?)?;
-        }
+        let at = match keys.find(hash, is_it) {
+            Ok(at) => at,
+            Err(at) => {
+                keys.set(at, hash, &make()?)?;
+                at
+            }
+        };
         keys.learn(self.guess.last, self.guess.owner, at);
         let key = keys.get(self.py, at);
         self.guess.last = at;
@@ -157,6 +164,7 @@ impl<'py> Building<'py> {
             container: null_mut(),
             before,
             is_dict,
+            has_container: self._no_collection.is_none(),
             n_put: 0,
         });
         if before.last != NONE {
@@ -175,33 +183,48 @@ impl<'py> Building<'py> {
     #[inline(always)]
     pub(crate) fn end_list(&mut self) -> PyResult<Bound<'py, PyAny>> {
         let py = self.py;
-        let (pending, container, _) = self.end(false);
+        let frame = self.end(false);
+        let pending = Pending::take(&mut self.state.waiting, frame.start);
         // SAFETY: the values from the start on are what waits for this list, each with a reference of ours; the container is
         // null or a list that `containers` has made of those before.
-        unsafe { containers::list(py, pending, container) }
+        unsafe { containers::list(py, pending, frame.container) }
     }
 
     /// The dict that was begun last, taken out, and whether a key stood in it twice.
     #[inline(always)]
     pub(crate) fn end_dict(&mut self) -> PyResult<(Bound<'py, PyAny>, bool)> {
         let py = self.py;
-        let (pending, container, n_put) = self.end(true);
+        let frame = self.end(true);
+        let State {
+            waiting, shapes, ..
+        } = &mut **self.state;
+        let pending = Pending::take(waiting, frame.start);
+        if frame.container.is_null() {
+            // SAFETY: the values from the start on are what waits for this dict, keys and values by turns, each with a reference
+            // of ours.
+            let made = unsafe { shapes.copy(py, pending.items(), frame.has_container) };
+            if let Some(made) = made {
+                return Ok((made, false));
+            }
+        }
         // SAFETY: the values from the start on are what waits for this dict, keys and values by turns, each with a reference of
         // ours; the container is null or a dict that `containers` has made of those before.
-        unsafe { containers::dict(py, pending, container, n_put) }
+        unsafe { containers::dict(py, pending, frame.container, frame.n_put) }
     }
 
-    /// Takes the innermost container off: what waits for it, and it itself where there is one.
+    /// Takes the innermost container off.
     #[inline(always)]
-    fn end(&mut self, is_dict: bool) -> (Pending<'_>, *mut ffi::PyObject, usize) {
+    fn end(&mut self, is_dict: bool) -> Frame {
         let frame = self.state.frames.pop().expect("one was begun");
         assert!(frame.is_dict == is_dict);
         self.guess = frame.before;
         if frame.before.last != NONE {
             self.likely = self.state.keys.behind(frame.before.last);
         }
-        let pending = Pending::take(&mut self.state.waiting, frame.start);
-        (pending, frame.container, frame.n_put)
+        if let Some(outer) = self.state.frames.last_mut() {
+            outer.has_container = true;
+        }
+        frame
     }
 
     /// The value, once all was told.
@@ -267,6 +290,7 @@ fn new_state() -> Box<State> {
         waiting: Vec::with_capacity(MOST_WAITING),
         frames: Vec::with_capacity(64),
         keys: Keys::new(),
+        shapes: Shapes::new(),
     })
 }
 
@@ -293,7 +317,9 @@ impl Drop for Building<'_> {
         let other = KEPT.swap(Box::into_raw(state), Ordering::AcqRel);
         if !other.is_null() {
             // SAFETY: as in `new`; its keys are let go while attached.
-            unsafe { Box::from_raw(other) }.keys.clear(self.py);
+            let mut other = unsafe { Box::from_raw(other) };
+            other.keys.clear(self.py);
+            other.shapes.clear(self.py);
         }
     }
 }

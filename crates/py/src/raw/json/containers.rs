@@ -19,6 +19,12 @@ impl<'a> Pending<'a> {
         Pending(unsafe { std::slice::from_raw_parts_mut(at.add(start), n - start) })
     }
 
+    /// The values.
+    #[inline(always)]
+    pub(super) fn items(&self) -> &[*mut ffi::PyObject] {
+        self.0
+    }
+
     /// Gives all of them up.
     #[cold]
     fn give_up(self) {

@@ -19,13 +19,17 @@ struct Slot {
     /// Its characters.
     text: *const u8,
     len: u32,
+    hash: u32,
     /// The key that last came behind it.
     behind: u16,
     /// The first key of the object, or list of objects, that was last its value.
     first: u16,
 }
 
-/// A table of keys by their hash. One that is not there takes the place of the one that is.
+/// Slots that a key may be in. With one alone, a few of a hundred keys would drive each other out time and again.
+const WAYS: usize = 4;
+
+/// A table of keys by their hash.
 pub(super) struct Keys(Box<[Slot]>);
 
 impl Keys {
@@ -37,16 +41,25 @@ impl Keys {
             key: null_mut(),
             text: null(),
             len: 0,
+            hash: 0,
             behind: NONE,
             first: NONE,
         };
         Keys(vec![empty; SLOTS + 1].into_boxed_slice())
     }
 
-    /// The slot for a hash.
+    /// The slot of a key, where it is there; else the one that it may take.
     #[inline(always)]
-    pub(super) fn slot(hash: u32) -> u16 {
-        (hash >> 8) as u16 % SLOTS as u16
+    pub(super) fn find(&self, hash: u32, is_it: impl Fn(&[u8]) -> bool) -> Result<u16, u16> {
+        let first = (hash >> 8) as usize % SLOTS / WAYS * WAYS;
+        for at in first..first + WAYS {
+            let at = at as u16;
+            if self.0[usize::from(at)].hash == hash && self.text(at).is_some_and(&is_it) {
+                return Ok(at);
+            }
+        }
+        let free = (first..first + WAYS).find(|&at| self.0[at].key.is_null());
+        Err(free.unwrap_or(first + (hash >> 4) as usize % WAYS) as u16)
     }
 
     /// The characters of the key in a slot, where there is one.
@@ -75,7 +88,7 @@ impl Keys {
     /// Puts a key of ASCII into a slot.
     #[cold]
     #[inline(never)]
-    pub(super) fn set(&mut self, at: u16, key: &Bound<'_, PyAny>) -> PyResult<()> {
+    pub(super) fn set(&mut self, at: u16, hash: u32, key: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = key.py();
         // SAFETY: attached. A `str` that was just made; from now on it knows its hash. The one before is let go, which
         // runs no foreign code.
@@ -86,6 +99,7 @@ impl Keys {
             let slot = &mut self.0[usize::from(at)];
             let before = slot.key;
             slot.key = key.clone().into_ptr();
+            slot.hash = hash;
             slot.text = ffi::PyUnicode_DATA(slot.key).cast();
             slot.len = ffi::PyUnicode_GET_LENGTH(slot.key) as u32;
             ffi::Py_XDECREF(before);

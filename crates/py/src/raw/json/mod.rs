@@ -6,6 +6,7 @@
 //! | [`containers`] | lists and dicts of them |
 //! | [`fresh_number`] | numbers |
 //! | [`keys`] | keys that were made before |
+//! | [`shapes`] | dicts with the same keys as one before |
 //! | [`scalars`] | texts, and numbers of many digits |
 
 pub(crate) mod building;
@@ -13,3 +14,4 @@ mod containers;
 pub(crate) mod fresh_number;
 mod keys;
 pub(crate) mod scalars;
+mod shapes;
