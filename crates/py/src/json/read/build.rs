@@ -11,6 +11,7 @@ use crate::raw::fresh::Blanks;
 use crate::raw::json::building::Building;
 use crate::raw::json::fresh_number::Numbers;
 use crate::raw::json::scalars::{self, InParts};
+use crate::raw::json::values;
 use crate::raw::number;
 use crate::raw::text::MakeError;
 
@@ -277,7 +278,22 @@ impl<K: Kernels> Events for Build<'_, '_, K> {
 
     #[inline(always)]
     fn string(&mut self, text: Text<'_>) -> Result<(), Refusal> {
+        let mut hash = None;
+        if let Text::Ascii(ascii) = text
+            && let bytes = ascii.bytes()
+            && self.building.is_looking(bytes.len())
+        {
+            let (kernels, looked_for) = (self.kernels, values::hash(bytes));
+            let is_it = |known: &[u8]| kernels.is_equal(known, bytes);
+            if let Some(found) = self.building.find(looked_for, is_it) {
+                return self.push(Ok(found));
+            }
+            hash = Some(looked_for);
+        }
         let made = self.text(text)?;
+        if let Some(hash) = hash {
+            self.building.remember(hash, &made);
+        }
         self.push(Ok(made))
     }
 
@@ -296,7 +312,7 @@ impl<K: Kernels> Events for Build<'_, '_, K> {
         {
             let (blanks, tally) = (self.blanks, self.tally.as_deref_mut());
             let pushed = self.building.push_ascii_key(
-                kernels.hash(bytes),
+                values::hash(bytes),
                 |key| kernels.is_equal(key, bytes),
                 || scalars::ascii(blanks, kernels, ascii, tally),
             );

@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use super::containers::{self, Pending};
 use super::keys::{Keys, NONE};
 use super::shapes::Shapes;
+use super::values::{self, Values};
 use crate::raw::collector::HeldOff;
 
 /// Values that wait, keys among them, before they are put into their containers.
@@ -52,6 +53,7 @@ struct State {
     frames: Vec<Frame>,
     keys: Keys,
     shapes: Shapes,
+    values: Values,
 }
 
 /// The state of the last call, where none is under way. A call takes it and puts it back: one inside of another, or in another
@@ -104,6 +106,28 @@ impl<'py> Building<'py> {
         }
         self.state.waiting.push(value.into_ptr());
         Ok(())
+    }
+
+    /// Whether to look for a string of ASCII among those that were made before.
+    #[inline(always)]
+    pub(crate) fn is_looking(&mut self, len: usize) -> bool {
+        (2..=values::MOST_BYTES).contains(&len) && self.state.values.is_worth_while()
+    }
+
+    /// The string of ASCII with this hash that was made before, if `is_it`.
+    #[inline(always)]
+    pub(crate) fn find(
+        &mut self,
+        hash: u32,
+        is_it: impl FnOnce(&[u8]) -> bool,
+    ) -> Option<Bound<'py, PyAny>> {
+        self.state.values.find(self.py, hash, is_it)
+    }
+
+    /// Remembers a string of ASCII.
+    #[inline(always)]
+    pub(crate) fn remember(&mut self, hash: u32, string: &Bound<'py, PyAny>) {
+        self.state.values.put(hash, string);
     }
 
     /// The key that is likely to come next: ASCII.
@@ -291,12 +315,14 @@ fn new_state() -> Box<State> {
         frames: Vec::with_capacity(64),
         keys: Keys::new(),
         shapes: Shapes::new(),
+        values: Values::new(),
     })
 }
 
 impl Drop for Building<'_> {
     fn drop(&mut self) {
         let state = &mut *self.state;
+        state.values.clear(self.py);
         // What is left where it failed. CPython takes deep ones apart without recursion.
         for value in state.waiting.drain(..) {
             // SAFETY: null, or an object with a reference of ours; attached ('py).

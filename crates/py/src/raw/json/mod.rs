@@ -7,6 +7,7 @@
 //! | [`fresh_number`] | numbers |
 //! | [`keys`] | keys that were made before |
 //! | [`shapes`] | dicts with the same keys as one before |
+//! | [`values`] | short strings that were made before |
 //! | [`scalars`] | texts, and numbers of many digits |
 
 pub(crate) mod building;
@@ -15,3 +16,4 @@ pub(crate) mod fresh_number;
 mod keys;
 pub(crate) mod scalars;
 mod shapes;
+pub(crate) mod values;

@@ -19,7 +19,7 @@ const WAYS: usize = 4;
 /// How often others must ask in vain for the place of a shape that was just used.
 const CREDIT: u8 = 8;
 /// Keys that a shape has at least: fewer are inserted as fast.
-const LEAST_KEYS: usize = 3;
+const LEAST_KEYS: usize = 2;
 /// Keys that a shape has at most: what is kept is bounded.
 const MOST_KEYS: usize = 48;
 
