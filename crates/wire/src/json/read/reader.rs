@@ -84,6 +84,44 @@ pub fn blank<F: Form, K: Kernels>(kernels: K, rest: &[F::Unit]) -> usize {
     }
 }
 
+/// What a value starts with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Start {
+    Other,
+    String,
+    Number,
+    Object,
+    Array,
+    True,
+    False,
+    Null,
+}
+
+impl Start {
+    /// By a table: the compiler would tell `-` from the digits by a branch, which is guessed wrong for every other number of
+    /// either sign.
+    #[inline(always)]
+    fn of(unit: u32) -> Start {
+        static STARTS: [Start; 128] = {
+            let mut all = [Start::Other; 128];
+            let mut digit = b'0';
+            while digit <= b'9' {
+                all[digit as usize] = Start::Number;
+                digit += 1;
+            }
+            all[b'-' as usize] = Start::Number;
+            all[b'"' as usize] = Start::String;
+            all[b'{' as usize] = Start::Object;
+            all[b'[' as usize] = Start::Array;
+            all[b't' as usize] = Start::True;
+            all[b'f' as usize] = Start::False;
+            all[b'n' as usize] = Start::Null;
+            all
+        };
+        STARTS.get(unit as usize).copied().unwrap_or(Start::Other)
+    }
+}
+
 struct Reader<'a, F: Form, K: Kernels> {
     kernels: K,
     text: &'a [F::Unit],
@@ -103,9 +141,9 @@ impl<'a, F: Form, K: Kernels> Reader<'a, F, K> {
     fn value<E: Events>(&mut self, events: &mut E) -> Result<(), ReadError> {
         'value: loop {
             let unit = self.skip_blank();
-            match unit {
-                0x22 => self.string(events)?,
-                0x7B => {
+            match Start::of(unit) {
+                Start::String => self.string(events)?,
+                Start::Object => {
                     self.enter(true)?;
                     self.tell(events.begin_object())?;
                     self.at += 1;
@@ -116,7 +154,7 @@ impl<'a, F: Form, K: Kernels> Reader<'a, F, K> {
                     self.tell(events.end_object())?;
                     self.leave();
                 }
-                0x5B => {
+                Start::Array => {
                     self.enter(false)?;
                     self.tell(events.begin_array())?;
                     self.at += 1;
@@ -126,20 +164,20 @@ impl<'a, F: Form, K: Kernels> Reader<'a, F, K> {
                     self.tell(events.end_array())?;
                     self.leave();
                 }
-                0x30..=0x39 | 0x2D => self.number(unit == 0x2D, events)?,
-                0x74 => {
+                Start::Number => self.number(unit == 0x2D, events)?,
+                Start::True => {
                     let start = self.word(b"true")?;
                     told(events.boolean(true), start)?;
                 }
-                0x66 => {
+                Start::False => {
                     let start = self.word(b"false")?;
                     told(events.boolean(false), start)?;
                 }
-                0x6E => {
+                Start::Null => {
                     let start = self.word(b"null")?;
                     told(events.null(), start)?;
                 }
-                _ => self.rare(unit, events)?,
+                Start::Other => self.rare(events)?,
             }
             // Behind a value.
             loop {
@@ -331,7 +369,7 @@ impl<'a, F: Form, K: Kernels> Reader<'a, F, K> {
     /// What JSON does not have: `NaN` and the infinities, by the events' leave.
     #[cold]
     #[inline(never)]
-    fn rare<E: Events>(&mut self, _unit: u32, events: &mut E) -> Result<(), ReadError> {
+    fn rare<E: Events>(&mut self, events: &mut E) -> Result<(), ReadError> {
         let start = self.at;
         for (word, value) in [(&b"NaN"[..], f64::NAN), (b"Infinity", f64::INFINITY)] {
             if number::has_word::<F>(self.text, start, word) {
