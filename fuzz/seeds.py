@@ -21,6 +21,14 @@ WRITTEN = {
         "dsn": ["DSN=sales;PWD=hunter22", "hunter22", "Options=--password=hunter22"],
         "loose": [" ;; Driver = x ; =y; lone;Pwd={open;Server=h", "{}}=;", " AccessToken = abc d ;client_secret={x}y;"],
     },
+    "json_reader": {
+        "values": ['[null,true,false,0,-1,1.5,-2e-3,1E+9,123456789012345678901234567890,"",{"":[]},{}]'],
+        "escapes": ['["\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\u6771\\ud83d\\ude00","\\ud800"]'],
+        "indented": ['{\n  "a": [\n    1,\n    {"b": "é東😀"}\n  ],\n  "a": "x"\n}\n'],
+        "rows": ['[{"id":1,"name":"ab","x":0.1},{"id":22,"name":"cd","x":null}]' * 2],
+        "wrong": ["[1,]", '{"a":01}', "NaN", '"\x01"'],
+        "long": ['"' + "a" * 130 + "\\n" + "é" * 40 + '"'],
+    },
     "database_urls": {
         "postgresql": [
             "postgresql://ann:p%40s@db.example:6432/sales?sslmode=require",

@@ -13,6 +13,7 @@ __all__ = [
     "Cursor",
     "Decoder",
     "Encoder",
+    "JsonLines",
     "Ledger",
     "RowStream",
     "__version__",
@@ -32,6 +33,7 @@ __all__ = [
     "ledger",
     "load",
     "loads",
+    "loads_lines",
     "run_command",
     "transcode",
     "utf8_view",
@@ -152,7 +154,24 @@ def load(
     float_hook: Callable[[str], Any] | None = None,
     max_depth: int = 1000,
 ) -> Any: ...
+def loads_lines(
+    data: Buffer | str,
+    /,
+    *,
+    big_ints: Literal["exact", "float", "error"] = "exact",
+    duplicate_keys: Literal["last", "error"] = "last",
+    surrogates: Literal["error", "replace", "pass"] = "error",
+    nan: Literal["error", "accept"] = "error",
+    object_hook: Callable[[dict[str, Any]], Any] | None = None,
+    float_hook: Callable[[str], Any] | None = None,
+    max_depth: int = 1000,
+) -> JsonLines: ...
 def detect(buffer: Buffer) -> tuple[str | None, str, Literal["certain", "likely", "guess"]]: ...
+
+@final
+class JsonLines:
+    def __iter__(self) -> JsonLines: ...
+    def __next__(self) -> Any: ...
 
 @final
 class Decoder:

@@ -4,6 +4,7 @@
 |---|---|
 | `loads` | any buffer or `str` to objects |
 | `load` | what a file holds |
+| `loads_lines` | a value for each line |
 
 What is not JSON raises `JSONDecodeError`, which is one of the standard library's.
 
@@ -17,12 +18,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from onecopy._core import load, loads
+from onecopy._core import load, loads, loads_lines
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-__all__ = ["JSONDecodeError", "load", "loads"]
+__all__ = ["JSONDecodeError", "load", "loads", "loads_lines"]
 
 
 class JSONDecodeError(json.JSONDecodeError):

@@ -1,5 +1,7 @@
 //! `loads` and `load`.
 
+use std::ops::Range;
+
 use onecopy_text::convert::{Kernels, Work, with_kernels};
 use onecopy_text::{Stage, Tally, Units};
 use onecopy_wire::json::read::{Form, Latin1, ReadError, Ucs2, Ucs4, Utf8, read_all};
@@ -91,9 +93,20 @@ fn loads<'py>(
     options: &Options<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     if let Some(bytes) = buffer::of_bytes(data) {
-        return value::<Utf8>(py, data, bytes, options);
+        return value::<Utf8>(py, data, bytes, 0..bytes.len(), options);
     }
     loads_other(py, data, options)
+}
+
+/// Neither a `str` nor a buffer was given.
+#[cold]
+pub(super) fn no_data(data: Borrowed<'_, '_, PyAny>) -> PyErr {
+    match data.get_type().name() {
+        Ok(kind) => PyTypeError::new_err(format!(
+            "the data must be a str or a bytes-like object, not '{kind}'"
+        )),
+        Err(e) => e,
+    }
 }
 
 /// Of what is no `bytes`.
@@ -105,32 +118,33 @@ fn loads_other<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let Ok(string) = data.cast::<PyString>() else {
         if !Bytes::is_buffer(data) {
-            let kind = data.get_type().name()?;
-            return Err(PyTypeError::new_err(format!(
-                "the data must be a str or a bytes-like object, not '{kind}'"
-            )));
+            return Err(no_data(data));
         }
         let bytes = Bytes::of(data)?;
-        return value::<Utf8>(py, data, bytes.as_slice(), options);
+        let bytes = bytes.as_slice();
+        return value::<Utf8>(py, data, bytes, 0..bytes.len(), options);
     };
     if let Some(ascii) = known_ascii(string)? {
-        return value::<Utf8>(py, data, ascii, options);
+        return value::<Utf8>(py, data, ascii, 0..ascii.len(), options);
     }
     match own_units(string)? {
-        Units::Latin1(u) => value::<Latin1>(py, data, u, options),
-        Units::Ucs2(u) => value::<Ucs2>(py, data, u, options),
-        Units::Utf32(u) => value::<Ucs4>(py, data, u, options),
+        Units::Latin1(u) => value::<Latin1>(py, data, u, 0..u.len(), options),
+        Units::Ucs2(u) => value::<Ucs2>(py, data, u, 0..u.len(), options),
+        Units::Utf32(u) => value::<Ucs4>(py, data, u, 0..u.len(), options),
         _ => unreachable!("the own form of a str is none of those"),
     }
 }
 
+/// The value of a part of the text.
 #[inline]
-fn value<'py, F: Form>(
+pub(super) fn value<'py, F: Form>(
     py: Python<'py>,
     data: Borrowed<'_, 'py, PyAny>,
-    text: &[F::Unit],
+    all: &[F::Unit],
+    part: Range<usize>,
     options: &Options<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let text = &all[part.clone()];
     let mut tally = Tally::default();
     let mut failed = None;
     let is_kept = ledger::is_kept();
@@ -149,7 +163,10 @@ fn value<'py, F: Form>(
     }
     Err(match failed.expect("one of the two") {
         Failed::Python(e) => e,
-        Failed::Read(e) => error::to_py(&data, F::units(text), e),
+        Failed::Read(e) => {
+            let at_units = part.start + e.at_units;
+            error::to_py(&data, F::units(all), ReadError { at_units, ..e })
+        }
     })
 }
 

@@ -46,9 +46,9 @@ pub(super) struct Options<'py> {
     pub(super) refuse_duplicates: bool,
     pub(super) surrogates: Surrogates,
     pub(super) accept_nan: bool,
+    pub(super) limits: Limits,
     pub(super) object_hook: Option<Bound<'py, PyAny>>,
     pub(super) float_hook: Option<Bound<'py, PyAny>>,
-    pub(super) limits: Limits,
 }
 
 impl<'py> Options<'py> {
@@ -123,6 +123,48 @@ impl<'py> Options<'py> {
     #[inline]
     pub(super) fn is_alone(&self) -> bool {
         self.object_hook.is_none() && self.float_hook.is_none()
+    }
+}
+
+/// [`Options`] that outlive a call.
+pub(super) struct Kept {
+    big_ints: BigInts,
+    refuse_duplicates: bool,
+    surrogates: Surrogates,
+    accept_nan: bool,
+    limits: Limits,
+    object_hook: Option<Py<PyAny>>,
+    float_hook: Option<Py<PyAny>>,
+}
+
+impl Options<'_> {
+    /// To be kept.
+    pub(super) fn unbind(self) -> Kept {
+        Kept {
+            big_ints: self.big_ints,
+            refuse_duplicates: self.refuse_duplicates,
+            surrogates: self.surrogates,
+            accept_nan: self.accept_nan,
+            limits: self.limits,
+            object_hook: self.object_hook.map(Bound::unbind),
+            float_hook: self.float_hook.map(Bound::unbind),
+        }
+    }
+}
+
+impl Kept {
+    /// To be used.
+    pub(super) fn bind<'py>(&self, py: Python<'py>) -> Options<'py> {
+        let bound = |hook: &Option<Py<PyAny>>| hook.as_ref().map(|hook| hook.bind(py).clone());
+        Options {
+            big_ints: self.big_ints,
+            refuse_duplicates: self.refuse_duplicates,
+            surrogates: self.surrogates,
+            accept_nan: self.accept_nan,
+            limits: self.limits,
+            object_hook: bound(&self.object_hook),
+            float_hook: bound(&self.float_hook),
+        }
     }
 }
 
