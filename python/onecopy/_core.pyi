@@ -1,6 +1,7 @@
 # What the extension gives, for type checkers; `stubtest` holds it against the module. The docstrings are in the module.
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from socket import socket
 from types import TracebackType
 from typing import Any, Final, Literal, Protocol, TypedDict, final, type_check_only
 
@@ -13,6 +14,8 @@ __all__ = [
     "Cursor",
     "Decoder",
     "Encoder",
+    "Fragment",
+    "JSONChunks",
     "JsonLines",
     "Ledger",
     "RowStream",
@@ -23,11 +26,18 @@ __all__ = [
     "decode",
     "decode_column",
     "detect",
+    "dump",
+    "dumps",
+    "dumps_into",
+    "dumps_lines",
+    "dumps_rows",
+    "dumps_str",
     "encode",
     "encode_into",
     "encoded_length",
     "error_classes",
     "is_valid",
+    "iter_chunks",
     "latin_1_decode",
     "latin_1_encode",
     "ledger",
@@ -166,12 +176,156 @@ def loads_lines(
     float_hook: Callable[[str], Any] | None = None,
     max_depth: int = 1000,
 ) -> JsonLines: ...
+def dumps(
+    obj: Any,
+    /,
+    *,
+    default: Callable[[Any], Any] | None = None,
+    sort_keys: bool = False,
+    indent: int | str | None = None,
+    ensure_ascii: bool = False,
+    nan: Literal["error", "null", "text"] = "error",
+    surrogates: Literal["error", "replace", "escape"] = "error",
+    big_ints: Literal["exact", "text", "error", "strict"] = "exact",
+    non_str_keys: bool = False,
+    max_depth: int = 1000,
+    naive_utc: bool = False,
+    utc_z: bool = False,
+    omit_microseconds: bool = False,
+    passthrough: Iterable[Literal["dataclass", "datetime", "subclass"]] = (),
+) -> bytes: ...
+def dumps_str(
+    obj: Any,
+    /,
+    *,
+    default: Callable[[Any], Any] | None = None,
+    sort_keys: bool = False,
+    indent: int | str | None = None,
+    ensure_ascii: bool = False,
+    nan: Literal["error", "null", "text"] = "error",
+    surrogates: Literal["error", "replace", "escape"] = "error",
+    big_ints: Literal["exact", "text", "error", "strict"] = "exact",
+    non_str_keys: bool = False,
+    max_depth: int = 1000,
+    naive_utc: bool = False,
+    utc_z: bool = False,
+    omit_microseconds: bool = False,
+    passthrough: Iterable[Literal["dataclass", "datetime", "subclass"]] = (),
+) -> str: ...
+def dumps_into(
+    obj: Any,
+    buffer: Buffer,
+    offset: int = 0,
+    /,
+    *,
+    default: Callable[[Any], Any] | None = None,
+    sort_keys: bool = False,
+    indent: int | str | None = None,
+    ensure_ascii: bool = False,
+    nan: Literal["error", "null", "text"] = "error",
+    surrogates: Literal["error", "replace", "escape"] = "error",
+    big_ints: Literal["exact", "text", "error", "strict"] = "exact",
+    non_str_keys: bool = False,
+    max_depth: int = 1000,
+    naive_utc: bool = False,
+    utc_z: bool = False,
+    omit_microseconds: bool = False,
+    passthrough: Iterable[Literal["dataclass", "datetime", "subclass"]] = (),
+) -> int: ...
+def dump(
+    obj: Any,
+    file: _Writes | socket,
+    /,
+    *,
+    default: Callable[[Any], Any] | None = None,
+    sort_keys: bool = False,
+    indent: int | str | None = None,
+    ensure_ascii: bool = False,
+    nan: Literal["error", "null", "text"] = "error",
+    surrogates: Literal["error", "replace", "escape"] = "error",
+    big_ints: Literal["exact", "text", "error", "strict"] = "exact",
+    non_str_keys: bool = False,
+    max_depth: int = 1000,
+    naive_utc: bool = False,
+    utc_z: bool = False,
+    omit_microseconds: bool = False,
+    passthrough: Iterable[Literal["dataclass", "datetime", "subclass"]] = (),
+) -> int: ...
+def dumps_lines(
+    iterable: Iterable[Any],
+    /,
+    *,
+    default: Callable[[Any], Any] | None = None,
+    sort_keys: bool = False,
+    indent: int | str | None = None,
+    ensure_ascii: bool = False,
+    nan: Literal["error", "null", "text"] = "error",
+    surrogates: Literal["error", "replace", "escape"] = "error",
+    big_ints: Literal["exact", "text", "error", "strict"] = "exact",
+    non_str_keys: bool = False,
+    max_depth: int = 1000,
+    naive_utc: bool = False,
+    utc_z: bool = False,
+    omit_microseconds: bool = False,
+    passthrough: Iterable[Literal["dataclass", "datetime", "subclass"]] = (),
+) -> bytes: ...
+def dumps_rows(
+    names: Iterable[str],
+    rows: Iterable[Any],
+    /,
+    *,
+    default: Callable[[Any], Any] | None = None,
+    sort_keys: bool = False,
+    indent: int | str | None = None,
+    ensure_ascii: bool = False,
+    nan: Literal["error", "null", "text"] = "error",
+    surrogates: Literal["error", "replace", "escape"] = "error",
+    big_ints: Literal["exact", "text", "error", "strict"] = "exact",
+    non_str_keys: bool = False,
+    max_depth: int = 1000,
+    naive_utc: bool = False,
+    utc_z: bool = False,
+    omit_microseconds: bool = False,
+    passthrough: Iterable[Literal["dataclass", "datetime", "subclass"]] = (),
+    columns: bool = False,
+) -> bytes: ...
+def iter_chunks(
+    iterable: Iterable[Any],
+    /,
+    *,
+    default: Callable[[Any], Any] | None = None,
+    sort_keys: bool = False,
+    indent: int | str | None = None,
+    ensure_ascii: bool = False,
+    nan: Literal["error", "null", "text"] = "error",
+    surrogates: Literal["error", "replace", "escape"] = "error",
+    big_ints: Literal["exact", "text", "error", "strict"] = "exact",
+    non_str_keys: bool = False,
+    max_depth: int = 1000,
+    naive_utc: bool = False,
+    utc_z: bool = False,
+    omit_microseconds: bool = False,
+    passthrough: Iterable[Literal["dataclass", "datetime", "subclass"]] = (),
+    lines: bool = False,
+    chunk_bytes: int = 65536,
+) -> JSONChunks: ...
 def detect(buffer: Buffer) -> tuple[str | None, str, Literal["certain", "likely", "guess"]]: ...
 
 @final
 class JsonLines:
     def __iter__(self) -> JsonLines: ...
     def __next__(self) -> Any: ...
+
+@final
+class Fragment:
+    def __new__(cls, data: Buffer | str, /) -> Fragment: ...
+    @property
+    def contents(self) -> Buffer | str: ...
+
+@final
+class JSONChunks:
+    def __iter__(self) -> JSONChunks: ...
+    def __next__(self) -> bytes: ...
 
 @final
 class Decoder:

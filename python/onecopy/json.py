@@ -5,12 +5,20 @@
 | `loads` | any buffer or `str` to objects |
 | `load` | what a file holds |
 | `loads_lines` | a value for each line |
+| `dumps`, `dumps_str` | an object as `bytes` or `str` |
+| `dumps_into` | an object into a buffer that is there |
+| `dump` | an object to a file or socket, in chunks |
+| `dumps_rows` | rows as tuples, or columns, with one header |
+| `dumps_lines` | the items of an iterable, a line each |
+| `iter_chunks` | the items of an iterable, in chunks of bounded size |
 
-What is not JSON raises `JSONDecodeError`, which is one of the standard library's.
+What has no form in JSON raises `JSONEncodeError` or, for its type, `TypeError`, both with the path to it. What is not JSON raises `JSONDecodeError`, which is one of the standard library's.
 
 >>> import onecopy
 >>> onecopy.json.loads(b'{"name": "Z\\\\u00fcrich"}')
 {'name': 'Zürich'}
+>>> onecopy.json.dumps({"at": [47.37, 8.54]})
+b'{"at":[47.37,8.54]}'
 """
 
 from __future__ import annotations
@@ -18,12 +26,44 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from onecopy._core import load, loads, loads_lines
+from onecopy._core import (
+    Fragment,
+    JSONChunks,
+    dump,
+    dumps,
+    dumps_into,
+    dumps_lines,
+    dumps_rows,
+    dumps_str,
+    iter_chunks,
+    load,
+    loads,
+    loads_lines,
+)
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-__all__ = ["JSONDecodeError", "load", "loads", "loads_lines"]
+__all__ = [
+    "Fragment",
+    "JSONChunks",
+    "JSONDecodeError",
+    "JSONEncodeError",
+    "dump",
+    "dumps",
+    "dumps_into",
+    "dumps_lines",
+    "dumps_rows",
+    "dumps_str",
+    "iter_chunks",
+    "load",
+    "loads",
+    "loads_lines",
+]
+
+
+class JSONEncodeError(ValueError):
+    """A value has no form in JSON: NaN, a lone surrogate, containers too deep inside of each other."""
 
 
 class JSONDecodeError(json.JSONDecodeError):

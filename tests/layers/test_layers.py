@@ -37,7 +37,7 @@ ROOMS = {
     "serve": Room("text wire files", "libc rustls ring httpdate", ("sys",)),
     "gateway": Room("text wire files rows serve", "serde toml percent-encoding"),
     "cli": Room("text wire files rows serve gateway", "clap indicatif unicode-width signal-hook console"),
-    "py": Room("text wire files rows serve gateway cli", "pyo3 pyo3-build-config libc", ("raw",)),
+    "py": Room("text wire files rows serve gateway cli", "pyo3 pyo3-build-config libc num-bigint", ("raw",)),
 }
 #: The modules of the Python package, each of which may use those before it. Who adds one gives it its place.
 MODULES = ["_core", "errors", "text", "json", "bson", "dbapi", "rows", "wsgi", "web", "__init__", "__main__"]

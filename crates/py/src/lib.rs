@@ -11,7 +11,7 @@
 //! | `stream`, `output` | `RowStream`, and where it can be written to |
 //! | `ledger` | `onecopy.ledger()` |
 //! | `errors` | one table from error kinds to exception classes |
-//! | `json` | `onecopy.json`: JSON to objects and back |
+//! | `json` | `onecopy.json`: objects to JSON and back |
 //! | `text` | `onecopy.text`: text between buffers and `str` |
 //! | `turn` | a turn for other threads while SQLite steps attached |
 //! | `guard` | the lock behind each object: never waited for while attached |
@@ -70,6 +70,7 @@ mod _core {
             ));
         }
         raw::temporal::import(module.py())?;
+        raw::walk::check_layout(module.py())?;
         raw::process::watch_forks();
         raw::fresh::take_headers(module.py())?;
         raw::fresh_bytes::take_header(module.py())?;

@@ -7,7 +7,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyInt, PyType};
 
-use crate::raw::output::Descriptor;
+use crate::raw::binary;
+use crate::raw::output::{Descriptor, Writer};
 
 /// What a stream is written to.
 pub(crate) enum Output<'py> {
@@ -140,5 +141,42 @@ pub(crate) fn write_all(write: &Bound<'_, PyAny>, chunk: &Bound<'_, PyAny>) -> P
             1,
         ))?;
         taken = write.call1((rest,))?;
+    }
+}
+
+/// An [`Output`] that takes chunks from attached code.
+pub(crate) enum FlushTo<'py> {
+    Descriptor(Writer),
+    Object(Bound<'py, PyAny>),
+}
+
+impl<'py> FlushTo<'py> {
+    /// # Errors
+    /// As [`Output::of`].
+    pub(crate) fn of(target: &Bound<'py, PyAny>) -> PyResult<FlushTo<'py>> {
+        Ok(match Output::of(target)? {
+            Output::Descriptor(to) => FlushTo::Descriptor(Writer::new(to)),
+            Output::Object(write) => FlushTo::Object(write),
+        })
+    }
+
+    /// Writes all of `chunk`, detached where the system takes it. Copies: none; one for an object with `write`.
+    pub(crate) fn write(&mut self, py: Python<'py>, chunk: &[u8]) -> PyResult<()> {
+        match self {
+            FlushTo::Descriptor(to) => {
+                let mut rest = chunk;
+                while !rest.is_empty() {
+                    match py.detach(|| to.write_some(rest)) {
+                        Ok(n) => rest = &rest[n..],
+                        Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {
+                            py.check_signals()?;
+                        }
+                        Err(e) => return Err(e.into()),
+                    }
+                }
+                Ok(())
+            }
+            FlushTo::Object(write) => write_all(write, &binary::make(py, chunk)?),
+        }
     }
 }

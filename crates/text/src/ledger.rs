@@ -107,6 +107,14 @@ impl Tally {
         self.0.conversions += 1;
     }
 
+    /// Notes `n_texts` of `len_bytes` in all that were converted.
+    #[inline]
+    pub fn converted_many(&mut self, n_texts: u64, len_bytes: u64) {
+        self.0.taken += len_bytes;
+        self.0.converted += len_bytes;
+        self.0.conversions += n_texts;
+    }
+
     /// Notes a text of `len_bytes` that was copied as it is.
     #[inline]
     pub fn copied(&mut self, len_bytes: usize) {

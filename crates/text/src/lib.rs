@@ -51,7 +51,7 @@ pub use kind::{Kind, Shape};
 pub use ledger::{Entry, Ledger, Stage, Tally};
 pub use legacy::{ByteTable, PairTable};
 pub use policy::{Malformed, MalformedKind, Policy};
-pub use sink::{ByteSink, SinkFull, Window};
+pub use sink::{ByteSink, Pen, Put, SinkFull, Window};
 pub use stream::Carry;
 pub use transcode::{
     Bom, Eol, LineCount, MalformedBytes, OnMalformed, OnUnencodable, Place, Reason, TranscodeError,

@@ -1,12 +1,12 @@
 //! Booleans and numbers as they stand bare in JSON and in CSV: one form, two formats.
 
-use onecopy_text::{ByteSink, Window};
+use onecopy_text::Put;
 
 use crate::error::{WriteError, non_finite_name};
 
 /// Puts `true` or `false`.
 #[inline]
-pub fn put_bool<S: ByteSink>(value: bool, window: &mut Window<'_, S>) {
+pub fn put_bool<P: Put>(value: bool, window: &mut P) {
     if value {
         window.put_short(b"true", 4);
     } else {
@@ -16,14 +16,14 @@ pub fn put_bool<S: ByteSink>(value: bool, window: &mut Window<'_, S>) {
 
 /// Puts an integer with all its digits.
 #[inline(always)]
-pub fn put_i64<S: ByteSink>(value: i64, window: &mut Window<'_, S>) {
+pub fn put_i64<P: Put>(value: i64, window: &mut P) {
     window.put_short(b"-", usize::from(value < 0));
     put_u64(value.unsigned_abs(), window);
 }
 
 /// Puts an unsigned integer with all its digits.
 #[inline(always)]
-pub fn put_u64<S: ByteSink>(value: u64, window: &mut Window<'_, S>) {
+pub fn put_u64<P: Put>(value: u64, window: &mut P) {
     if value < EIGHT_DIGITS {
         put_first(value, window);
     } else {
@@ -35,7 +35,7 @@ pub fn put_u64<S: ByteSink>(value: u64, window: &mut Window<'_, S>) {
 const EIGHT_DIGITS: u64 = 100_000_000;
 
 #[inline(always)]
-fn put_long<S: ByteSink>(value: u64, window: &mut Window<'_, S>) {
+fn put_long<P: Put>(value: u64, window: &mut P) {
     let (high, low) = (value / EIGHT_DIGITS, value % EIGHT_DIGITS);
     if high < EIGHT_DIGITS {
         put_first(high, window);
@@ -48,7 +48,7 @@ fn put_long<S: ByteSink>(value: u64, window: &mut Window<'_, S>) {
 
 /// The digits of a number below 10^8, without leading zeros.
 #[inline(always)]
-fn put_first<S: ByteSink>(value: u64, window: &mut Window<'_, S>) {
+fn put_first<P: Put>(value: u64, window: &mut P) {
     let digits = digits(value);
     // Bytes in front of the first digit; seven for zero itself.
     let n_zeros = (digits | 1 << 56).trailing_zeros() / 8;
@@ -94,13 +94,20 @@ pub fn widen(value: f32) -> f64 {
 /// where the float nearest to such a hundredth is this one, no shorter decimal is. (The quotient of two whole numbers that
 /// floats hold is rounded once: it is the nearest one.)
 #[inline(always)]
-pub(crate) fn put_hundredths<S: ByteSink>(value: f64, window: &mut Window<'_, S>) -> bool {
+pub(crate) fn put_hundredths<P: Put>(value: f64, window: &mut P) -> bool {
     const MOST: f64 = 1e13;
+    /// The product is off by at most 2^-53 of itself, as is the float itself from its decimal.
+    const NEAR: f64 = 1.0 / (1_u64 << 50) as f64;
     let magnitude = value.abs();
     // 1.5 * 2^52 pushes what is behind the point out of the fraction: a whole number in the low bits.
     const SHIFTER: f64 = 6_755_399_441_055_744.0;
-    let hundredths = (magnitude * 100.0 + SHIFTER) - SHIFTER;
-    if magnitude >= MOST || hundredths / 100.0 != magnitude {
+    let exact = magnitude * 100.0;
+    let hundredths = (exact + SHIFTER) - SHIFTER;
+    // Far from a whole number it is not worth the division.
+    if (exact - hundredths).abs() > exact * NEAR || magnitude >= MOST {
+        return false;
+    }
+    if hundredths / 100.0 != magnitude {
         return false;
     }
     let hundredths = hundredths as u64;
@@ -116,25 +123,29 @@ pub(crate) fn put_hundredths<S: ByteSink>(value: f64, window: &mut Window<'_, S>
 /// Puts the shortest decimal that reads back as the same float of the same width; for NaN and the infinities what
 /// `otherwise` makes of their name.
 #[inline]
-pub(crate) fn put_float<F, S>(
+pub(crate) fn put_float<F, P>(
     value: F,
-    window: &mut Window<'_, S>,
-    otherwise: impl FnOnce(&'static str, &mut Window<'_, S>) -> Result<(), WriteError>,
+    window: &mut P,
+    otherwise: impl FnOnce(&'static str, &mut P) -> Result<(), WriteError>,
 ) -> Result<(), WriteError>
 where
     F: zmij::Float + Copy + Into<f64>,
-    S: ByteSink,
+    P: Put,
 {
     let wide: f64 = value.into();
     if !wide.is_finite() {
         return otherwise(non_finite_name(wide), window);
     }
-    window.put(zmij::Buffer::new().format_finite(value).as_bytes());
+    window.put_made(zmij::Buffer::new(), |buffer| {
+        buffer.format_finite(value).as_bytes()
+    });
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use onecopy_text::ByteSink;
+
     use super::*;
 
     #[test]

@@ -1,6 +1,6 @@
 //! Numbers, dates and UUIDs as text on the stack: what JSON puts between quotes or bare, and CSV bare.
 
-use onecopy_text::{ByteSink, Window};
+use onecopy_text::Put;
 
 /// Bytes that a window needs for one [`Short`].
 pub const SHORT_BYTES: usize = 40;
@@ -33,7 +33,7 @@ impl Short {
     /// # Panics
     /// Where it has not.
     #[inline]
-    pub fn put_into<S: ByteSink>(&self, window: &mut Window<'_, S>) {
+    pub fn put_into<P: Put>(&self, window: &mut P) {
         window.put_short(&self.bytes, self.len);
     }
 

@@ -1,8 +1,9 @@
 //! `bytes`, and any object with a buffer (PEP 3118).
 
 use std::any::Any;
+use std::mem::MaybeUninit;
 
-use onecopy_text::{Chunk, ChunkMemory, MOVED_BY_PAGES_BYTES};
+use onecopy_text::{ByteSink, Chunk, ChunkMemory, MOVED_BY_PAGES_BYTES, SinkFull};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -96,6 +97,50 @@ impl BytesMemory {
             None => Ok(PyBytes::new(py, b"")),
         }
     }
+
+    /// [`ChunkMemory::grow`].
+    fn grow_attached(
+        &mut self,
+        py: Python<'_>,
+        len: usize,
+        capacity: usize,
+    ) -> Option<(*mut u8, usize)> {
+        let bytes = match self.bytes.take() {
+            Some(bytes) if len > COPIED_BYTES => resize(bytes.into_bound(py), capacity).ok()?,
+            before => {
+                let made = match &before {
+                    Some(_) if capacity < self.grown_bytes => {
+                        // Where address space is short, what is asked for has to do.
+                        blank(py, self.grown_bytes).or_else(|_| blank(py, capacity))
+                    }
+                    _ => blank(py, capacity.max(2)), // shorter ones are shared objects
+                };
+                let Ok(made) = made else {
+                    self.bytes = before;
+                    return None;
+                };
+                if let Some(before) = &before {
+                    // SAFETY: two `bytes`, the new one larger than `len`, which the old one holds and we have written
+                    // (contract of `grow`).
+                    unsafe {
+                        std::ptr::copy_nonoverlapping(
+                            ffi::PyBytes_AsString(before.as_ptr()),
+                            ffi::PyBytes_AsString(made.as_ptr()),
+                            len,
+                        );
+                    }
+                }
+                made
+            }
+        };
+        // SAFETY: a `bytes`; the calls give the start of its data area and how long that is.
+        let (at, size) = unsafe {
+            let at = ffi::PyBytes_AsString(bytes.as_ptr()).cast::<u8>();
+            (at, ffi::PyBytes_Size(bytes.as_ptr()).unsigned_abs())
+        };
+        self.bytes = Some(bytes.unbind());
+        Some((at, size))
+    }
 }
 
 // SAFETY: the area is the data of a `bytes` that nobody but us refers to until `finish`; it is moved by `grow` alone,
@@ -104,43 +149,7 @@ impl BytesMemory {
 unsafe impl ChunkMemory for BytesMemory {
     fn grow(&mut self, len: usize, capacity: usize) -> Option<(*mut u8, usize)> {
         // Rare: once per chunk, and again where one row is larger than the chunk.
-        Python::attach(|py| {
-            let bytes = match self.bytes.take() {
-                Some(bytes) if len > COPIED_BYTES => resize(bytes.into_bound(py), capacity).ok()?,
-                before => {
-                    let made = match &before {
-                        Some(_) if capacity < self.grown_bytes => {
-                            // Where address space is short, what is asked for has to do.
-                            blank(py, self.grown_bytes).or_else(|_| blank(py, capacity))
-                        }
-                        _ => blank(py, capacity.max(2)), // shorter ones are shared objects
-                    };
-                    let Ok(made) = made else {
-                        self.bytes = before;
-                        return None;
-                    };
-                    if let Some(before) = &before {
-                        // SAFETY: two `bytes`, the new one larger than `len`, which the old one holds and we have written
-                        // (contract of `grow`).
-                        unsafe {
-                            std::ptr::copy_nonoverlapping(
-                                ffi::PyBytes_AsString(before.as_ptr()),
-                                ffi::PyBytes_AsString(made.as_ptr()),
-                                len,
-                            );
-                        }
-                    }
-                    made
-                }
-            };
-            // SAFETY: a `bytes`; the calls give the start of its data area and how long that is.
-            let (at, size) = unsafe {
-                let at = ffi::PyBytes_AsString(bytes.as_ptr()).cast::<u8>();
-                (at, ffi::PyBytes_Size(bytes.as_ptr()).unsigned_abs())
-            };
-            self.bytes = Some(bytes.unbind());
-            Some((at, size))
-        })
+        Python::attach(|py| self.grow_attached(py, len, capacity))
     }
 
     fn is_lost(&self) -> bool {
@@ -149,6 +158,112 @@ unsafe impl ChunkMemory for BytesMemory {
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         self
+    }
+}
+
+/// A fresh `bytes` that is filled while attached: as a [`Chunk`] in one, without the box and the look for the interpreter.
+pub(crate) struct FreshBytes<'py> {
+    py: Python<'py>,
+    memory: BytesMemory,
+    at: *mut u8,
+    len: usize,
+    capacity: usize,
+    moved_bytes: usize,
+}
+
+impl<'py> FreshBytes<'py> {
+    /// One with room for `capacity_bytes`, which may turn out long.
+    #[inline]
+    pub(crate) fn new(py: Python<'py>, capacity_bytes: usize) -> PyResult<FreshBytes<'py>> {
+        let bytes = blank(py, capacity_bytes.max(2))?; // shorter ones are shared objects
+        Ok(FreshBytes {
+            py,
+            // SAFETY: a `bytes` made on the line above.
+            at: unsafe { ffi::PyBytes_AsString(bytes.as_ptr()).cast() },
+            len: 0,
+            capacity: capacity_bytes.max(2),
+            moved_bytes: 0,
+            memory: BytesMemory {
+                bytes: Some(bytes.unbind()),
+                grown_bytes: WHOLE_BYTES,
+            },
+        })
+    }
+
+    /// Bytes that were moved because their place was too small, as of [`Chunk::take_moved_bytes`].
+    pub(crate) fn moved_bytes(&self) -> usize {
+        self.moved_bytes
+    }
+
+    /// The `bytes`, cut to what was written.
+    #[inline]
+    pub(crate) fn finish(self) -> PyResult<Bound<'py, PyBytes>> {
+        match self.memory.bytes {
+            Some(bytes) => finish_at(bytes.into_bound(self.py), self.len),
+            None => Err(PyMemoryError::new_err(())),
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self, n_bytes: usize) -> Result<(), SinkFull> {
+        let full = SinkFull {
+            asked_bytes: n_bytes,
+        };
+        let wanted = self.len.checked_add(n_bytes).ok_or(full)?;
+        let wanted = wanted.max(self.capacity.saturating_mul(2));
+        let (before, capacity_before) = (self.at, self.capacity);
+        match self.memory.grow_attached(self.py, self.len, wanted) {
+            Some((at, capacity)) => (self.at, self.capacity) = (at, capacity),
+            None => {
+                if self.memory.is_lost() {
+                    (self.at, self.len, self.capacity) = (std::ptr::dangling_mut(), 0, 0);
+                }
+                // An error is set where the interpreter had no memory.
+                drop(PyErr::take(self.py));
+                return Err(full);
+            }
+        }
+        if self.at != before && capacity_before < MOVED_BY_PAGES_BYTES {
+            self.moved_bytes += self.len;
+        }
+        Ok(())
+    }
+}
+
+// SAFETY: the spare area follows the committed bytes in the data of one `bytes`, which is ours alone; commit only moves the end.
+unsafe impl ByteSink for FreshBytes<'_> {
+    #[inline]
+    fn committed(&self) -> &[u8] {
+        // SAFETY: the first len bytes were initialised by commits.
+        unsafe { std::slice::from_raw_parts(self.at, self.len) }
+    }
+
+    #[inline]
+    fn committed_mut(&mut self) -> &mut [u8] {
+        // SAFETY: the first len bytes were initialised by commits, and the `bytes` is ours alone.
+        unsafe { std::slice::from_raw_parts_mut(self.at, self.len) }
+    }
+
+    #[inline]
+    fn spare(&mut self, n_bytes: usize) -> Result<&mut [MaybeUninit<u8>], SinkFull> {
+        if self.capacity - self.len < n_bytes {
+            self.grow(n_bytes)?;
+        }
+        // SAFETY: the area has capacity bytes, of which len are committed; MaybeUninit asks for no initialisation.
+        Ok(unsafe {
+            std::slice::from_raw_parts_mut(self.at.add(self.len).cast(), self.capacity - self.len)
+        })
+    }
+
+    #[inline]
+    unsafe fn commit(&mut self, n_bytes: usize) {
+        debug_assert!(self.len + n_bytes <= self.capacity);
+        self.len += n_bytes;
+    }
+
+    #[inline]
+    fn cut(&mut self, len_bytes: usize) {
+        self.len = self.len.min(len_bytes);
     }
 }
 

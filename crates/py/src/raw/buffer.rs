@@ -142,6 +142,45 @@ pub(crate) fn with_writable<'py, R>(
     write(unsafe { slice::from_raw_parts_mut(view.0.buf.cast(), len) })
 }
 
+/// A writable place that a buffer lends.
+pub(crate) struct Place<'a> {
+    pub(super) at: *mut u8,
+    pub(super) len: usize,
+    lent: PhantomData<&'a mut [MaybeUninit<u8>]>,
+}
+
+impl Place<'_> {
+    /// The same without its first `n` bytes; `None` where it has not as many.
+    pub(crate) fn behind(mut self, n: usize) -> Option<Self> {
+        self.len = self.len.checked_sub(n)?;
+        // SAFETY: inside of the place, or right behind it.
+        self.at = unsafe { self.at.add(n) };
+        Some(self)
+    }
+}
+
+/// Lends a writable, contiguous buffer, in which other code may write too meanwhile.
+///
+/// # Errors
+/// As [`with_writable`].
+pub(crate) fn with_place<'py, R>(
+    object: Borrowed<'_, 'py, PyAny>,
+    write: impl FnOnce(Place<'_>) -> PyResult<R>,
+) -> PyResult<R> {
+    let view = view(object, ffi::PyBUF_WRITABLE)?;
+    let len = usize::try_from(view.0.len).unwrap_or(0);
+    let at = if len == 0 {
+        std::ptr::dangling_mut()
+    } else {
+        view.0.buf.cast()
+    };
+    write(Place {
+        at,
+        len,
+        lent: PhantomData,
+    })
+}
+
 /// The bytes as units of a wider size, where they stand at a place for such.
 #[inline(always)]
 pub(crate) fn as_units<U: Unit>(bytes: &[u8]) -> Option<&[U]> {

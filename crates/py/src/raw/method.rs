@@ -30,7 +30,7 @@ pub(crate) trait Function {
 }
 
 /// The most parameters that a function has.
-const MOST: usize = 16;
+const MOST: usize = 20;
 
 /// The arguments of a call, by the number of the parameter.
 pub(crate) struct Args<'a, 'py>(&'a [*mut ffi::PyObject], Python<'py>);
@@ -51,6 +51,12 @@ impl<'a, 'py> Args<'a, 'py> {
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.0.len()
+    }
+
+    /// Whether any argument was given from a parameter on.
+    #[inline]
+    pub(crate) fn any_from(&self, parameter: usize) -> bool {
+        self.0.len() > parameter && self.0[parameter..].iter().any(|given| !given.is_null())
     }
 
     /// An argument that must be given, as the call has checked.

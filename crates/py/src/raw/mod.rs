@@ -23,6 +23,7 @@
 //! | [`context`] | context variables |
 //! | [`output`] | file descriptors to write to, detached |
 //! | [`process`] | forks, and threads told apart |
+//! | [`walk`] | objects gone through and written as JSON |
 //! | [`interrupt`] | Ctrl-C while a driver call blocks |
 
 pub(crate) mod binary;
@@ -45,3 +46,4 @@ pub(crate) mod temporal;
 pub(crate) mod text;
 pub(crate) mod uuid;
 pub(crate) mod view;
+pub(crate) mod walk;

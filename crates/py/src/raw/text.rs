@@ -363,6 +363,15 @@ pub(crate) fn as_str_object<'a, 'py>(
     }
 }
 
+/// The `str` that a `str` of a class of its own holds; the same where it has none.
+pub(crate) fn exact<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
+    // SAFETY: attached; a new reference or null with an error, as of an object that is no `str`.
+    unsafe {
+        let made = ffi::PyUnicode_FromObject(object.as_ptr());
+        Ok(Bound::from_owned_ptr_or_err(object.py(), made)?.cast_into_unchecked())
+    }
+}
+
 /// Brings a `str` in the form of before PEP 393 (possible until Python 3.11) into the new form.
 #[inline]
 fn ready(string: Borrowed<'_, '_, PyString>) -> PyResult<()> {

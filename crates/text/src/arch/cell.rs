@@ -8,6 +8,7 @@ use std::mem::MaybeUninit;
 
 #[cfg(target_arch = "x86_64")]
 use super::{Kernel, avx512::cell as avx512, avx512::cell_encode as encode, kernel};
+use crate::arch::json::JsonKernels;
 use crate::arch::json_read::{Ascii, JsonSteps};
 use crate::arch::large::{Made, NewStr};
 use crate::convert::StrData;
@@ -17,7 +18,7 @@ pub(super) mod common;
 #[cfg(test)]
 mod tests;
 
-pub(super) use common::Common;
+pub(crate) use common::Common;
 
 /// Bytes that a cell has at most; longer text goes the way of any text.
 pub const MOST_CELL_BYTES: usize = 128;
@@ -50,7 +51,7 @@ fn on_avx512<W: Work>(work: W) -> W::Output {
 }
 
 /// A family of kernels for cells: a value of it proves that this processor has them.
-pub trait Kernels: steps::Steps + JsonSteps {
+pub trait Kernels: steps::Steps + JsonSteps + JsonKernels {
     /// Whether two texts are the same.
     fn is_equal(self, a: &[u8], b: &[u8]) -> bool;
 

@@ -13,6 +13,7 @@
 //! | `put` | kernels that end in a [`Window`](crate::Window) |
 //! | `measured` | text that was validated and measured, and its way into a `str` |
 //! | `cell` | short text into a `str`, step by step in the caller |
+//! | `json` | short texts as the bodies of JSON strings, step by step in the caller |
 //! | `ordered` | UTF-16 with pairs, in any order of bytes |
 //! | `json_read` | what the reader of JSON asks |
 //! | `large` | long text into a `str`, looked at and written in one pass |
@@ -35,6 +36,7 @@ pub(crate) mod cell;
 pub(crate) mod encode;
 #[cfg(target_arch = "x86_64")]
 mod generic;
+pub(crate) mod json;
 pub(crate) mod json_read;
 pub(crate) mod large;
 pub(crate) mod measured;

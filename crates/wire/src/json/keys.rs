@@ -1,6 +1,6 @@
 //! The keys of an object, made once per statement and copied per cell.
 
-use onecopy_text::{ByteSink, Policy, Units, Window, convert};
+use onecopy_text::{Policy, Put, Units, convert};
 
 /// Segments up to this size are copied by one copy of fixed size.
 const SHORT_SEGMENT: usize = 32;
@@ -62,8 +62,24 @@ impl KeySegments {
     /// # Panics
     /// Where it has not, or there is no such key.
     #[inline]
-    pub fn put_into<S: ByteSink>(&self, index: usize, window: &mut Window<'_, S>) {
+    pub fn put_into<P: Put>(&self, index: usize, window: &mut P) {
         let (start, len) = self.spans[index];
+        self.put_span(start, len, window);
+    }
+
+    /// As [`KeySegments::put_into`], where the comma in front is there already.
+    ///
+    /// # Panics
+    /// As that.
+    #[inline]
+    pub fn put_behind_comma<P: Put>(&self, index: usize, window: &mut P) {
+        let (start, len) = self.spans[index];
+        let comma = usize::from(index > 0);
+        self.put_span(start + comma, len - comma, window);
+    }
+
+    #[inline(always)]
+    fn put_span<P: Put>(&self, start: usize, len: usize, window: &mut P) {
         let from = &self.bytes[start..];
         match from.first_chunk::<SHORT_SEGMENT>() {
             Some(padded) if len <= SHORT_SEGMENT => window.put_short(padded, len),

@@ -1,6 +1,6 @@
 //! One JSON value at a time.
 
-use onecopy_text::{ByteSink, Policy, Units, Window, convert};
+use onecopy_text::{ByteSink, Policy, Put, Units, convert};
 
 use crate::base64;
 use crate::decimal::{self, Decimal};
@@ -14,7 +14,7 @@ pub const SCALAR_BYTES: usize = SHORT_BYTES + 2;
 
 /// Puts `null`.
 #[inline]
-pub fn put_null<S: ByteSink>(window: &mut Window<'_, S>) {
+pub fn put_null<P: Put>(window: &mut P) {
     window.put_short(b"null", 4);
 }
 
@@ -23,11 +23,7 @@ pub fn put_null<S: ByteSink>(window: &mut Window<'_, S>) {
 /// # Errors
 /// [`WriteError::NonFinite`] where `policy` says so.
 #[inline]
-pub fn put_f64<S: ByteSink>(
-    value: f64,
-    policy: NonFinite,
-    window: &mut Window<'_, S>,
-) -> Result<(), WriteError> {
+pub fn put_f64<P: Put>(value: f64, policy: NonFinite, window: &mut P) -> Result<(), WriteError> {
     if put_hundredths(value, window) {
         return Ok(());
     }
@@ -39,19 +35,15 @@ pub fn put_f64<S: ByteSink>(
 /// # Errors
 /// As [`put_f64`].
 #[inline]
-pub fn put_f32<S: ByteSink>(
-    value: f32,
-    policy: NonFinite,
-    window: &mut Window<'_, S>,
-) -> Result<(), WriteError> {
+pub fn put_f32<P: Put>(value: f32, policy: NonFinite, window: &mut P) -> Result<(), WriteError> {
     put_float(value, window, |name, w| put_non_finite(name, policy, w))
 }
 
 #[cold]
-fn put_non_finite<S: ByteSink>(
+fn put_non_finite<P: Put>(
     name: &'static str,
     policy: NonFinite,
-    window: &mut Window<'_, S>,
+    window: &mut P,
 ) -> Result<(), WriteError> {
     match non_finite(name, policy)? {
         Some(name) => {
@@ -66,7 +58,7 @@ fn put_non_finite<S: ByteSink>(
 
 /// Puts a date or time as a string ([`crate::datetime`]).
 #[inline]
-pub fn put_short<S: ByteSink>(text: &Short, window: &mut Window<'_, S>) {
+pub fn put_short<P: Put>(text: &Short, window: &mut P) {
     window.put_byte(b'"');
     text.put_into(window);
     window.put_byte(b'"');
@@ -74,7 +66,7 @@ pub fn put_short<S: ByteSink>(text: &Short, window: &mut Window<'_, S>) {
 
 /// Puts a UUID as a string, lower-case with hyphens.
 #[inline]
-pub fn put_uuid<S: ByteSink>(uuid: &[u8; 16], window: &mut Window<'_, S>) {
+pub fn put_uuid<P: Put>(uuid: &[u8; 16], window: &mut P) {
     put_short(&Short::of_uuid(uuid), window);
 }
 

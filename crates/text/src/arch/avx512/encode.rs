@@ -48,6 +48,17 @@ pub(in crate::arch) unsafe fn latin1(src: &[u8], dst: *mut u8, room: usize) -> O
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 fn put_latin1(out: &mut Bounded, v: __m512i, twice: &'static [u8; 64], which: u64) {
+    let (bytes, needed) = latin1_pairs(v, twice);
+    let needed = needed & which;
+    let n = needed.count_ones() as usize;
+    out.put(_mm512_maskz_compress_epi8(needed, bytes), n);
+}
+
+/// 32 bytes of a vector, in each lane of 16 bits the one that `twice` gives, as a lead in the low byte and the last in the
+/// high one, and which of these bytes are needed.
+#[inline]
+#[target_feature(enable = "avx512bw,avx512vbmi")]
+pub(super) fn latin1_pairs(v: __m512i, twice: &'static [u8; 64]) -> (__m512i, u64) {
     // SAFETY: the table has 64 bytes.
     let units = _mm512_permutexvar_epi8(unsafe { load(twice.as_ptr()) }, v);
     // In each lane the bits from 6 on, and those from 0 on: the lead, 0xC2 or 0xC3, and the byte itself.
@@ -58,14 +69,12 @@ fn put_latin1(out: &mut Bounded, v: __m512i, twice: &'static [u8; 64], which: u6
         _mm512_ternarylogic_epi32::<0x70>(both, _mm512_srli_epi16::<1>(both), splat16(0x4000));
     // ASCII has no lead.
     let needed = _mm512_ternarylogic_epi32::<0xF8>(splat16(0xFF00), units, splat16(0x0080));
-    let needed = _mm512_test_epi8_mask(needed, needed) & which;
-    let n = needed.count_ones() as usize;
-    out.put(_mm512_maskz_compress_epi8(needed, bytes), n);
+    (bytes, _mm512_test_epi8_mask(needed, needed))
 }
 
 /// Each of the lower 32 places twice, and of the upper ones.
-static LOWER: [u8; 64] = each_twice(0);
-static UPPER: [u8; 64] = each_twice(32);
+pub(super) static LOWER: [u8; 64] = each_twice(0);
+pub(super) static UPPER: [u8; 64] = each_twice(32);
 
 const fn each_twice(from: u8) -> [u8; 64] {
     let mut all = [0; 64];
@@ -80,7 +89,7 @@ const fn each_twice(from: u8) -> [u8; 64] {
 /// Units below U+0800 as a lead in the low byte and the last in the high one, and which of these bytes are needed.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi")]
-fn two(units: __m512i) -> (__m512i, u64) {
+pub(super) fn two(units: __m512i) -> (__m512i, u64) {
     // In each lane the bits from 6 on, and those from 0 on.
     let six = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(0x3036_2026_1016_0006), units);
     // 0xC0 | six & 0x1F, 0x80 | six & 0x3F
@@ -202,7 +211,7 @@ unsafe fn put_alike(out: &mut Bounded, p: *const u16, a: __m512i, b: __m512i) ->
 }
 
 /// How 64 bytes are made of units from U+0800 on, three each.
-struct Three {
+pub(super) struct Three {
     /// For each 8 bytes, the four units that they are parts of.
     units: [u16; 32],
     /// For each byte, the bits of these four that it holds.
@@ -212,7 +221,7 @@ struct Three {
 }
 
 /// The three vectors that 64 units give: they take their units from those at 0, 16 and 32.
-static THREE: [Three; 3] = [Three::new(0), Three::new(1), Three::new(2)];
+pub(super) static THREE: [Three; 3] = [Three::new(0), Three::new(1), Three::new(2)];
 
 impl Three {
     const fn new(part: usize) -> Three {
@@ -245,7 +254,7 @@ impl Three {
 
     #[inline]
     #[target_feature(enable = "avx512bw,avx512vbmi")]
-    fn encode(&self, units: __m512i) -> __m512i {
+    pub(super) fn encode(&self, units: __m512i) -> __m512i {
         // SAFETY: each of the tables has 64 bytes.
         let table = |p: *const u8| unsafe { load(p) };
         let units = _mm512_permutexvar_epi16(table(self.units.as_ptr().cast()), units);
@@ -288,7 +297,7 @@ fn put_pairs(
 /// the lanes of `which` need.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512cd,avx512vbmi")]
-fn any(chars: __m512i, which: u16) -> (__m512i, u64) {
+pub(super) fn any(chars: __m512i, which: u16) -> (__m512i, u64) {
     // The bits of the character in each byte, by the leading zeros of its code point.
     const ONE: i32 = 0xFF00_0000_u32 as i32;
     const TWO: i32 = 0x3F1F_0000;

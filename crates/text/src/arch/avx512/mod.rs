@@ -12,6 +12,7 @@
 //! | `widen` | bytes as wider units, at any address |
 //! | `json_read` | the looks of the reader of JSON |
 //! | `encode` | units of any width to UTF-8 |
+//! | `json` | units of any width to the body of a JSON string |
 //!
 //! Wants Ice Lake or Zen 4: AVX-512 with VBMI and VBMI2, whose byte compression does most of the work.
 
@@ -20,6 +21,7 @@ use std::arch::x86_64::*;
 pub(super) mod cell;
 pub(super) mod cell_encode;
 pub(super) mod encode;
+pub(super) mod json;
 pub(super) mod json_read;
 pub(super) mod measure;
 mod runs;

@@ -1,0 +1,317 @@
+//! `dumps` and its kin.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use onecopy_text::{ByteSink, Stage, Tally, Units};
+use pyo3::Borrowed;
+use pyo3::exceptions::{PyBufferError, PyIndexError, PyMemoryError};
+use pyo3::prelude::*;
+
+use super::chunks::IterChunks;
+use super::error::to_py;
+use super::options::{Options, options_signature, with_options};
+use super::rows::DumpsRows;
+use crate::ledger;
+use crate::output::FlushTo;
+use crate::raw::binary::FreshBytes;
+use crate::raw::method::{self, Args, Function};
+use crate::raw::walk::{Fixed, Flushing, Shape};
+use crate::raw::{buffer, text, walk};
+
+/// Writes an object behind what is in the sink.
+#[inline(always)]
+pub(super) fn write<'py>(
+    object: Borrowed<'_, 'py, PyAny>,
+    shape: Shape<'_>,
+    options: &Options,
+    sink: &mut dyn ByteSink,
+    sink_runs_python: bool,
+) -> PyResult<()> {
+    let py = object.py();
+    let mut tally = ledger::is_kept().then(Tally::default);
+    let done = walk::write(
+        object,
+        shape,
+        &options.style,
+        options,
+        sink,
+        sink_runs_python,
+        tally.as_mut(),
+    );
+    if let Some(tally) = &mut tally {
+        ledger::enter(py, tally, Stage::Encode)?;
+    }
+    done.map_err(|failed| to_py(py, failed, options.style.max_depth))
+}
+
+/// Enters what was moved in vain.
+pub(super) fn moved(py: Python<'_>, bytes: usize) -> PyResult<()> {
+    let mut tally = Tally::default();
+    tally.copied_again(bytes);
+    ledger::enter(py, &mut tally, Stage::Encode)
+}
+
+/// How long the last result was: the next is likely as long. A place of the right size is not moved, and what is left over of
+/// it was never touched.
+pub(super) static LAST_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+/// Results are not expected to be shorter.
+const LEAST_BYTES: usize = 960;
+
+/// Nor are they expected to be longer, without a look at them.
+const MOST_BYTES: usize = 64 << 20;
+
+#[inline]
+pub(super) fn likely_bytes() -> usize {
+    let last = LAST_BYTES.load(Relaxed);
+    (last + last / 8 + LEAST_BYTES).min(MOST_BYTES)
+}
+
+struct Dumps;
+
+impl Function for Dumps {
+    const NAME: &'static str = "dumps";
+    const SIGNATURE: &'static str = options_signature!("obj, /, *");
+    const DOC: &'static str = "\
+An object as JSON, in a fresh `bytes` of UTF-8 (RFC 8259).
+
+`str`, `int` of any size, `float`, `bool`, `None`, `dict`, `list`, `tuple`, and what is derived from them; `Decimal` with
+all its digits; `datetime`, `date` and `time` in RFC 3339; `UUID`; an `Enum` as its value; a dataclass as an object; scalars and arrays
+of numpy; a `Fragment` as it is. Anything else is given to `default`.
+
+- default: a function that gives what is to be written in place of an object (or of a key) that has no form in JSON
+- sort_keys: objects with their keys in the order of their code points
+- indent: line breaks, and each level moved in by so many blanks, or by this str of blanks and tabs
+- ensure_ascii: all other characters as escapes
+- nan: what NaN and the infinities become: `'error'`, `'null'`, or `'text'` (a string)
+- surrogates: what lone surrogates become: `'error'`, `'replace'` (U+FFFD), or `'escape'`
+- big_ints: `'exact'`: all digits; `'text'`: a string past 53 bits; `'error'`: an error past 64 bits; `'strict'`: past 53 bits
+- non_str_keys: keys that are `int`, `float`, `bool`, `None`, `Enum`, `UUID`, `Decimal`, dates and times are written as strings
+- max_depth: how many containers may be inside of each other
+- naive_utc: a `datetime` without a zone is one in UTC
+- utc_z: `Z` for `+00:00`
+- omit_microseconds: times end with their seconds
+- passthrough: which of `'dataclass'`, `'datetime'`, `'subclass'` are left to `default`
+
+No UTF-8 cache is left on any `str`.
+
+Copies: none besides the one conversion of each text, into the result.
+
+Raises `JSONEncodeError` (a `ValueError`) for a value that has no form in JSON, `TypeError` for a type that has none, both
+with the path to it.
+
+>>> import onecopy
+>>> onecopy.json.dumps({\"name\": \"Zürich\", \"at\": [47.37, 8.54]})
+b'{\"name\":\"Z\\xc3\\xbcrich\",\"at\":[47.37,8.54]}'
+";
+    const PARAMETERS: &'static [&'static str] = with_options!("obj");
+    const REQUIRED: usize = 1;
+    const POSITIONAL: usize = 1;
+
+    #[inline]
+    fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+        let options = Options::take(args, 1)?;
+        let mut bytes = FreshBytes::new(py, likely_bytes())?;
+        write(args.required(0), Shape::Value, &options, &mut bytes, false)?;
+        LAST_BYTES.store(bytes.committed().len(), Relaxed);
+        if bytes.moved_bytes() != 0 {
+            moved(py, bytes.moved_bytes())?;
+        }
+        Ok(bytes.finish()?.into_any())
+    }
+}
+
+struct DumpsStr;
+
+impl Function for DumpsStr {
+    const NAME: &'static str = "dumps_str";
+    const SIGNATURE: &'static str = options_signature!("obj, /, *");
+    const DOC: &'static str = "\
+As `dumps`, in a fresh `str`.
+
+Copies: one of the whole result, on top of those of `dumps`.
+
+>>> import onecopy
+>>> onecopy.json.dumps_str([\"Zürich\", None])
+'[\"Zürich\",null]'
+";
+    const PARAMETERS: &'static [&'static str] = with_options!("obj");
+    const REQUIRED: usize = 1;
+    const POSITIONAL: usize = 1;
+
+    fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+        let options = Options::take(args, 1)?;
+        let mut chunk = Vec::with_capacity(likely_bytes());
+        write(args.required(0), Shape::Value, &options, &mut chunk, false)?;
+        LAST_BYTES.store(chunk.len(), Relaxed);
+        let mut tally = Tally::default();
+        let made = text::make(
+            py,
+            Units::Utf8(&chunk),
+            onecopy_text::Policy::Strict,
+            &mut tally,
+        );
+        moved(py, chunk.len())?;
+        made.map_err(|e| match e {
+            text::MakeError::Python(e) => e,
+            text::MakeError::Malformed(e) => {
+                pyo3::exceptions::PyValueError::new_err(format!("a Fragment is not UTF-8: {e}"))
+            }
+        })
+    }
+}
+
+struct DumpsInto;
+
+impl Function for DumpsInto {
+    const NAME: &'static str = "dumps_into";
+    const SIGNATURE: &'static str = options_signature!("obj, buffer, offset=0, /, *");
+    const DOC: &'static str = "\
+As `dumps`, into a writable contiguous buffer (`bytearray`, `memoryview`, `mmap`, `array`) from `offset` (in bytes) on.
+
+Returns the number of bytes written.
+
+Copies: none besides the one conversion of each text; near the end of the buffer some hundred bytes once more.
+
+Raises `BufferError` where the buffer is read-only, in pieces or too small, `IndexError` for an offset outside of it. What stands
+behind `offset` is of no meaning then.
+
+>>> import onecopy
+>>> place = bytearray(16)
+>>> onecopy.json.dumps_into([1, 2], place, 4), bytes(place[4:9])
+(5, b'[1,2]')
+";
+    const PARAMETERS: &'static [&'static str] = with_options!("obj", "buffer", "offset");
+    const REQUIRED: usize = 2;
+    const POSITIONAL: usize = 3;
+
+    fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+        let options = Options::take(args, 3)?;
+        let offset: isize = args.get(2).map_or(Ok(0), |object| object.extract())?;
+        let n = buffer::with_place(args.required(1), |place| {
+            let place = usize::try_from(offset)
+                .ok()
+                .and_then(|from| place.behind(from));
+            let Some(place) = place else {
+                return Err(PyIndexError::new_err("`offset` is outside of the buffer"));
+            };
+            let mut sink = Fixed::new(place);
+            let full = || PyBufferError::new_err("the buffer is too small for the JSON");
+            match write(args.required(0), Shape::Value, &options, &mut sink, false) {
+                Ok(()) => {}
+                Err(e) if e.is_instance_of::<PyMemoryError>(py) => return Err(full()),
+                Err(e) => return Err(e),
+            }
+            let (n, copied) = sink.finish().ok_or_else(full)?;
+            moved(py, copied)?;
+            Ok(n)
+        })?;
+        Ok(n.into_pyobject(py)?.into_any())
+    }
+}
+
+/// Bytes of a chunk that goes to a file or is given by an iterator.
+const CHUNK_BYTES: usize = 64 << 10;
+
+struct Dump;
+
+impl Function for Dump {
+    const NAME: &'static str = "dump";
+    const SIGNATURE: &'static str = options_signature!("obj, file, /, *");
+    const DOC: &'static str = "\
+As `dumps`, to a binary file, a socket, or any object with `write`, in chunks of 64 KiB: no more than that is held, however large the
+object is.
+
+Returns the number of bytes written. Other threads run while a plain file or socket is written to; an object that they change
+meanwhile gives an error or a mix of both states.
+
+Copies: none besides the one conversion of each text.
+
+Raises as `dumps`, and what the file raises (`OSError`). What was written before stays.
+
+>>> import io, onecopy
+>>> file = io.BytesIO()
+>>> onecopy.json.dump({\"a\": 1}, file), file.getvalue()
+(7, b'{\"a\":1}')
+";
+    const PARAMETERS: &'static [&'static str] = with_options!("obj", "file");
+    const REQUIRED: usize = 2;
+    const POSITIONAL: usize = 2;
+
+    fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+        let options = Options::take(args, 2)?;
+        let mut output = FlushTo::of(&args.required(1))?;
+        let mut failed = None;
+        let mut sink = Flushing::new(CHUNK_BYTES, |chunk| match output.write(py, chunk) {
+            Ok(()) => true,
+            Err(e) => {
+                failed = Some(e);
+                false
+            }
+        });
+        let done = write(args.required(0), Shape::Value, &options, &mut sink, true);
+        let n = match done {
+            Ok(()) => sink.finish(),
+            Err(_) => {
+                drop(sink);
+                None
+            }
+        };
+        match (n, failed, done) {
+            (_, Some(e), _) | (None, None, Err(e)) => Err(e),
+            (Some(n), None, _) => Ok(n.into_pyobject(py)?.into_any()),
+            (None, None, Ok(())) => Err(PyMemoryError::new_err(())),
+        }
+    }
+}
+
+struct DumpsLines;
+
+impl Function for DumpsLines {
+    const NAME: &'static str = "dumps_lines";
+    const SIGNATURE: &'static str = options_signature!("iterable, /, *");
+    const DOC: &'static str = "\
+Each item of an iterable as a line of JSON (NDJSON), all in a fresh `bytes`; each line ends with a line feed.
+
+`iter_chunks(iterable, lines=True)` gives the same in chunks.
+
+Copies and errors: as `dumps`.
+
+>>> import onecopy
+>>> onecopy.json.dumps_lines([{\"a\": 1}, [2]])
+b'{\"a\":1}\\n[2]\\n'
+";
+    const PARAMETERS: &'static [&'static str] = with_options!("iterable");
+    const REQUIRED: usize = 1;
+    const POSITIONAL: usize = 1;
+
+    fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+        let options = Options::take(args, 1)?;
+        let mut bytes = FreshBytes::new(py, likely_bytes())?;
+        for item in args.required(0).try_iter()? {
+            write(
+                item?.as_borrowed(),
+                Shape::Value,
+                &options,
+                &mut bytes,
+                false,
+            )?;
+            bytes
+                .put_byte(b'\n')
+                .map_err(|_| PyMemoryError::new_err(()))?;
+        }
+        LAST_BYTES.store(bytes.committed().len(), Relaxed);
+        moved(py, bytes.moved_bytes())?;
+        Ok(bytes.finish()?.into_any())
+    }
+}
+
+pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    method::add::<Dumps>(module)?;
+    method::add::<DumpsStr>(module)?;
+    method::add::<DumpsInto>(module)?;
+    method::add::<Dump>(module)?;
+    method::add::<DumpsLines>(module)?;
+    method::add::<DumpsRows>(module)?;
+    method::add::<IterChunks>(module)
+}

@@ -1,0 +1,217 @@
+//! The keywords that all functions that write JSON share.
+
+use onecopy_wire::NonFinite;
+use pyo3::Borrowed;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyInt, PyString};
+
+use crate::raw::method::Args;
+use crate::raw::text;
+use crate::raw::walk::{Style, Surrogates};
+
+/// Names of the keywords, in the order in which [`Options::take`] reads them.
+macro_rules! with_options {
+    ($($first:literal),*) => {
+        &[
+            $($first,)*
+            "default", "sort_keys", "indent", "ensure_ascii", "nan", "surrogates", "big_ints", "non_str_keys",
+            "max_depth", "naive_utc", "utc_z", "omit_microseconds", "passthrough",
+        ]
+    };
+}
+pub(super) use with_options;
+
+/// The keywords as a signature has them.
+macro_rules! options_signature {
+    ($first:literal) => {
+        concat!(
+            "(", $first, ", default=None, sort_keys=False, indent=None, ensure_ascii=False, nan='error', ",
+            "surrogates='error', big_ints='exact', non_str_keys=False, max_depth=1000, naive_utc=False, ",
+            "utc_z=False, omit_microseconds=False, passthrough=())"
+        )
+    };
+}
+pub(super) use options_signature;
+
+/// What to do with an `int` that others may not read exactly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BigInts {
+    /// Write all digits, of any size.
+    Exact,
+    /// Write a string of its digits past 53 bits, which is what a reader that has nothing but doubles takes.
+    Text,
+    /// Fail past 64 bits.
+    Error,
+    /// Fail past 53 bits.
+    Strict,
+}
+
+/// How objects that are none of CPython's own types are written.
+#[derive(Debug)]
+pub(crate) struct Options {
+    pub(crate) style: Style,
+    pub(crate) default: Option<Py<PyAny>>,
+    pub(crate) big_ints: BigInts,
+    pub(crate) non_str_keys: bool,
+    pub(crate) naive_utc: bool,
+    pub(crate) utc_z: bool,
+    pub(crate) omit_microseconds: bool,
+    /// Classes of objects that are left to `default`.
+    pub(crate) pass_dataclass: bool,
+    pub(crate) pass_datetime: bool,
+    pub(crate) pass_subclass: bool,
+}
+
+/// Levels of containers unless asked otherwise.
+const MAX_DEPTH: usize = 1000;
+
+impl Options {
+    /// What is written where nothing is asked for.
+    #[inline]
+    fn new() -> Options {
+        Options {
+            style: Style {
+                sort_keys: false,
+                indent: None,
+                ensure_ascii: false,
+                surrogates: Surrogates::Error,
+                nan: NonFinite::Error,
+                exact_ints: true,
+                max_depth: MAX_DEPTH,
+            },
+            default: None,
+            big_ints: BigInts::Exact,
+            non_str_keys: false,
+            naive_utc: false,
+            utc_z: false,
+            omit_microseconds: false,
+            pass_dataclass: false,
+            pass_datetime: false,
+            pass_subclass: false,
+        }
+    }
+
+    /// The keywords of a call, which stand from `from` on among its parameters.
+    #[inline]
+    pub(super) fn take(args: &Args<'_, '_>, from: usize) -> PyResult<Options> {
+        let mut options = Options::new();
+        if args.any_from(from) {
+            options.read(args, from)?;
+        }
+        Ok(options)
+    }
+
+    #[inline(never)]
+    fn read(&mut self, args: &Args<'_, '_>, from: usize) -> PyResult<()> {
+        let given = |i: usize| args.get(from + i).filter(|object| !object.is_none());
+        let flag = |i: usize| given(i).map_or(Ok(false), |object| object.is_truthy());
+        if let Some(default) = given(0) {
+            if !default.is_callable() {
+                return Err(PyTypeError::new_err("`default` must be callable"));
+            }
+            self.default = Some(default.to_owned().unbind());
+        }
+        self.style.sort_keys = flag(1)?;
+        self.style.indent = given(2).map(indent).transpose()?;
+        self.style.ensure_ascii = flag(3)?;
+        if let Some(object) = given(4) {
+            self.style.nan = choose(
+                object,
+                "nan",
+                &[
+                    ("error", NonFinite::Error),
+                    ("null", NonFinite::Null),
+                    ("text", NonFinite::Text),
+                ],
+            )?;
+        }
+        if let Some(object) = given(5) {
+            self.style.surrogates = choose(
+                object,
+                "surrogates",
+                &[
+                    ("error", Surrogates::Error),
+                    ("replace", Surrogates::Replace),
+                    ("escape", Surrogates::Escape),
+                ],
+            )?;
+        }
+        if let Some(object) = given(6) {
+            self.big_ints = choose(
+                object,
+                "big_ints",
+                &[
+                    ("exact", BigInts::Exact),
+                    ("text", BigInts::Text),
+                    ("error", BigInts::Error),
+                    ("strict", BigInts::Strict),
+                ],
+            )?;
+            self.style.exact_ints = matches!(self.big_ints, BigInts::Exact | BigInts::Error);
+        }
+        self.non_str_keys = flag(7)?;
+        if let Some(object) = given(8) {
+            self.style.max_depth = object.extract()?;
+        }
+        self.naive_utc = flag(9)?;
+        self.utc_z = flag(10)?;
+        self.omit_microseconds = flag(11)?;
+        if let Some(object) = given(12) {
+            self.pass(object)?;
+        }
+        Ok(())
+    }
+
+    fn pass(&mut self, object: Borrowed<'_, '_, PyAny>) -> PyResult<()> {
+        if object.is_instance_of::<PyString>() {
+            return Err(PyTypeError::new_err(
+                "`passthrough` must be several names: `passthrough=(\"dataclass\",)`",
+            ));
+        }
+        for name in object.try_iter()? {
+            let name = name?;
+            let field = choose(
+                name.as_borrowed(),
+                "passthrough",
+                &[("dataclass", 0), ("datetime", 1), ("subclass", 2)],
+            )?;
+            match field {
+                0 => self.pass_dataclass = true,
+                1 => self.pass_datetime = true,
+                _ => self.pass_subclass = true,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What each level is moved in by: as many blanks, or the text itself.
+fn indent(object: Borrowed<'_, '_, PyAny>) -> PyResult<Vec<u8>> {
+    if object.is_instance_of::<PyInt>() && !object.is_instance_of::<PyBool>() {
+        let n: i64 = object.extract()?;
+        return Ok(vec![b' '; usize::try_from(n).unwrap_or(0)]);
+    }
+    let blank = text::ascii(object).filter(|u| u.iter().all(|b| b" \t\n\r".contains(b)));
+    blank.map(<[u8]>::to_vec).ok_or_else(|| {
+        PyValueError::new_err("`indent` must be a number of blanks, or a str of blanks and tabs")
+    })
+}
+
+/// The choice that an object names.
+fn choose<T: Copy>(
+    object: Borrowed<'_, '_, PyAny>,
+    parameter: &str,
+    choices: &[(&str, T)],
+) -> PyResult<T> {
+    let found = text::ascii(object)
+        .and_then(|u| choices.iter().find(|(name, _)| name.as_bytes() == u))
+        .map(|&(_, choice)| choice);
+    found.ok_or_else(|| {
+        let names: Vec<String> = choices
+            .iter()
+            .map(|(name, _)| format!("\"{name}\""))
+            .collect();
+        PyValueError::new_err(format!("`{parameter}` must be one of {}", names.join(", ")))
+    })
+}

@@ -1,0 +1,116 @@
+//! What is asked of a walk, what it asks of others, and why it may end early.
+
+use onecopy_wire::json::KeySegments;
+use onecopy_wire::{NonFinite, WriteError};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString};
+
+/// Why the walk ended early.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// Python's error, from code that ran or for memory.
+    Python(PyErr),
+    /// The chunk cannot grow.
+    Full,
+    /// There are more containers inside of each other than asked for; whether one holds itself.
+    TooDeep { is_circular: bool },
+    /// A lone surrogate, and its place in the text.
+    Surrogate { at: usize, unit: u32 },
+    /// NaN or an infinity.
+    NonFinite,
+    /// An `int` past 64 bits where that was not asked for.
+    BigInt,
+    /// A `dict` was changed by code that ran meanwhile.
+    Changed,
+    /// A row, from 0, is no list or tuple of as many values as there are names; or a column is none of as many as the first.
+    Row { index: usize },
+    /// Nothing stands for an object of this type.
+    Unknown { class: String },
+    /// A key is of this type, which is no `str`.
+    Key { class: String },
+    /// A date, time or decimal has no form in JSON.
+    Value(WriteError),
+}
+
+/// Where in the object a walk ended: what leads to it, as `$.rows[3].price`.
+#[derive(Debug)]
+pub(crate) struct Failed {
+    pub(crate) stop: Stop,
+    pub(crate) path: String,
+}
+
+/// What stands for an object that is none of CPython's own types.
+pub(crate) enum Other<'py> {
+    /// JSON text, to be put as it is.
+    Text(Vec<u8>),
+    /// Another object, to be written in its place.
+    Instead(Bound<'py, PyAny>),
+    /// Nothing: it is a list or tuple of a class of its own, to be gone through as one.
+    Items,
+    /// A list of keys (each a `str`) and values in turn, to be written as an object.
+    Pairs(Bound<'py, PyList>),
+}
+
+/// Makes JSON of all objects that the walk does not know. Any Python code may run here.
+pub(crate) trait Others<'py> {
+    /// What stands for an object.
+    fn other(&self, object: &Bound<'py, PyAny>) -> Result<Other<'py>, Stop>;
+
+    /// What stands for an `int` past 64 bits: its digits, mostly.
+    fn big_int(&self, object: &Bound<'py, PyAny>) -> Result<Vec<u8>, Stop>;
+
+    /// What stands for a key that is no `str`.
+    fn key(&self, object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyString>, Stop>;
+
+    /// The keys and values of a `dict`, in turn, sorted by key.
+    fn sorted(&self, dict: &Bound<'py, PyAny>) -> Result<Bound<'py, PyList>, Stop>;
+}
+
+/// What to do with lone surrogates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Surrogates {
+    /// Fail.
+    #[default]
+    Error,
+    /// Put U+FFFD.
+    Replace,
+    /// Put their escape.
+    Escape,
+}
+
+/// How JSON is written.
+#[derive(Clone, Debug)]
+pub(crate) struct Style {
+    pub(crate) sort_keys: bool,
+    /// What each level of depth is moved in by; `None` for no line breaks at all.
+    pub(crate) indent: Option<Vec<u8>>,
+    pub(crate) ensure_ascii: bool,
+    pub(crate) surrogates: Surrogates,
+    pub(crate) nan: NonFinite,
+    /// Whether an `int` of two digits of its own (60 bits) is written as it is.
+    pub(crate) exact_ints: bool,
+    pub(crate) max_depth: usize,
+}
+
+impl Style {
+    /// Whether the loop that knows no options serves; the only one that writes any [`Shape`].
+    pub(crate) fn is_plain(&self) -> bool {
+        !self.sort_keys
+            && self.indent.is_none()
+            && !self.ensure_ascii
+            && self.exact_ints
+            && self.surrogates == Surrogates::Error
+    }
+}
+/// What is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shape<'k> {
+    /// The object itself.
+    Value,
+    /// The object is a row, to be written with these keys.
+    Row(&'k KeySegments),
+    /// The object is a list or tuple of rows, at least one.
+    Rows(&'k KeySegments),
+    /// The object is a tuple of columns, lists or tuples that are all of the same length, at least 1.
+    Columns(&'k KeySegments),
+}

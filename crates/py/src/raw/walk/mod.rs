@@ -1,0 +1,373 @@
+//! A walk over Python objects that writes them as JSON.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `asked` | what is asked of a walk, and why it may end early |
+//! | `object` | objects of CPython's own types, read in place |
+//! | `dict` | the members of a `dict`, read in place |
+//! | `frames` | the containers that the walk is inside of, and who holds them |
+//! | `keys` | keys as they were written before |
+//! | `plain` | the loop where all options are as they are by default |
+//! | `step` | values that take a few instructions |
+//! | `texts` | texts of any length and form |
+//! | `styled` | the loop for all others |
+//! | `sinks` | where JSON goes besides a fresh `bytes` |
+//!
+//! Texts, numbers and containers of CPython's own types are read where they are: no reference is counted and no Python code
+//! can run. All other objects are handed to [`Others`], which may run any: before that, the walk takes references to what it
+//! is inside of.
+
+mod asked;
+mod dict;
+mod frames;
+mod keys;
+mod object;
+mod plain;
+mod sinks;
+mod step;
+mod styled;
+mod texts;
+
+use onecopy_text::convert::{JSON_PLAIN_BYTES, Kernels, Work, with_kernels};
+use onecopy_text::{ByteSink, Pen, Put, Tally};
+use onecopy_wire::json;
+use pyo3::exceptions::PyImportError;
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+use pyo3::{Borrowed, ffi};
+
+pub(crate) use asked::{Failed, Other, Others, Shape, Stop, Style, Surrogates};
+use frames::{Form, Frames};
+use keys::Keys;
+use object::Kind;
+pub(crate) use sinks::{Fixed, Flushing};
+
+/// Looks whether objects are laid out as they are read here; to be called when the module is imported.
+pub(crate) fn check_layout(py: Python<'_>) -> PyResult<()> {
+    if object::reads_ints(py) && dict::is_known(py)? {
+        return Ok(());
+    }
+    Err(PyImportError::new_err(
+        "onecopy does not know how this interpreter stores its objects\ninstall a wheel that was built for it",
+    ))
+}
+
+/// Writes an object as JSON behind what is in the chunk. Where the chunk makes room it may run any code, if `sink_runs_python`.
+pub(crate) fn write<'py>(
+    object: Borrowed<'_, 'py, PyAny>,
+    shape: Shape<'_>,
+    style: &Style,
+    others: &dyn Others<'py>,
+    chunk: &mut dyn ByteSink,
+    sink_runs_python: bool,
+    tally: Option<&mut Tally>,
+) -> Result<(), Failed> {
+    let mut walk = Walk {
+        frames: Frames::new(object.py()),
+        style,
+        shape,
+        others,
+        chunk,
+        keys: Keys::new(),
+        sink_runs_python,
+        is_counted: tally.is_some(),
+        n_texts: 0,
+        text_bytes: 0,
+    };
+    let done = with_kernels(Run {
+        walk: &mut walk,
+        root: object.as_ptr(),
+    });
+    if let Some(tally) = tally {
+        tally.converted_many(walk.n_texts, walk.text_bytes);
+    }
+    done.map_err(|stop| Failed {
+        stop,
+        path: walk.path(),
+    })
+}
+
+struct Run<'w, 'a, 'py> {
+    walk: &'w mut Walk<'a, 'py>,
+    root: *mut ffi::PyObject,
+}
+
+impl Work for Run<'_, '_, '_> {
+    type Output = Result<(), Stop>;
+
+    #[inline(always)]
+    fn run<K: Kernels>(self, kernels: K) -> Result<(), Stop> {
+        // SAFETY: attached by the lifetime of the walk; the caller holds the root.
+        unsafe {
+            if self.walk.style.is_plain() {
+                plain::run(kernels, self.walk, self.root)
+            } else {
+                styled::run(kernels, self.walk, self.root)
+            }
+        }
+    }
+}
+
+/// What to do behind an object that was handed to [`Others`].
+enum Next {
+    /// It is written.
+    Done,
+    /// The walk is inside of it.
+    Members,
+    /// This one is to be written in its place.
+    Instead(*mut ffi::PyObject),
+}
+
+/// What a loop has besides its pen.
+struct Walk<'a, 'py> {
+    frames: Frames<'py>,
+    style: &'a Style,
+    shape: Shape<'a>,
+    others: &'a dyn Others<'py>,
+    chunk: &'a mut dyn ByteSink,
+    keys: Keys,
+    /// Whether any code may run where the sink makes room.
+    sink_runs_python: bool,
+    /// Whether anybody asks for the counts: to keep them costs a nanosecond a text.
+    is_counted: bool,
+    n_texts: u64,
+    text_bytes: u64,
+}
+
+/// Room that there is before a key and a value are written: two texts of at most [`SHORT_UNITS`] with their quotes, or a number.
+const ROOM: usize = 2 * (json_room_of_short() + 8);
+
+/// A text of up to as many units is written in one go.
+const SHORT_UNITS: usize = JSON_PLAIN_BYTES;
+
+const fn json_room_of_short() -> usize {
+    6 * SHORT_UNITS + 64
+}
+
+impl<'py> Walk<'_, 'py> {
+    fn py(&self) -> Python<'py> {
+        self.frames.py()
+    }
+
+    /// Opens the place behind what the chunk has.
+    #[inline(always)]
+    fn open<'s>(&mut self, room: usize) -> Result<Pen<'s>, Stop> {
+        let spare = self.chunk.spare(room).map_err(|_| Stop::Full)?;
+        // SAFETY: the place belongs to the chunk, which is not used until `close`; a Pen checks its room.
+        Ok(Pen::new(unsafe {
+            std::slice::from_raw_parts_mut(spare.as_mut_ptr(), spare.len())
+        }))
+    }
+
+    /// Counts what was put as written.
+    #[inline(always)]
+    fn close(&mut self, pen: &Pen<'_>) {
+        let start = self.chunk.committed().as_ptr_range().end;
+        // SAFETY: the pen was opened right behind what the chunk has, and all up to where it is was put.
+        unsafe { self.chunk.commit(pen.at() as usize - start as usize) };
+    }
+
+    /// To be called before any Python code runs.
+    fn before_code(&mut self) {
+        self.frames.own();
+        self.keys.forget();
+    }
+
+    /// More room.
+    #[cold]
+    #[inline(never)]
+    fn grow<'s>(&mut self, pen: Pen<'s>, room: usize) -> Result<Pen<'s>, Stop> {
+        self.close(&pen);
+        if self.sink_runs_python {
+            self.before_code();
+        }
+        self.open(room)
+    }
+
+    #[inline(always)]
+    fn room<'s>(&mut self, pen: Pen<'s>, room: usize) -> Result<Pen<'s>, Stop> {
+        if pen.room() < room {
+            return self.grow(pen, room);
+        }
+        Ok(pen)
+    }
+
+    /// Goes inside of a container, where the depth allows it.
+    ///
+    /// # Safety
+    /// As [`Frames::push`].
+    #[inline(always)]
+    unsafe fn enter(&mut self, object: *mut ffi::PyObject, form: Form) -> Result<(), Stop> {
+        if self.frames.len() >= self.style.max_depth {
+            return Err(self.too_deep(object));
+        }
+        // SAFETY: the duty of the caller; a dict, list or tuple has a size.
+        unsafe {
+            let n = match form {
+                Form::Dict => dict::len(object),
+                _ => ffi::Py_SIZE(object),
+            };
+            self.frames.push(object, form, n);
+        }
+        Ok(())
+    }
+
+    /// Goes inside of a row.
+    ///
+    /// # Safety
+    /// As [`Frames::push`], of any object.
+    #[inline(always)]
+    unsafe fn enter_row(&mut self, row: *mut ffi::PyObject, index: usize) -> Result<(), Stop> {
+        let keys = match self.shape {
+            Shape::Rows(keys) => keys.len(),
+            _ => 0,
+        };
+        // SAFETY: alive, by the caller's word; of a list or tuple, also of a class of its own, the size is the number of items.
+        unsafe {
+            let is_list = ffi::PyList_Check(row) != 0;
+            let is_row = is_list || ffi::PyTuple_Check(row) != 0;
+            if !is_row || ffi::Py_SIZE(row).unsigned_abs() != keys {
+                return Err(Stop::Row { index });
+            }
+            self.frames.push(row, Form::Row, isize::from(is_list));
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn too_deep(&self, object: *mut ffi::PyObject) -> Stop {
+        Stop::TooDeep {
+            is_circular: self.frames.iter().any(|f| f.object == object),
+        }
+    }
+
+    /// Writes the key of a `dict`, of any type or length, and gives its value. Any Python code may run where it is no `str`.
+    ///
+    /// # Safety
+    /// `frame` is the innermost one, of a `dict`, in which the key stands at `before`.
+    #[inline(never)]
+    unsafe fn key<'s, K: Kernels>(
+        &mut self,
+        kernels: K,
+        frame: *mut frames::Frame,
+        before: isize,
+        key: *mut ffi::PyObject,
+        pen: Pen<'s>,
+    ) -> Result<(Pen<'s>, *mut ffi::PyObject), Stop> {
+        // SAFETY: the frame stays where it is, for none is pushed or popped; its object is alive.
+        unsafe {
+            let dict = (*frame).object;
+            let pen = if object::kind(key) == Kind::Str {
+                self.any_text(kernels, key, pen)?
+            } else {
+                let key = Bound::from_borrowed_ptr(self.py(), key);
+                self.before_code();
+                let text = self.others.key(&key)?;
+                self.any_text(kernels, text.as_ptr(), pen)?
+            };
+            // Code that ran meanwhile may have changed the dict: what stands there now is looked up.
+            let mut at = before;
+            let found = dict::entries(dict).next(dict, &mut at);
+            match found {
+                Some((_, value)) if dict::len(dict) == (*frame).n => Ok((pen, value)),
+                _ => Err(Stop::Changed),
+            }
+        }
+    }
+
+    /// Writes an object that is none of CPython's own types, or an `int` past two digits. Any Python code may run.
+    ///
+    /// # Safety
+    /// `object` is alive.
+    #[inline(never)]
+    unsafe fn other<'s>(
+        &mut self,
+        object: *mut ffi::PyObject,
+        pen: Pen<'s>,
+    ) -> Result<(Pen<'s>, Next), Stop> {
+        // SAFETY: alive, by the caller's word; attached.
+        let object = unsafe { Bound::from_borrowed_ptr(self.py(), object) };
+        self.close(&pen);
+        let text = if object.is_exact_instance_of::<pyo3::types::PyInt>() {
+            // SAFETY: an `int`.
+            match unsafe { object::int(object.as_ptr()) } {
+                Some(value) if self.style.exact_ints || value.unsigned_abs() < 1 << 53 => {
+                    let mut pen = self.open(ROOM)?;
+                    if value < 0 {
+                        json::put_i64(value as i64, &mut pen);
+                    } else {
+                        json::put_u64(value as u64, &mut pen);
+                    }
+                    return Ok((pen, Next::Done));
+                }
+                _ => {
+                    self.before_code();
+                    self.others.big_int(&object)?
+                }
+            }
+        } else {
+            self.before_code();
+            match self.others.other(&object)? {
+                Other::Text(text) => text,
+                Other::Instead(instead) => {
+                    if self.frames.len() >= self.style.max_depth {
+                        return Err(self.too_deep(object.as_ptr()));
+                    }
+                    let item = instead.as_ptr();
+                    self.frames.push_owned(instead, Form::Held, 0);
+                    return Ok((self.open(ROOM)?, Next::Instead(item)));
+                }
+                Other::Items => {
+                    let form = if object.is_instance_of::<PyList>() {
+                        Form::List
+                    } else {
+                        Form::Tuple
+                    };
+                    let items = object.as_ptr();
+                    if self.frames.len() >= self.style.max_depth {
+                        return Err(self.too_deep(items));
+                    }
+                    // SAFETY: a list or tuple, by the word of `Others`.
+                    let n = unsafe { ffi::Py_SIZE(items) };
+                    if n == 0 {
+                        let mut pen = self.open(ROOM)?;
+                        pen.put_short(b"[]", 2);
+                        return Ok((pen, Next::Done));
+                    }
+                    self.frames.push_owned(object, form, n);
+                    let mut pen = self.open(ROOM)?;
+                    pen.put_byte(b'[');
+                    return Ok((pen, Next::Members));
+                }
+                Other::Pairs(pairs) => {
+                    if self.frames.len() >= self.style.max_depth {
+                        return Err(self.too_deep(object.as_ptr()));
+                    }
+                    let n = pairs.len() as isize;
+                    if n == 0 {
+                        let mut pen = self.open(ROOM)?;
+                        pen.put_short(b"{}", 2);
+                        return Ok((pen, Next::Done));
+                    }
+                    self.frames.push_owned(pairs.into_any(), Form::Pairs, n);
+                    let mut pen = self.open(ROOM)?;
+                    pen.put_byte(b'{');
+                    return Ok((pen, Next::Members));
+                }
+            }
+        };
+        let mut pen = self.open(text.len() + ROOM)?;
+        pen.put(&text);
+        Ok((pen, Next::Done))
+    }
+
+    /// What leads to where the walk is.
+    fn path(&self) -> String {
+        let mut path = String::from("$");
+        for frame in self.frames.iter() {
+            // SAFETY: attached, and each frame's object is alive: borrowed from what holds it, or ours.
+            unsafe { frames::append_step(self.py(), frame, &mut path) };
+        }
+        path
+    }
+}

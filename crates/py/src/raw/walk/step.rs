@@ -1,0 +1,226 @@
+//! Values that take a few instructions, and what is done with the others.
+
+use onecopy_text::convert::{JSON_PLAIN_BYTES, Kernels};
+use onecopy_text::{Pen, Put, Units};
+use onecopy_wire::{NonFinite, json};
+use pyo3::ffi;
+
+use super::object::{self, Kind};
+use super::{ROOM, SHORT_UNITS, Stop, Walk};
+
+/// What became of a value.
+pub(super) enum Step {
+    /// It is written.
+    Done,
+    /// It is a long text, an `int` past two digits, or NaN.
+    Slow(Kind),
+    /// It is a container, or none of CPython's own types.
+    Large(Kind),
+}
+
+/// Writes a value, if it is one that takes a few instructions.
+///
+/// # Safety
+/// `value` is alive, and the pen has half of [`ROOM`].
+#[inline(always)]
+pub(super) unsafe fn step<K: Kernels>(
+    kernels: K,
+    walk: &mut Walk<'_, '_>,
+    value: *mut ffi::PyObject,
+    pen: &mut Pen<'_>,
+) -> Step {
+    // SAFETY: alive, by the caller's word, and of the kind that was looked at.
+    unsafe {
+        let kind = object::kind(value);
+        match kind {
+            Kind::Str => {
+                if short_text(kernels, walk, value, pen, *b"\",") {
+                    return Step::Done;
+                }
+                return Step::Slow(kind);
+            }
+            Kind::Int => match object::small_int(value) {
+                Some(value) => json::put_i64(value, pen),
+                None => return Step::Slow(kind),
+            },
+            Kind::None => pen.put_short(b"null", 4),
+            Kind::Bool => json::put_bool(value == ffi::Py_True(), pen),
+            Kind::Float => {
+                let end = float(object::float(value), pen.at());
+                if end.is_null() {
+                    return Step::Slow(kind);
+                }
+                pen.set_at(end);
+                return Step::Done;
+            }
+            _ => return Step::Large(kind),
+        }
+        pen.put_byte(b',');
+    }
+    Step::Done
+}
+
+/// Writes a short text and what comes behind it; `false` where it is long, or not to be written as it is.
+///
+/// # Safety
+/// `value` is a `str` that is alive, and the pen has half of [`ROOM`].
+#[inline(always)]
+unsafe fn short_text<K: Kernels>(
+    kernels: K,
+    walk: &mut Walk<'_, '_>,
+    value: *mut ffi::PyObject,
+    pen: &mut Pen<'_>,
+    behind: [u8; 2],
+) -> bool {
+    let at = pen.at();
+    debug_assert!(pen.room() >= JSON_PLAIN_BYTES + 3);
+    // SAFETY: a `str` that is alive. The pen has half of ROOM, by the caller's word, which is more than the longest text that is
+    // written here, a quote, and what comes behind.
+    unsafe {
+        at.write(b'"');
+        let out = at.add(1);
+        let (end, units) = if let Some(u) = object::ascii(value) {
+            if u.len() > JSON_PLAIN_BYTES {
+                return false;
+            }
+            (kernels.json_plain(u, out), Units::Latin1(u))
+        } else {
+            let Some((units, _)) = object::text(value) else {
+                return false;
+            };
+            let end = match units {
+                Units::Latin1(u) => kernels.json_short_latin1(u, out),
+                Units::Ucs2(u) => kernels.json_short_ucs2(u, out),
+                Units::Utf8(u) if u.len() <= JSON_PLAIN_BYTES => kernels.json_plain(u, out),
+                _ => None,
+            };
+            (end, units)
+        };
+        let Some(end) = end else {
+            return any_short_text(kernels, walk, value, pen, behind);
+        };
+        end.cast::<[u8; 2]>().write_unaligned(behind);
+        pen.set_at(end.add(2));
+        walk.count(units);
+    }
+    true
+}
+
+/// As [`short_text`], where that takes more than one step.
+///
+/// # Safety
+/// As [`short_text`].
+#[inline(always)]
+unsafe fn any_short_text<K: Kernels>(
+    kernels: K,
+    walk: &mut Walk<'_, '_>,
+    value: *mut ffi::PyObject,
+    pen: &mut Pen<'_>,
+    behind: [u8; 2],
+) -> bool {
+    // SAFETY: a `str` that is alive.
+    let Some((units, is_ascii)) = (unsafe { object::text(value) }) else {
+        return false;
+    };
+    if units.len_units() > SHORT_UNITS {
+        return false;
+    }
+    let start = pen.at();
+    pen.put_byte(b'"');
+    let done = match units {
+        Units::Latin1(u) => {
+            kernels.put_json_latin1(u, is_ascii, pen);
+            true
+        }
+        Units::Utf8(u) => {
+            kernels.put_json_utf8(u, pen);
+            true
+        }
+        Units::Utf16(u) | Units::Ucs2(u) => kernels.put_json_ucs2(u, pen),
+        Units::Utf32(u) => kernels.put_json_ucs4(u, pen),
+    };
+    if !done {
+        // SAFETY: where the pen was a moment ago.
+        unsafe { pen.set_at(start) };
+        return false;
+    }
+    walk.count(units);
+    pen.put_short(&behind, 2);
+    true
+}
+
+/// Writes the short text of a key, and the colon behind it: what was written for the same object before, or anew.
+///
+/// # Safety
+/// As [`short_text`].
+#[inline(always)]
+pub(super) unsafe fn short_key<K: Kernels>(
+    kernels: K,
+    walk: &mut Walk<'_, '_>,
+    key: *mut ffi::PyObject,
+    pen: &mut Pen<'_>,
+) -> bool {
+    if let Some((text, len)) = walk.keys.get(key)
+        && !walk.is_counted
+    {
+        pen.put_short(text, len);
+        return true;
+    }
+    let start = pen.at();
+    // SAFETY: the duties are the caller's; what was written stands between the two places.
+    unsafe {
+        if !short_text(kernels, walk, key, pen, *b"\":") {
+            return false;
+        }
+        let len = pen.at() as usize - start as usize;
+        walk.keys.keep(key, std::slice::from_raw_parts(start, len));
+    }
+    true
+}
+
+/// Writes a float, and the comma behind it; null for NaN and the infinities.
+///
+/// Two addresses in, one out: a pen that is passed by reference would no longer stay in registers.
+///
+/// # Safety
+/// From `at` on as many bytes are writable as [`ROOM`] has in one half.
+#[inline(never)]
+unsafe fn float(value: f64, at: *mut u8) -> *mut u8 {
+    const HALF: usize = ROOM / 2;
+    // SAFETY: writable, by the caller's word; MaybeUninit asks for no initialisation.
+    let place = unsafe { std::slice::from_raw_parts_mut(at.cast(), HALF) };
+    let mut pen = Pen::new(place);
+    if json::put_f64(value, NonFinite::Error, &mut pen).is_err() {
+        return std::ptr::null_mut();
+    }
+    pen.put_byte(b',');
+    pen.at()
+}
+
+/// Writes a value that takes more than a few instructions, and the comma behind it.
+///
+/// # Safety
+/// `value` is alive, of this kind, and the pen has half of [`ROOM`].
+#[inline(never)]
+pub(super) unsafe fn slow<'s, K: Kernels>(
+    kernels: K,
+    walk: &mut Walk<'_, '_>,
+    kind: Kind,
+    value: *mut ffi::PyObject,
+    mut pen: Pen<'s>,
+) -> Result<Pen<'s>, Stop> {
+    // SAFETY: the duties are the caller's.
+    unsafe {
+        match kind {
+            Kind::Float => {
+                let value = object::float(value);
+                json::put_f64(value, walk.style.nan, &mut pen).map_err(|_| Stop::NonFinite)?;
+            }
+            Kind::Str => pen = walk.any_text(kernels, value, pen)?,
+            _ => (pen, _) = walk.other(value, pen)?,
+        }
+    }
+    pen = walk.room(pen, ROOM)?;
+    pen.put_byte(b',');
+    Ok(pen)
+}

@@ -1,0 +1,280 @@
+//! Text as the body of a JSON string behind a [`Pen`]: the steps of a writer of objects, which has thousands of short texts.
+//!
+//! [`convert::to_json_body`](crate::convert::to_json_body) does the same for one text of any form into any sink.
+
+use std::mem::MaybeUninit;
+use std::slice;
+
+#[cfg(target_arch = "x86_64")]
+use super::avx512::json as avx512;
+#[cfg(target_arch = "x86_64")]
+use super::cell::Avx512;
+use super::cell::Common;
+use super::{
+    copy_to_escape, encode, find_escape_u8, find_escape_u16, is_ascii, narrow_plain, scalar,
+};
+use crate::sink::{Pen, Put};
+
+/// Bytes that a pen needs for a text of `n` units of any width: each may become an escape of six, and kernels write whole
+/// vectors.
+#[inline(always)]
+#[must_use]
+pub fn json_room(n_units: usize) -> usize {
+    6 * n_units + 64
+}
+
+/// The longest text that [`JsonKernels::json_plain`] takes.
+pub const JSON_PLAIN_BYTES: usize = 64;
+
+/// What a family of kernels does for JSON. The body is written, without its quotes.
+///
+/// # Panics
+/// Each, where the pen has not [`json_room`]: a bug of the caller.
+pub trait JsonKernels: Copy {
+    /// Puts at most [`JSON_PLAIN_BYTES`] bytes of ASCII or UTF-8, where none of them is escaped, and gives the place behind them.
+    /// This is the step that most texts take: what a pen would check was checked before, once for a text and all around it.
+    ///
+    /// # Safety
+    /// `out` is writable for [`JSON_PLAIN_BYTES`], apart from `u`.
+    unsafe fn json_plain(self, u: &[u8], out: *mut u8) -> Option<*mut u8>;
+
+    /// The same step of Latin-1; `None` also where the text is not for it.
+    ///
+    /// # Safety
+    /// As [`JsonKernels::json_plain`].
+    unsafe fn json_short_latin1(self, u: &[u8], out: *mut u8) -> Option<*mut u8>;
+
+    /// The same step of 16-bit units of which none is half of a pair; `None` also where the text is not for it.
+    ///
+    /// # Safety
+    /// As [`JsonKernels::json_plain`].
+    unsafe fn json_short_ucs2(self, u: &[u16], out: *mut u8) -> Option<*mut u8>;
+
+    /// Puts text of one byte a character, of which `is_ascii` tells whether that is known.
+    fn put_json_latin1(self, u: &[u8], is_ascii: bool, pen: &mut Pen<'_>);
+
+    /// Puts valid UTF-8.
+    fn put_json_utf8(self, u: &[u8], pen: &mut Pen<'_>);
+
+    /// Puts 16-bit units of which none is half of a pair; `false`, and nothing put, where one is a surrogate.
+    #[must_use]
+    fn put_json_ucs2(self, u: &[u16], pen: &mut Pen<'_>) -> bool;
+
+    /// Puts 32-bit units; `false`, and nothing put, where one is a surrogate or past U+10FFFF.
+    #[must_use]
+    fn put_json_ucs4(self, u: &[u32], pen: &mut Pen<'_>) -> bool;
+}
+
+#[inline(always)]
+fn check(pen: &Pen<'_>, n_units: usize) {
+    assert!(
+        n_units <= usize::MAX / 8 && pen.room() >= json_room(n_units),
+        "no room"
+    );
+}
+
+#[cfg(target_arch = "x86_64")]
+impl JsonKernels for Avx512 {
+    #[inline(always)]
+    unsafe fn json_plain(self, u: &[u8], out: *mut u8) -> Option<*mut u8> {
+        // SAFETY: a value of this type proves that AVX-512 is there; the duty of the caller.
+        let end = unsafe { avx512::plain(u, out) };
+        (!end.is_null()).then_some(end)
+    }
+
+    #[inline(always)]
+    unsafe fn json_short_latin1(self, u: &[u8], out: *mut u8) -> Option<*mut u8> {
+        // SAFETY: a value of this type proves that AVX-512 is there; the duty of the caller.
+        let end = unsafe { avx512::short_latin1(u, out) };
+        (!end.is_null()).then_some(end)
+    }
+
+    #[inline(always)]
+    unsafe fn json_short_ucs2(self, u: &[u16], out: *mut u8) -> Option<*mut u8> {
+        // SAFETY: a value of this type proves that AVX-512 is there; the duty of the caller.
+        let end = unsafe { avx512::short_wide(u, out) };
+        (!end.is_null()).then_some(end)
+    }
+
+    #[inline(always)]
+    fn put_json_latin1(self, u: &[u8], is_ascii: bool, pen: &mut Pen<'_>) {
+        check(pen, u.len());
+        // SAFETY: a value of this type proves that AVX-512 is there; the pen has the room, checked above, and all up to where
+        // the kernel says was written.
+        unsafe {
+            let at = avx512::latin1(u, is_ascii, pen.at());
+            pen.set_at(at);
+        }
+    }
+
+    #[inline(always)]
+    fn put_json_utf8(self, u: &[u8], pen: &mut Pen<'_>) {
+        // Bytes past ASCII are as good as others: they are not looked at.
+        self.put_json_latin1(u, true, pen);
+    }
+
+    #[inline(always)]
+    fn put_json_ucs2(self, u: &[u16], pen: &mut Pen<'_>) -> bool {
+        check(pen, u.len());
+        // SAFETY: AVX-512 is there, and the pen has the room, as for Latin-1; up to where the kernel says all was written.
+        unsafe {
+            let at = avx512::ucs2(u, pen.at());
+            if !at.is_null() {
+                pen.set_at(at);
+            }
+            !at.is_null()
+        }
+    }
+
+    #[inline(always)]
+    fn put_json_ucs4(self, u: &[u32], pen: &mut Pen<'_>) -> bool {
+        check(pen, u.len());
+        // SAFETY: AVX-512 is there, and the pen has the room, as for Latin-1; up to where the kernel says all was written.
+        unsafe {
+            let at = avx512::ucs4(u, pen.at());
+            if !at.is_null() {
+                pen.set_at(at);
+            }
+            !at.is_null()
+        }
+    }
+}
+
+/// The rest of the room of a pen.
+///
+/// # Safety
+/// The pen is not used while the slice lives.
+unsafe fn rest<'a>(pen: &Pen<'_>) -> &'a mut [MaybeUninit<u8>] {
+    // SAFETY: from `at` on there is as much room; MaybeUninit asks nothing of its contents.
+    unsafe { slice::from_raw_parts_mut(pen.at().cast(), pen.room()) }
+}
+
+/// Counts what a kernel has written.
+///
+/// # Safety
+/// The first `n` bytes of the rest were written.
+#[inline(always)]
+unsafe fn advance(pen: &mut Pen<'_>, n: usize) {
+    // SAFETY: the duty of the caller.
+    unsafe { pen.set_at(pen.at().add(n)) }
+}
+
+/// Puts bytes, escaped; whether one of them is past ASCII.
+#[inline(always)]
+fn put_bytes(u: &[u8], pen: &mut Pen<'_>) {
+    let mut left = u;
+    loop {
+        // SAFETY: the room is that of the escapes of all of u, checked by the callers.
+        unsafe {
+            let (n, _) = copy_to_escape(left, pen.at());
+            advance(pen, n);
+            let Some((&c, after)) = left[n..].split_first() else {
+                return;
+            };
+            pen.put(scalar::escape(c).as_slice());
+            left = after;
+        }
+    }
+}
+
+impl JsonKernels for Common {
+    #[inline(always)]
+    unsafe fn json_plain(self, u: &[u8], out: *mut u8) -> Option<*mut u8> {
+        // SAFETY: out takes as many bytes, by the caller's word.
+        let (n, _) = unsafe { copy_to_escape(u, out) };
+        // SAFETY: inside of the place, or right behind it.
+        (n == u.len()).then(|| unsafe { out.add(n) })
+    }
+
+    #[inline(always)]
+    unsafe fn json_short_latin1(self, _: &[u8], _: *mut u8) -> Option<*mut u8> {
+        None
+    }
+
+    #[inline(always)]
+    unsafe fn json_short_ucs2(self, _: &[u16], _: *mut u8) -> Option<*mut u8> {
+        None
+    }
+
+    #[inline(always)]
+    fn put_json_latin1(self, u: &[u8], known: bool, pen: &mut Pen<'_>) {
+        check(pen, u.len());
+        if known || is_ascii(u) {
+            return put_bytes(u, pen);
+        }
+        latin1(u, pen);
+    }
+
+    #[inline(always)]
+    fn put_json_utf8(self, u: &[u8], pen: &mut Pen<'_>) {
+        check(pen, u.len());
+        put_bytes(u, pen);
+    }
+
+    #[inline(always)]
+    fn put_json_ucs2(self, u: &[u16], pen: &mut Pen<'_>) -> bool {
+        check(pen, u.len());
+        ucs2(u, pen)
+    }
+
+    #[inline(always)]
+    fn put_json_ucs4(self, u: &[u32], pen: &mut Pen<'_>) -> bool {
+        check(pen, u.len());
+        // SAFETY: the slice is dropped before the pen is used again; the kernel has written as many bytes as it says.
+        unsafe {
+            match encode::utf32_to_json(u, rest(pen)) {
+                Some(n) => advance(pen, n),
+                None => return false,
+            }
+        }
+        true
+    }
+}
+
+fn latin1(u: &[u8], pen: &mut Pen<'_>) {
+    let mut left = u;
+    loop {
+        let n = find_escape_u8(left);
+        // SAFETY: the slice is dropped before the pen is used again; the kernel has written as many bytes as it says.
+        unsafe {
+            let n = encode::latin1_to_utf8(&left[..n], rest(pen));
+            advance(pen, n);
+        }
+        let Some((&c, after)) = left[n..].split_first() else {
+            return;
+        };
+        pen.put(scalar::escape(c).as_slice());
+        left = after;
+    }
+}
+
+fn ucs2(u: &[u16], pen: &mut Pen<'_>) -> bool {
+    if super::find_surrogate(u) < u.len() {
+        return false;
+    }
+    let mut left = u;
+    loop {
+        // SAFETY: the room is that of the escapes of all of u, checked by the callers.
+        unsafe {
+            let n = narrow_plain::<true>(left, pen.at());
+            advance(pen, n);
+            left = &left[n..];
+        }
+        let n = find_escape_u16(left);
+        if n > 0 {
+            // SAFETY: the slice is dropped before the pen is used again; the kernel has written as many bytes as it says.
+            unsafe {
+                let n = encode::utf16_to_utf8(&left[..n], rest(pen));
+                advance(pen, n.expect("no surrogates, looked at above"));
+            }
+        }
+        let Some((&c, after)) = left[n..].split_first() else {
+            return true;
+        };
+        pen.put(scalar::escape(c as u8).as_slice());
+        left = after;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,163 @@
+//! Each family of kernels against the slow twin: every length around the vectors, escapes at every place, every alignment,
+//! canaries behind what was written.
+
+use super::{JSON_PLAIN_BYTES, JsonKernels, json_room};
+use crate::arch::cell::{Kernels, Work, with_kernels};
+use crate::sink::Pen;
+use crate::{Policy, Units, naive};
+
+/// One text.
+#[derive(Clone, Copy)]
+enum Text<'a> {
+    Latin1(&'a [u8], bool),
+    Utf8(&'a [u8]),
+    Ucs2(&'a [u16]),
+    Ucs4(&'a [u32]),
+}
+
+impl<'a> Text<'a> {
+    fn units(self) -> Units<'a> {
+        match self {
+            Text::Latin1(u, _) => Units::Latin1(u),
+            Text::Utf8(u) => Units::Utf8(u),
+            Text::Ucs2(u) => Units::Ucs2(u),
+            Text::Ucs4(u) => Units::Utf32(u),
+        }
+    }
+}
+
+struct Body<'a>(Text<'a>);
+
+impl Work for Body<'_> {
+    type Output = Option<Vec<u8>>;
+
+    #[inline(always)]
+    fn run<K: Kernels>(self, kernels: K) -> Option<Vec<u8>> {
+        body(kernels, self.0)
+    }
+}
+
+/// What a kernel writes; `None` where it refuses.
+#[inline(always)]
+fn body<K: JsonKernels>(kernels: K, text: Text<'_>) -> Option<Vec<u8>> {
+    const CANARY: u8 = 0xA5;
+    let room = json_room(text.units().len_units());
+    let mut place = vec![std::mem::MaybeUninit::new(CANARY); room + 64];
+    let start = place.as_mut_ptr() as usize;
+    let mut pen = Pen::new(&mut place[..room]);
+    // SAFETY: the room is more than that of the longest text that these take.
+    let short = unsafe {
+        match text {
+            Text::Latin1(u, true) | Text::Utf8(u) if u.len() <= JSON_PLAIN_BYTES => {
+                kernels.json_plain(u, pen.at())
+            }
+            Text::Latin1(u, false) => kernels.json_short_latin1(u, pen.at()),
+            Text::Ucs2(u) => kernels.json_short_ucs2(u, pen.at()),
+            _ => None,
+        }
+    };
+    if let Some(end) = short {
+        // SAFETY: what the step has written.
+        return Some(unsafe {
+            std::slice::from_raw_parts(pen.at(), end as usize - pen.at() as usize).to_vec()
+        });
+    }
+    let done = match text {
+        Text::Latin1(u, known) => {
+            kernels.put_json_latin1(u, known, &mut pen);
+            true
+        }
+        Text::Utf8(u) => {
+            kernels.put_json_utf8(u, &mut pen);
+            true
+        }
+        Text::Ucs2(u) => kernels.put_json_ucs2(u, &mut pen),
+        Text::Ucs4(u) => kernels.put_json_ucs4(u, &mut pen),
+    };
+    let n = pen.at() as usize - start;
+    // SAFETY: every byte was given a value at the start.
+    let bytes: Vec<u8> = place.iter().map(|b| unsafe { b.assume_init() }).collect();
+    assert!(bytes[room..].iter().all(|&b| b == CANARY), "past the room");
+    if !done {
+        assert_eq!(n, 0, "a refused text was put");
+        return None;
+    }
+    Some(bytes[..n].to_vec())
+}
+
+fn check(text: Text<'_>) {
+    let expected = naive::to_json_body(text.units(), Policy::Strict).ok();
+    assert_eq!(with_kernels(Body(text)), expected, "{:?}", text.units());
+    assert_eq!(body(super::Common, text), expected, "{:?}", text.units());
+}
+
+const LENGTHS: [usize; 22] = [
+    0, 1, 2, 7, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 95, 127, 128, 129, 200, 321,
+];
+
+/// Characters by which a text is coloured at one place.
+const MARKS: [u32; 18] = [
+    0, 1, 8, 9, 0x0A, 0x0C, 0x0D, 0x1F, 0x20, 0x22, 0x5C, 0x7F, 0x80, 0xFF, 0x7FF, 0x800, 0xFFFD,
+    0x1_F600,
+];
+
+fn each_case(alphabet: &[u32], mut check: impl FnMut(&[u32])) {
+    for len in LENGTHS {
+        let plain: Vec<u32> = (0..len).map(|i| alphabet[i * 7 % alphabet.len()]).collect();
+        check(&plain);
+        for mark in MARKS.into_iter().chain([0xD800, 0xDC00]) {
+            let places = (0..len).filter(|i| len < 70 || i % 13 == 0 || i + 3 > len);
+            for place in places {
+                let mut text = plain.clone();
+                text[place] = mark;
+                check(&text);
+            }
+            check(&vec![mark; len]);
+        }
+    }
+}
+
+const ALPHABETS: [&[u32]; 6] = [
+    &[0x61, 0x7A, 0x20, 0x41],
+    &[0x61, 0xE9, 0x20, 0xFC],
+    &[0x430, 0x44F, 0x20],
+    &[0x6771, 0x4EAC, 0x90FD],
+    &[0x6771, 0x20, 0x430, 0x5C, 0x22, 0x0A],
+    &[0x1_F600, 0x61, 0x20, 0x4EAC],
+];
+
+#[test]
+fn every_width_is_written_as_by_the_slow_twin() {
+    for alphabet in ALPHABETS {
+        each_case(alphabet, |text| {
+            check(Text::Ucs4(text));
+            let narrow: Option<Vec<u16>> = text.iter().map(|&c| u16::try_from(c).ok()).collect();
+            if let Some(u) = narrow {
+                check(Text::Ucs2(&u));
+            }
+            let narrow: Option<Vec<u8>> = text.iter().map(|&c| u8::try_from(c).ok()).collect();
+            if let Some(u) = narrow {
+                check(Text::Latin1(&u, false));
+                if u.is_ascii() {
+                    check(Text::Latin1(&u, true));
+                }
+            }
+            let utf8: Option<String> = text.iter().map(|&c| char::from_u32(c)).collect();
+            if let Some(u) = utf8 {
+                check(Text::Utf8(u.as_bytes()));
+            }
+        });
+    }
+}
+
+#[test]
+fn texts_at_every_address_are_written_alike() {
+    let text: Vec<u32> = (0..130).map(|i| [0x61, 0x22, 0xE9, 0x0A][i % 4]).collect();
+    let one: Vec<u8> = text.iter().map(|&c| c as u8).collect();
+    let two: Vec<u16> = text.iter().map(|&c| c as u16 * 3 + 0x20).collect();
+    for start in 0..66 {
+        check(Text::Latin1(&one[start..], false));
+        check(Text::Ucs2(&two[start..]));
+        check(Text::Ucs4(&text[start..]));
+    }
+}
