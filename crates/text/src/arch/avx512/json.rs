@@ -14,8 +14,7 @@ use super::scan::narrow;
 use super::{BYTES, first, load, load_first, splat8, splat16, splat32, store};
 use crate::arch::scalar;
 
-/// Units of 16 bits in a vector.
-const UNITS: usize = BYTES / 2;
+const UNITS: usize = BYTES / 2; // of 16 bits in a vector
 
 /// By the low six bits of what is escaped, what stands behind the backslash; 0 where that is `u` and four digits.
 static LETTERS: [u8; 64] = {
@@ -30,11 +29,13 @@ static LETTERS: [u8; 64] = {
     letters
 };
 
+/// The letters of bytes; 0 of U+001C, which has the low six bits of the backslash.
 #[inline]
-#[target_feature(enable = "avx512bw")]
-fn letters() -> __m512i {
+#[target_feature(enable = "avx512bw,avx512vbmi")]
+fn letters(v: __m512i) -> __m512i {
+    let known = _mm512_cmpneq_epi8_mask(v, splat8(0x1C));
     // SAFETY: the table has 64 bytes.
-    unsafe { load(LETTERS.as_ptr()) }
+    unsafe { _mm512_maskz_permutexvar_epi8(known, v, load(LETTERS.as_ptr())) }
 }
 
 /// Which bytes JSON escapes.
@@ -53,7 +54,6 @@ fn escapes16(v: __m512i) -> u32 {
     low | _mm512_cmpeq_epi16_mask(v, splat16(0x22)) | _mm512_cmpeq_epi16_mask(v, splat16(0x5C))
 }
 
-/// Which 32-bit units JSON escapes.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn escapes32(v: __m512i) -> u16 {
@@ -267,7 +267,7 @@ unsafe fn latin1_part(
             store(out, v);
             return out.add(u.len());
         }
-        let letter = _mm512_maskz_permutexvar_epi8(stop, v, letters());
+        let letter = _mm512_maskz_mov_epi8(stop, letters(v));
         if _mm512_mask_testn_epi8_mask(stop, letter, letter) != 0 {
             return bytes_one_by_one(u, as_is, out);
         }
@@ -432,7 +432,7 @@ unsafe fn ucs2_part(v: __m512i, u: &[u16], mut out: *mut u8) -> *mut u8 {
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi")]
 fn letters16(v: __m512i, stop: u32) -> Option<__m512i> {
-    let letter = _mm512_and_si512(_mm512_permutexvar_epi8(v, letters()), splat16(0xFF));
+    let letter = _mm512_and_si512(letters(v), splat16(0xFF));
     let letter = _mm512_maskz_mov_epi16(stop, letter);
     (_mm512_mask_testn_epi16_mask(stop, letter, letter) == 0).then_some(letter)
 }
@@ -484,7 +484,7 @@ pub(in crate::arch) unsafe fn ucs4(u: &[u32], mut out: *mut u8) -> *mut u8 {
             let stop = escapes32(v) & which;
             let mut letter = _mm512_setzero_si512();
             if stop != 0 {
-                let low = _mm512_and_si512(_mm512_permutexvar_epi8(v, letters()), splat32(0xFF));
+                let low = _mm512_and_si512(letters(v), splat32(0xFF));
                 letter = _mm512_maskz_mov_epi32(stop, low);
                 if _mm512_mask_testn_epi32_mask(stop, letter, letter) != 0 {
                     out = one_by_one(u[at..at + n].iter().copied(), out);
