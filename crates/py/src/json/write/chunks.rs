@@ -51,6 +51,7 @@ Copies and errors: as `dumps`. After an error the iterator is at its end: the ar
                 "iterator",
                 State {
                     items: Some(args.required(0).try_iter()?.unbind()),
+                    is_open: false,
                     n_items: 0,
                 },
             ),
@@ -74,6 +75,8 @@ pub(crate) struct JSONChunks {
 struct State {
     /// `None` after the last one, and after an error.
     items: Option<Py<PyIterator>>,
+    /// Whether the array's bracket is written: a chunk of one byte holds that alone.
+    is_open: bool,
     n_items: u64,
 }
 
@@ -92,7 +95,8 @@ impl JSONChunks {
         let mut items = items.into_bound(py);
         let full = |_| PyMemoryError::new_err(());
         let mut bytes = FreshBytes::new(py, self.chunk_bytes.saturating_add(ROOM_BYTES))?;
-        if state.n_items == 0 && !self.lines {
+        if !state.is_open && !self.lines {
+            state.is_open = true;
             bytes.put_byte(b'[').map_err(full)?;
         }
         let mut is_done = false;
@@ -129,5 +133,6 @@ impl JSONChunks {
     }
 }
 
-/// Room past the size of a chunk, for the item that ends it.
-const ROOM_BYTES: usize = 4096;
+/// Room past the size of a chunk, for the item that ends it: as much as a block of a long text asks for. (With less the chunk moves
+/// as soon as texts have more than a few thousand characters.)
+const ROOM_BYTES: usize = 32 << 10;
