@@ -3,7 +3,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from socket import socket
 from types import TracebackType
-from typing import Any, Final, Literal, Protocol, TypedDict, final, type_check_only
+from typing import Any, Final, Literal, Protocol, TypeAlias, TypedDict, final, type_check_only
 
 from typing_extensions import Buffer
 
@@ -176,6 +176,9 @@ def loads_lines(
     float_hook: Callable[[str], Any] | None = None,
     max_depth: int = 1000,
 ) -> JsonLines: ...
+
+_Passed: TypeAlias = Literal["dataclass", "datetime", "decimal", "enum", "float", "numpy", "subclass", "tuple", "uuid"]
+
 def dumps(
     obj: Any,
     /,
@@ -192,7 +195,8 @@ def dumps(
     naive_utc: bool = False,
     utc_z: bool = False,
     omit_microseconds: bool = False,
-    passthrough: Iterable[Literal["dataclass", "datetime", "subclass"]] = (),
+    passthrough: Iterable[_Passed] = (),
+    private_fields: bool = True,
 ) -> bytes: ...
 def dumps_str(
     obj: Any,
@@ -210,7 +214,8 @@ def dumps_str(
     naive_utc: bool = False,
     utc_z: bool = False,
     omit_microseconds: bool = False,
-    passthrough: Iterable[Literal["dataclass", "datetime", "subclass"]] = (),
+    passthrough: Iterable[_Passed] = (),
+    private_fields: bool = True,
 ) -> str: ...
 def dumps_into(
     obj: Any,
@@ -230,7 +235,8 @@ def dumps_into(
     naive_utc: bool = False,
     utc_z: bool = False,
     omit_microseconds: bool = False,
-    passthrough: Iterable[Literal["dataclass", "datetime", "subclass"]] = (),
+    passthrough: Iterable[_Passed] = (),
+    private_fields: bool = True,
 ) -> int: ...
 def dump(
     obj: Any,
@@ -249,7 +255,8 @@ def dump(
     naive_utc: bool = False,
     utc_z: bool = False,
     omit_microseconds: bool = False,
-    passthrough: Iterable[Literal["dataclass", "datetime", "subclass"]] = (),
+    passthrough: Iterable[_Passed] = (),
+    private_fields: bool = True,
 ) -> int: ...
 def dumps_lines(
     iterable: Iterable[Any],
@@ -267,7 +274,8 @@ def dumps_lines(
     naive_utc: bool = False,
     utc_z: bool = False,
     omit_microseconds: bool = False,
-    passthrough: Iterable[Literal["dataclass", "datetime", "subclass"]] = (),
+    passthrough: Iterable[_Passed] = (),
+    private_fields: bool = True,
 ) -> bytes: ...
 def dumps_rows(
     names: Iterable[str],
@@ -286,7 +294,8 @@ def dumps_rows(
     naive_utc: bool = False,
     utc_z: bool = False,
     omit_microseconds: bool = False,
-    passthrough: Iterable[Literal["dataclass", "datetime", "subclass"]] = (),
+    passthrough: Iterable[_Passed] = (),
+    private_fields: bool = True,
     columns: bool = False,
 ) -> bytes: ...
 def iter_chunks(
@@ -305,16 +314,12 @@ def iter_chunks(
     naive_utc: bool = False,
     utc_z: bool = False,
     omit_microseconds: bool = False,
-    passthrough: Iterable[Literal["dataclass", "datetime", "subclass"]] = (),
+    passthrough: Iterable[_Passed] = (),
+    private_fields: bool = True,
     lines: bool = False,
     chunk_bytes: int = 65536,
 ) -> JSONChunks: ...
 def detect(buffer: Buffer) -> tuple[str | None, str, Literal["certain", "likely", "guess"]]: ...
-
-@final
-class JsonLines:
-    def __iter__(self) -> JsonLines: ...
-    def __next__(self) -> Any: ...
 
 @final
 class Fragment:
@@ -326,6 +331,11 @@ class Fragment:
 class JSONChunks:
     def __iter__(self) -> JSONChunks: ...
     def __next__(self) -> bytes: ...
+
+@final
+class JsonLines:
+    def __iter__(self) -> JsonLines: ...
+    def __next__(self) -> Any: ...
 
 @final
 class Decoder:

@@ -91,7 +91,9 @@ of numpy; a `Fragment` as it is. Anything else is given to `default`.
 - naive_utc: a `datetime` without a zone is one in UTC
 - utc_z: `Z` for `+00:00`
 - omit_microseconds: times end with their seconds
-- passthrough: which of `'dataclass'`, `'datetime'`, `'subclass'` are left to `default`
+- passthrough: which of `'dataclass'`, `'datetime'`, `'decimal'`, `'enum'`, `'float'`, `'numpy'`, `'subclass'`, `'tuple'`, `'uuid'`
+  are left to `default` (`'float'`, `'tuple'`: classes derived from these; `'subclass'`: from any of CPython's own)
+- private_fields: whether fields of a dataclass are written whose names begin with an underscore
 
 No UTF-8 cache is left on any `str`.
 

@@ -16,7 +16,7 @@ macro_rules! with_options {
         &[
             $($first,)*
             "default", "sort_keys", "indent", "ensure_ascii", "nan", "surrogates", "big_ints", "non_str_keys",
-            "max_depth", "naive_utc", "utc_z", "omit_microseconds", "passthrough",
+            "max_depth", "naive_utc", "utc_z", "omit_microseconds", "passthrough", "private_fields",
         ]
     };
 }
@@ -28,7 +28,7 @@ macro_rules! options_signature {
         concat!(
             "(", $first, ", default=None, sort_keys=False, indent=None, ensure_ascii=False, nan='error', ",
             "surrogates='error', big_ints='exact', non_str_keys=False, max_depth=1000, naive_utc=False, ",
-            "utc_z=False, omit_microseconds=False, passthrough=())"
+            "utc_z=False, omit_microseconds=False, passthrough=(), private_fields=True)"
         )
     };
 }
@@ -51,17 +51,66 @@ pub(crate) enum BigInts {
 #[derive(Debug)]
 pub(crate) struct Options {
     pub(crate) style: Style,
-    pub(crate) default: Option<Py<PyAny>>,
+    pub(crate) default: Option<Hook>,
     pub(crate) big_ints: BigInts,
     pub(crate) non_str_keys: bool,
     pub(crate) naive_utc: bool,
     pub(crate) utc_z: bool,
     pub(crate) omit_microseconds: bool,
-    /// Classes of objects that are left to `default`.
-    pub(crate) pass_dataclass: bool,
-    pub(crate) pass_datetime: bool,
-    pub(crate) pass_subclass: bool,
+    /// A bit for each [`Passed`] that is left to `default`.
+    passed: u16,
+    /// Whether the fields of a dataclass are written whose names begin with an underscore.
+    pub(crate) private_fields: bool,
 }
+
+/// A function of the caller's, given back at once: a bare `Py` that is dropped in a call that PyO3 has not made (`raw::method`)
+/// would wait for the next that it makes.
+#[derive(Debug)]
+pub(crate) struct Hook(Option<Py<PyAny>>);
+
+impl Hook {
+    /// The call.
+    pub(super) fn call<'py>(&self, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let hook = self.0.as_ref().expect("it is taken when it is dropped");
+        hook.bind(object.py()).call1((object,))
+    }
+}
+
+impl Drop for Hook {
+    fn drop(&mut self) {
+        // At the end of the interpreter nobody counts any more.
+        let _ = Python::try_attach(|py| self.0.take().map(|hook| hook.drop_ref(py)));
+    }
+}
+
+/// Objects that have a form in JSON, and can be left to `default` all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Passed {
+    Dataclass,
+    Datetime,
+    Decimal,
+    Enum,
+    /// Classes derived from `float`.
+    Float,
+    Numpy,
+    /// Classes derived from any of CPython's own types.
+    Subclass,
+    /// Classes derived from `tuple`, named ones too.
+    Tuple,
+    Uuid,
+}
+
+const PASSED: &[(&str, Passed)] = &[
+    ("dataclass", Passed::Dataclass),
+    ("datetime", Passed::Datetime),
+    ("decimal", Passed::Decimal),
+    ("enum", Passed::Enum),
+    ("float", Passed::Float),
+    ("numpy", Passed::Numpy),
+    ("subclass", Passed::Subclass),
+    ("tuple", Passed::Tuple),
+    ("uuid", Passed::Uuid),
+];
 
 /// Levels of containers unless asked otherwise.
 const MAX_DEPTH: usize = 1000;
@@ -86,9 +135,8 @@ impl Options {
             naive_utc: false,
             utc_z: false,
             omit_microseconds: false,
-            pass_dataclass: false,
-            pass_datetime: false,
-            pass_subclass: false,
+            passed: 0,
+            private_fields: true,
         }
     }
 
@@ -110,7 +158,7 @@ impl Options {
             if !default.is_callable() {
                 return Err(PyTypeError::new_err("`default` must be callable"));
             }
-            self.default = Some(default.to_owned().unbind());
+            self.default = Some(Hook(Some(default.to_owned().unbind())));
         }
         self.style.sort_keys = flag(1)?;
         self.style.indent = given(2).map(indent).transpose()?;
@@ -160,6 +208,9 @@ impl Options {
         if let Some(object) = given(12) {
             self.pass(object)?;
         }
+        if let Some(object) = given(13) {
+            self.private_fields = object.is_truthy()?;
+        }
         Ok(())
     }
 
@@ -170,19 +221,16 @@ impl Options {
             ));
         }
         for name in object.try_iter()? {
-            let name = name?;
-            let field = choose(
-                name.as_borrowed(),
-                "passthrough",
-                &[("dataclass", 0), ("datetime", 1), ("subclass", 2)],
-            )?;
-            match field {
-                0 => self.pass_dataclass = true,
-                1 => self.pass_datetime = true,
-                _ => self.pass_subclass = true,
-            }
+            let passed = choose(name?.as_borrowed(), "passthrough", PASSED)?;
+            self.passed |= 1 << passed as u16;
         }
         Ok(())
+    }
+
+    /// Whether such objects are left to `default`.
+    #[inline]
+    pub(super) fn passes(&self, what: Passed) -> bool {
+        self.passed & 1 << what as u16 != 0
     }
 }
 

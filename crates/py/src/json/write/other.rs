@@ -12,7 +12,7 @@ use pyo3::types::{
     PyInt, PyList, PyString, PyTime, PyTimeAccess, PyTuple, PyType, PyTzInfoAccess,
 };
 
-use super::options::{BigInts, Options};
+use super::options::{BigInts, Options, Passed};
 use crate::raw::walk::{Other, Others, Stop};
 use crate::raw::{binary, number, text, uuid};
 
@@ -196,7 +196,12 @@ impl Options {
             let plain = py.get_type::<PyInt>().call_method1("__int__", (object,))?;
             Other::Instead(plain)
         } else if let Ok(float) = object.cast::<PyFloat>() {
+            if self.passes(Passed::Float) {
+                return Ok(None);
+            }
             Other::Instead(PyFloat::new(py, float.value()).into_any())
+        } else if object.is_instance_of::<PyTuple>() && self.passes(Passed::Tuple) {
+            return Ok(None);
         } else if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
             Other::Items
         } else if object.is_instance_of::<PyDict>() {
@@ -233,6 +238,14 @@ impl Options {
             let Ok(name) = name.cast_into::<PyString>() else {
                 continue;
             };
+            if !self.private_fields
+                && name
+                    .as_any()
+                    .call_method1("startswith", ("_",))?
+                    .is_truthy()?
+            {
+                continue;
+            }
             let value = object.getattr(&name)?;
             members.push((name, value));
         }
@@ -273,6 +286,15 @@ impl Options {
         &self,
         key: &Bound<'py, PyAny>,
     ) -> Result<Bound<'py, PyString>, Stop> {
+        self.key_text_again(key, 0)
+    }
+
+    /// As [`Options::key_text`], of what stands for a key for the so manieth time.
+    fn key_text_again<'py>(
+        &self,
+        key: &Bound<'py, PyAny>,
+        times: u8,
+    ) -> Result<Bound<'py, PyString>, Stop> {
         if let Ok(text) = key.cast::<PyString>() {
             return Ok(text::exact(text.as_any())?);
         }
@@ -291,7 +313,8 @@ impl Options {
             return Ok(ascii(if flag.is_true() { b"true" } else { b"false" }));
         }
         if key.is_instance(classes.enumeration.bind(py))? {
-            return self.key_text(&key.getattr(pyo3::intern!(py, "value"))?);
+            let value = key.getattr(pyo3::intern!(py, "value"))?;
+            return self.key_text_again(&value, times.saturating_add(1));
         }
         if key.is_instance_of::<PyInt>() {
             return Ok(ascii(&digits(key)?));
@@ -307,21 +330,19 @@ impl Options {
             return Ok(key.str()?);
         }
         match &self.default {
-            Some(default) => {
-                let instead = default.bind(py).call1((key,))?;
-                if instead.is(key) {
-                    return Err(Stop::Key {
-                        class: class_name(key),
-                    });
-                }
-                self.key_text(&instead)
+            Some(default) if times < MOST_TIMES => {
+                let instead = default.call(key)?;
+                self.key_text_again(&instead, times + 1)
             }
-            None => Err(Stop::Key {
+            _ => Err(Stop::Key {
                 class: class_name(key),
             }),
         }
     }
 }
+
+/// What stands for a key is asked for as often, where it is no key either.
+const MOST_TIMES: u8 = 16;
 
 fn unquoted(text: &[u8]) -> &[u8] {
     text.strip_prefix(b"\"")
@@ -382,20 +403,20 @@ fn pairs<'py>(
 impl<'py> Others<'py> for Options {
     fn other(&self, object: &Bound<'py, PyAny>) -> Result<Other<'py>, Stop> {
         let py = object.py();
-        if !self.pass_datetime
+        if !self.passes(Passed::Datetime)
             && let Some(text) = self.temporal(object)?
         {
             return Ok(Other::Text(text));
         }
         let classes = classes(py)?;
-        if object.is_exact_instance(classes.uuid.bind(py)) {
+        if !self.passes(Passed::Uuid) && object.is_exact_instance(classes.uuid.bind(py)) {
             let value: u128 = object.getattr(pyo3::intern!(py, "int"))?.extract()?;
             return Ok(Other::Text(written(|w| {
                 json::put_uuid(&value.to_be_bytes(), w);
                 Ok(())
             })?));
         }
-        if object.is_instance(classes.decimal.bind(py))? {
+        if !self.passes(Passed::Decimal) && object.is_instance(classes.decimal.bind(py))? {
             let digits = object.str()?;
             let mut text = Vec::new();
             let digits = text::ascii(digits.as_any().as_borrowed()).unwrap_or_default();
@@ -405,24 +426,26 @@ impl<'py> Others<'py> for Options {
         if let Ok(fragment) = object.cast::<Fragment>() {
             return Ok(Other::Text(fragment.get().bytes.clone()));
         }
-        if object.is_instance(classes.enumeration.bind(py))? {
+        if !self.passes(Passed::Enum) && object.is_instance(classes.enumeration.bind(py))? {
             return Ok(Other::Instead(object.getattr(pyo3::intern!(py, "value"))?));
         }
-        if !self.pass_subclass
+        if !self.passes(Passed::Subclass)
             && let Some(other) = self.subclass(object)?
         {
             return Ok(other);
         }
-        if !self.pass_dataclass
+        if !self.passes(Passed::Dataclass)
             && let Some(other) = self.dataclass(object)?
         {
             return Ok(other);
         }
-        if let Some(other) = self.numpy(object)? {
+        if !self.passes(Passed::Numpy)
+            && let Some(other) = self.numpy(object)?
+        {
             return Ok(other);
         }
         match &self.default {
-            Some(default) => Ok(Other::Instead(default.bind(py).call1((object,))?)),
+            Some(default) => Ok(Other::Instead(default.call(object)?)),
             None => Err(Stop::Unknown {
                 class: class_name(object),
             }),
