@@ -177,6 +177,11 @@ def rows_mixed() -> list[dict[str, Any]]:
     return _dicts(rows_mixed_tuples())
 
 
+def rows_ascii() -> list[dict[str, Any]]:
+    """The same with ASCII alone."""
+    return _dicts(_tuples(_in_script(_ASCII, 30)))
+
+
 def rows_cyrillic() -> list[dict[str, Any]]:
     """Russian in each text."""
     return _dicts(_tuples(_in_script(_CYRILLIC, 26)))
