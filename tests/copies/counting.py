@@ -162,7 +162,11 @@ class Setting:
 
     def count(self, path: str, target: str, sql: str) -> Counted:
         """Run one path of Python in a process with the witness."""
-        command = [sys.executable, "-m", "tests.copies.paths", path, target, sql]
+        return self.run("tests.copies.paths", path, target, sql)
+
+    def run(self, module: str, *arguments: str) -> Counted:
+        """Run a module that prints what was counted in a process with the witness."""
+        command = [sys.executable, "-m", module, *arguments]
         done = subprocess.run(
             command, env=self.environment(), cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
         )

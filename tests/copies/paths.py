@@ -118,20 +118,18 @@ PATHS: dict[str, Callable[[Any], object]] = {
 }
 
 
-def main() -> None:
-    """The command line: PATH, TARGET (a connection string), SQL."""
-    path, target, sql = sys.argv[1:]
+def counted(run: Callable[[], object], before: Callable[[], object] = lambda: None) -> None:
+    """Print what ledger and witness count while a path runs; it ran once before: what is made on first use is not part of it."""
     witness = ctypes.CDLL(os.environ["LD_PRELOAD"])
     if not witness.witness_find():
         raise SystemExit("the witness did not find the module")
-    run = PATHS[path]
-    cursor = onecopy.connect(target).cursor()
-    run(cursor.execute(sql))  # Once before: what is made on first use is not part of the path.
+    before()
+    run()
     counts = _Counts()
     with onecopy.ledger() as ledger:
-        cursor.execute(sql)
+        before()
         witness.witness_reset()
-        made = run(cursor)
+        made = run()
         witness.witness_read(ctypes.byref(counts))
     del made
     print(
@@ -143,6 +141,13 @@ def main() -> None:
             }
         )
     )
+
+
+def main() -> None:
+    """The command line: PATH, TARGET (a connection string), SQL."""
+    path, target, sql = sys.argv[1:]
+    cursor = onecopy.connect(target).cursor()
+    counted(lambda: PATHS[path](cursor), lambda: cursor.execute(sql))
 
 
 if __name__ == "__main__":

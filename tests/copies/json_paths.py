@@ -1,0 +1,59 @@
+"""Runs one path of JSON inside a process that has the witness preloaded, and prints what both counted.
+
+LD_PRELOAD=witness.so WITNESS_MODULE=_core python -m tests.copies.json_paths PATH KIND
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+from onecopy import json
+from tests.copies.counting import N_ROWS, cell
+from tests.copies.paths import counted
+
+
+def _to_file(texts: list[str]) -> object:
+    with tempfile.TemporaryFile() as file:
+        return json.dump(texts, file)
+
+
+#: A place for a result, as one keeps it for the next time.
+_PLACE = bytearray(40 << 20)
+
+#: From `str` to JSON.
+ENCODING: dict[str, Callable[[list[str]], object]] = {
+    "dumps": json.dumps,
+    "dumps_into": lambda texts: json.dumps_into(texts, _PLACE),
+    "dumps_lines": json.dumps_lines,
+    "dumps_rows": lambda texts: json.dumps_rows(["x"], [(text,) for text in texts]),
+    "dump to a file": _to_file,
+    "iter_chunks": lambda texts: sum(map(len, json.iter_chunks(texts))),
+}
+#: From JSON to `str`.
+DECODING: dict[str, Callable[[Any], object]] = {
+    "loads": json.loads,
+    "loads_lines": lambda data: list(json.loads_lines(data)),
+}
+
+
+def strings(kind: str) -> list[str]:
+    """As many long strings as the tables of the other paths have cells."""
+    return [cell(kind, k) for k in range(N_ROWS)]
+
+
+def main() -> None:
+    """The command line: PATH, KIND."""
+    path, kind = sys.argv[1:]
+    texts = strings(kind)
+    if path in ENCODING:
+        counted(lambda: ENCODING[path](texts))
+    else:
+        data = json.dumps_lines(texts) if path == "loads_lines" else json.dumps(texts)
+        counted(lambda: DECODING[path](data))
+
+
+if __name__ == "__main__":
+    main()

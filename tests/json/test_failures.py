@@ -1,0 +1,279 @@
+"""What goes wrong on purpose: depth, values that hold themselves, hooks that raise and change what is read, threads."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from onecopy import json
+
+DEEP = 100_000
+
+
+def _nested(n: int, wrap: Callable[[Any], Any]) -> Any:
+    value: Any = 1
+    for _ in range(n):
+        value = wrap(value)
+    return value
+
+
+def _undo(value: Any) -> None:
+    """Take a deep value apart from outside: its own end would be nested as deep in older CPythons."""
+    while isinstance(value, (list, dict)) and value:
+        value = value.pop() if isinstance(value, list) else value.popitem()[1]
+
+
+@pytest.mark.parametrize("wrap", [lambda v: [v], lambda v: {"a": v}, lambda v: (v,)], ids=["list", "dict", "tuple"])
+def test_a_hundred_thousand_levels_are_an_error_when_encoded_and_no_crash(wrap: Callable[[Any], Any]) -> None:
+    value = _nested(DEEP, wrap)
+    for call in (json.dumps, json.dumps_str):
+        with pytest.raises(json.JSONEncodeError, match="max_depth"):
+            call(value)
+    with pytest.raises(json.JSONEncodeError):
+        json.dumps(value, indent=2)
+    _undo(value)
+
+
+def test_a_hundred_thousand_levels_can_be_asked_for_both_ways() -> None:
+    for opened, closed, wrap in ((b"[", b"]", lambda v: [v]), (b'{"a":', b"}", lambda v: {"a": v})):
+        value = _nested(DEEP, wrap)
+        data = json.dumps(value, max_depth=2 * DEEP)
+        assert data == opened * DEEP + b"1" + closed * DEEP
+        _undo(value)
+        back = json.loads(data, max_depth=2 * DEEP)
+        assert json.dumps(back, max_depth=2 * DEEP) == data
+        _undo(back)
+
+
+@pytest.mark.parametrize(
+    "text", [b"[" * DEEP, b"[" * DEEP + b"]" * DEEP, b'{"a":' * DEEP, b'[{"a":' * DEEP, b"[[],[" * DEEP]
+)
+def test_a_hundred_thousand_levels_are_an_error_when_decoded_and_no_crash(text: bytes) -> None:
+    for given in (text, text.decode()):
+        with pytest.raises(json.JSONDecodeError, match="max_depth"):
+            json.loads(given)
+    if not text.endswith(b"]"):
+        with pytest.raises(json.JSONDecodeError, match="end of the text"):
+            json.loads(text, max_depth=3 * DEEP)
+
+
+def test_the_default_depth_is_a_thousand_both_ways() -> None:
+    data = b"[" * 1000 + b"1" + b"]" * 1000
+    assert json.dumps(json.loads(data)) == data
+    with pytest.raises(json.JSONDecodeError) as caught:
+        json.loads(b"[" + data + b"]")
+    assert caught.value.offset_bytes == 1000
+    with pytest.raises(json.JSONEncodeError):
+        json.dumps([json.loads(data)])
+    assert json.dumps([[[1]]], max_depth=3) == b"[[[1]]]"
+    with pytest.raises(json.JSONEncodeError):
+        json.dumps([[[1]]], max_depth=2)
+
+
+def test_the_recursion_limit_of_the_interpreter_is_not_what_counts() -> None:
+    limit = sys.getrecursionlimit()
+    value = _nested(900, lambda v: [v])
+    try:
+        sys.setrecursionlimit(len(_frames()) + 60)
+        assert len(json.dumps(value)) == 1801
+        json.loads(b"[" * 900 + b"]" * 900)
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def _frames() -> list[Any]:
+    frame, found = sys._getframe(), []
+    while frame is not None:
+        found.append(frame)
+        frame = frame.f_back  # type: ignore[assignment]
+    return found
+
+
+def test_what_holds_itself_is_an_error() -> None:
+    own_list: list[Any] = []
+    own_list.append(own_list)
+    own_dict: dict[str, Any] = {}
+    own_dict["a"] = [1, own_dict]
+    for value in (own_list, own_dict, [own_dict], (own_list,)):
+        for options in ({}, {"indent": 1}, {"sort_keys": True}):
+            with pytest.raises(json.JSONEncodeError):
+                json.dumps(value, **options)
+    own_list.clear()
+    own_dict.clear()
+
+
+def test_the_same_value_twice_is_no_cycle() -> None:
+    once = [1]
+    assert json.dumps([once, once, {"a": once}]) == b'[[1],[1],{"a":[1]}]'
+
+
+class Strange:
+    """What has no form."""
+
+
+def test_an_error_of_default_is_raised_as_it_is() -> None:
+    def default(value: Any) -> Any:
+        raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine"):
+        json.dumps([1, {"a": Strange()}], default=default)
+
+
+def test_default_that_gives_what_it_was_given_is_an_error_and_no_crash() -> None:
+    with pytest.raises((json.JSONEncodeError, RecursionError, TypeError)):
+        json.dumps(Strange(), default=lambda value: value)
+    with pytest.raises((json.JSONEncodeError, RecursionError, TypeError)):
+        json.dumps(Strange(), default=lambda value: [value])
+    with pytest.raises((json.JSONEncodeError, RecursionError, TypeError)):
+        json.dumps(Strange(), default=lambda value: Strange())
+
+
+def test_default_may_encode_too() -> None:
+    assert (
+        json.dumps([Strange()], default=lambda value: json.loads(json.dumps({"a": [1, "я"]})))
+        == '[{"a":[1,"я"]}]'.encode()
+    )
+
+
+def test_a_dict_that_is_changed_while_it_is_encoded_is_an_error_or_a_text_and_no_crash() -> None:
+    def growing(value: Any) -> Any:
+        for k in range(1000):
+            changed[f"new {k}"] = k
+        return 0
+
+    def emptied(value: Any) -> Any:
+        changed.clear()
+        gc.collect()
+        return "x" * 100
+
+    def replaced(value: Any) -> Any:
+        for key in list(changed):
+            changed[key] = [Strange.__name__] * 3
+        gc.collect()
+        return 1
+
+    for default in (growing, emptied, replaced):
+        changed: dict[str, Any] = {f"k{k}": Strange() if k % 3 == 1 else f"text {k}" * 5 for k in range(20)}
+        for options in ({}, {"sort_keys": True}, {"indent": 1}):
+            with contextlib.suppress(RuntimeError, json.JSONEncodeError, TypeError):
+                json.loads(json.dumps({"a": changed}, default=default, **options))
+            changed.update({f"k{k}": Strange() if k % 3 == 1 else f"text {k}" * 5 for k in range(20)})
+
+
+def test_a_list_that_is_changed_while_it_is_encoded_is_an_error_or_a_text_and_no_crash() -> None:
+    def shorter(value: Any) -> Any:
+        del changed[3:]
+        gc.collect()
+        return ["x" * 50] * 5
+
+    def longer(value: Any) -> Any:
+        if len(changed) < 5000:
+            changed.extend(["more"] * 1000)
+        return 1
+
+    def other(value: Any) -> Any:
+        changed[:] = ["y" * 60 for _ in changed]
+        gc.collect()
+        return None
+
+    for default in (shorter, longer, other):
+        changed: list[Any] = ["a" * 60, Strange(), "b" * 60, Strange(), {"c": Strange()}, "d" * 60]
+        with contextlib.suppress(RuntimeError, json.JSONEncodeError):
+            json.loads(json.dumps([changed, changed], default=default))
+
+
+def test_an_iterable_that_raises_gives_back_what_it_holds() -> None:
+    def rows() -> Any:
+        yield {"a": 1}
+        raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine"):
+        json.dumps_lines(rows())
+    with pytest.raises(LookupError, match="mine"):
+        b"".join(json.iter_chunks(rows()))
+    with pytest.raises(LookupError, match="mine"):
+        json.dumps_rows(["a"], ((1,) if k < 3 else _raise() for k in range(5)))
+
+
+def _raise() -> Any:
+    raise LookupError("mine")
+
+
+def test_rows_of_another_length_than_the_header_are_refused() -> None:
+    for rows in ([(1,)], [(1, 2, 3)], [(1, 2), ()]):
+        with pytest.raises((ValueError, TypeError)):
+            json.dumps_rows(["a", "b"], rows)
+
+
+def test_nothing_holds_on_to_values_after_an_error() -> None:
+    calls: list[Callable[[Any], Any]] = [
+        lambda value: json.dumps({"a": [value]}),
+        lambda value: json.dumps([value], default=_raise_with),
+        lambda value: json.dumps_rows(["a"], [(value,)]),
+        lambda value: json.dumps_lines([value]),
+    ]
+    for call in calls:
+        value = Strange()
+        alive = weakref.ref(value)
+        with pytest.raises((TypeError, LookupError)):
+            call(value)
+        del value
+        gc.collect()
+        assert alive() is None
+
+
+def _raise_with(value: Any) -> Any:
+    raise LookupError("mine")
+
+
+def test_many_threads_encode_and_decode_the_same_values() -> None:
+    values: list[Any] = [{"id": k, "имя": f"я{k}", "x": [k / 7, None, True]} for k in range(300)]
+    wanted, failures = json.dumps(values), []
+
+    def work() -> None:
+        try:
+            for _ in range(20):
+                assert json.dumps(values) == wanted
+                assert json.loads(wanted) == values
+                assert b"".join(json.iter_chunks(iter(values), chunk_bytes=500)) == wanted
+        except BaseException as error:  # What a thread raises is told by the one that waits for it.
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_a_list_that_another_thread_changes_is_an_error_or_a_text_and_no_crash() -> None:
+    shared: list[Any] = [{"k": "v" * 40}] * 50
+    mapping: dict[str, Any] = {f"k{k}": k for k in range(50)}
+    over = threading.Event()
+
+    def change() -> None:
+        k = 0
+        while not over.is_set():
+            k += 1
+            shared.append(["x" * (k % 90)])
+            del shared[k % 40 : k % 40 + 2]
+            mapping[f"n{k % 97}"] = k
+            mapping.pop(f"k{k % 60}", None)
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        for _ in range(300):
+            with contextlib.suppress(RuntimeError, json.JSONEncodeError):
+                json.loads(json.dumps([shared, mapping], default=str))
+    finally:
+        over.set()
+        thread.join()

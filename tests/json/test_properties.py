@@ -1,0 +1,169 @@
+"""Any value there and back, beside the standard library; any text that is nearly JSON, beside it made strict."""
+
+from __future__ import annotations
+
+import json as standard
+import re
+from typing import Any
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from onecopy import json
+from tests.json.values import (
+    NotJson,
+    anything,
+    documents,
+    floats,
+    harmed,
+    harms,
+    ints,
+    oracle,
+    outcome,
+    rows,
+    same,
+    texts,
+)
+
+
+def _compact(value: Any, **options: Any) -> str:
+    return standard.dumps(value, separators=(",", ":"), **options)
+
+
+_FLOAT = re.compile(r"-?\d+(?:\.\d+(?:e[+-]?\d+)?|e[+-]?\d+)")
+
+
+def _plain_numbers(text: str) -> str:
+    """`1e-07` of the standard library and `1e-7` are one number, written in the fewest digits: told apart by its value alone."""
+    return _FLOAT.sub(lambda match: repr(float(match[0])), text)
+
+
+@given(anything)
+@settings(max_examples=400, deadline=None)
+def test_what_is_encoded_means_the_same(value: Any) -> None:
+    assert same(oracle(json.dumps(value)), value)
+    assert same(json.loads(json.dumps(value)), value)
+    assert same(json.loads(json.dumps_str(value)), value)
+
+
+@given(anything)
+@settings(max_examples=300, deadline=None)
+def test_the_bytes_are_those_of_the_standard_library(value: Any) -> None:
+    compact = _plain_numbers(_compact(value, ensure_ascii=False))
+    assert _plain_numbers(json.dumps(value).decode()) == compact
+    assert _plain_numbers(json.dumps_str(value)) == compact
+    escaped = json.dumps(value, ensure_ascii=True)
+    assert escaped.isascii() and _plain_numbers(escaped.decode()) == _plain_numbers(_compact(value)).replace(
+        "\\u007f", "\x7f"
+    )
+
+
+@given(anything, st.sampled_from([1, 2, 3, 4, 7, 17]))
+@settings(max_examples=150, deadline=None)
+def test_indented_text_is_that_of_the_standard_library(value: Any, by: int) -> None:
+    wanted = standard.dumps(value, indent=by, ensure_ascii=False)
+    assert _plain_numbers(json.dumps(value, indent=by).decode()) == _plain_numbers(wanted)
+
+
+@given(documents)
+@settings(max_examples=150, deadline=None)
+def test_sorted_keys_are_in_the_order_of_their_characters(value: Any) -> None:
+    wanted = _compact(value, ensure_ascii=False, sort_keys=True)
+    assert _plain_numbers(json.dumps(value, sort_keys=True).decode()) == _plain_numbers(wanted)
+
+
+@given(anything, st.booleans(), st.sampled_from([None, 2]))
+@settings(max_examples=300, deadline=None)
+def test_what_the_standard_library_writes_is_read_as_it_reads_it(value: Any, escaped: bool, by: int | None) -> None:
+    text = standard.dumps(value, ensure_ascii=escaped, indent=by)
+    assert same(json.loads(text.encode()), value)
+    assert same(json.loads(text), value)
+
+
+@given(anything, harms)
+@example({"a": "я"}, [(4, 1, b"\xff")])
+@settings(max_examples=600, deadline=None)
+def test_a_text_that_was_harmed_is_taken_or_refused_as_by_the_oracle(value: Any, changes: Any) -> None:
+    data = harmed(json.dumps(value), changes)
+    ours, theirs = outcome(lambda: json.loads(data)), outcome(lambda: oracle(data))
+    assert (ours is NotJson) == (theirs is NotJson)
+    assert ours is NotJson or same(ours, theirs)
+
+
+@given(st.binary(max_size=60))
+@settings(max_examples=500, deadline=None)
+def test_any_bytes_are_taken_or_refused_as_by_the_oracle(data: bytes) -> None:
+    ours, theirs = outcome(lambda: json.loads(data)), outcome(lambda: oracle(data))
+    assert (ours is NotJson) == (theirs is NotJson)
+    assert ours is NotJson or same(ours, theirs)
+
+
+@given(st.text('[]{}",:\\/0123456789.-+eEtrufalsn \n', max_size=30))
+@settings(max_examples=600, deadline=None)
+def test_any_text_of_the_characters_of_json_is_taken_or_refused_as_by_the_oracle(text: str) -> None:
+    data = text.encode()
+    ours, theirs = outcome(lambda: json.loads(data)), outcome(lambda: oracle(data))
+    assert (ours is NotJson) == (theirs is NotJson)
+    assert ours is NotJson or same(ours, theirs)
+    from_str = outcome(lambda: json.loads(text))
+    assert (from_str is NotJson) == (ours is NotJson)
+
+
+@given(st.text(max_size=80), st.text(st.characters(categories=["Cs"]), max_size=3), texts)
+@settings(max_examples=200, deadline=None)
+def test_a_lone_surrogate_is_refused_replaced_or_escaped(before: str, surrogates: str, behind: str) -> None:
+    text = before + surrogates + behind
+    lone = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace") != text
+    assert lone == any("\ud800" <= c <= "\udfff" for c in text)
+    if lone:
+        assert outcome(lambda: json.dumps([text])) is NotJson
+    replaced = "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
+    assert json.loads(json.dumps(text, surrogates="replace")) == replaced
+    escaped = json.dumps(text, surrogates="escape")
+    assert standard.loads(escaped) == standard.loads(standard.dumps(text))
+
+
+@given(floats)
+@settings(max_examples=500, deadline=None)
+def test_a_float_is_as_short_as_can_be_and_comes_back(number: float) -> None:
+    text = json.dumps(number)
+    back = float(text)
+    assert same(back, number) and same(json.loads(text), number)
+    digits, fewest = (re.sub(r"e.*|[-.]", "", t).strip("0") for t in (text.decode(), repr(number)))
+    assert len(digits) <= len(fewest)
+    assert any(c in text for c in b".e"), "a float stays one"
+
+
+@given(ints)
+@settings(max_examples=500, deadline=None)
+def test_an_int_of_any_size_is_exact_both_ways(number: int) -> None:
+    text = json.dumps(number)
+    assert text == str(number).encode() and same(json.loads(text), number)
+
+
+@given(rows)
+@settings(max_examples=200, deadline=None)
+def test_rows_from_tuples_are_the_bytes_of_the_dicts(made: list[dict[str, Any]]) -> None:
+    names = list(made[0]) if made else ["a"]
+    tuples = [tuple(row.values()) for row in made]
+    assert json.dumps_rows(names, tuples) == json.dumps(made)
+    columns = [list(column) for column in zip(*tuples, strict=True)] or [[] for _ in names]
+    assert json.dumps_rows(names, columns, columns=True) == json.dumps(made)
+    assert json.dumps_rows(names, iter(tuples), sort_keys=True) == json.dumps(made, sort_keys=True)
+
+
+@given(st.lists(anything, max_size=6))
+@settings(max_examples=200, deadline=None)
+def test_lines_are_the_values_each_with_a_line_feed(values: list[Any]) -> None:
+    lines = json.dumps_lines(values)
+    assert lines == b"".join(json.dumps(value) + b"\n" for value in values)
+    assert same(list(json.loads_lines(lines)), values)
+    assert same(list(json.loads_lines(lines.decode())), values)
+
+
+@given(st.lists(anything, max_size=8), st.integers(1, 300), st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_chunks_are_the_bytes_of_the_whole(values: list[Any], size: int, lines: bool) -> None:
+    chunks = list(json.iter_chunks(iter(values), lines=lines, chunk_bytes=size))
+    assert b"".join(chunks) == (json.dumps_lines(values) if lines else json.dumps(values))
+    assert all(chunks)
