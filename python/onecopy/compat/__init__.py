@@ -1,0 +1,14 @@
+"""Other libraries' names over onecopy: moving is one line of import.
+
+| module | in place of |
+|---|---|
+| `onecopy.compat.orjson` | `import orjson` |
+| `onecopy.compat.ujson` | `import ujson` |
+
+Names, arguments and exceptions are theirs. Where a meaning differs, the guides say where and why
+(`docs/guide/move-from-orjson.md`, `docs/guide/move-from-ujson.md` in the repository).
+
+>>> from onecopy.compat import orjson
+>>> orjson.dumps({"имя": 1.5}, option=orjson.OPT_APPEND_NEWLINE).decode()
+'{"имя":1.5}\\n'
+"""

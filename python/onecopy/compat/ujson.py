@@ -1,0 +1,248 @@
+"""UltraJSON's names over `onecopy.json`: `from onecopy.compat import ujson`.
+
+`dumps` (also as `encode`), `loads` (`decode`), `dump`, `load` and `JSONDecodeError` are those of ujson 6. What differs, and why,
+stands in `docs/guide/move-from-ujson.md` in the repository.
+
+>>> from onecopy.compat import ujson
+>>> ujson.dumps({"path": "a/b", "é": [1, float("nan")]})
+'{"path":"a\\\\/b","\\\\u00e9":[1,NaN]}'
+>>> ujson.loads('{"a":[NaN,2]}')
+{'a': [nan, 2]}
+"""
+
+from __future__ import annotations
+
+import json as _standard
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from onecopy import json as _json
+from onecopy.json import JSONDecodeError
+
+__all__ = ["JSONDecodeError", "decode", "dump", "dumps", "encode", "load", "loads"]
+
+_HTML = str.maketrans({"&": "\\u0026", "<": "\\u003c", ">": "\\u003e"})
+
+
+class _Writable(Protocol):
+    def write(self, text: str, /) -> object: ...
+
+
+class _Readable(Protocol):
+    def read(self) -> str | bytes: ...
+
+
+class _Hook:
+    """What ujson asks of an object: `__json__`, `toDict`, then `default`."""
+
+    __slots__ = ("_default", "_reject_bytes", "raw")
+
+    def __init__(self, default: Callable[[Any], Any] | None, reject_bytes: bool) -> None:
+        self._default, self._reject_bytes, self.raw = default, reject_bytes, False
+
+    def __call__(self, value: Any) -> Any:
+        if isinstance(value, bytes) and not self._reject_bytes:
+            return value.decode()
+        if hasattr(value, "__json__"):
+            self.raw = True
+            made = value.__json__()
+            if not isinstance(made, (str, bytes)):
+                raise TypeError("expected string")
+            return _json.Fragment(made)
+        if hasattr(value, "toDict"):
+            made = value.toDict()
+            if not isinstance(made, dict):
+                raise TypeError("toDict() should return a dict")
+            return made
+        if self._default is None:
+            raise TypeError(f"{value!r} is not JSON serializable")
+        return self._default(value)
+
+
+def dumps(
+    obj: Any,
+    ensure_ascii: bool = True,
+    encode_html_chars: bool = False,
+    escape_forward_slashes: bool = True,
+    sort_keys: bool = False,
+    indent: int = 0,
+    allow_nan: bool = True,
+    reject_bytes: bool = True,
+    default: Callable[[Any], Any] | None = None,
+    separators: tuple[str, str] | None = None,
+) -> str:
+    """JSON of an object as a `str`.
+
+    Args:
+        obj: what is encoded; `__json__` or `toDict` of an object is called where it has one.
+        ensure_ascii: write what is not ASCII as `\\\\uXXXX`.
+        encode_html_chars: write `<`, `>` and `&` so too.
+        escape_forward_slashes: write `/` as `\\\\/`.
+        sort_keys: keys in the order of their characters.
+        indent: blanks for each level; 0 is one line.
+        allow_nan: write `NaN`, `Infinity` and `-Infinity`, which are no JSON.
+        reject_bytes: `bytes` are a `TypeError`; else they are decoded from UTF-8.
+        default: called for what has no form in JSON; what it gives is encoded in its place.
+        separators: what stands between items and behind keys. The standard library writes where these are not the usual ones.
+
+    Raises:
+        TypeError: a type without a form.
+        OverflowError: NaN or an infinity where `allow_nan` is false; arrays and objects too deep in each other.
+
+    Copies: none; one where slashes or HTML are to be escaped and there are any. Source: ujson's documentation, and RFC 8259.
+
+    >>> dumps(["/é"], ensure_ascii=False, escape_forward_slashes=False)
+    '["/é"]'
+    """
+    hook = _Hook(default, reject_bytes)
+    try:
+        if indent < 0 or separators not in (None, (",", ":"), (",", ": ") if indent > 0 else None):
+            made = _by_standard_library(obj, hook, ensure_ascii, sort_keys, indent, allow_nan, separators)
+        else:
+            made = _json.dumps_str(
+                obj,
+                default=hook,
+                sort_keys=sort_keys,
+                indent=indent or None,
+                ensure_ascii=ensure_ascii,
+                surrogates="escape",
+                non_str_keys=True,
+                # They have a form here and none in ujson, which asks `default`.
+                passthrough=("dataclass", "datetime", "uuid", "enum"),
+            )
+    except _json.JSONEncodeError as error:
+        if not allow_nan:
+            raise OverflowError(str(error)) from error
+        # NaN, most likely, which `onecopy.json` does not write: it is no JSON.
+        made = _by_standard_library(obj, hook, ensure_ascii, sort_keys, indent, allow_nan, separators)
+    # Outside of strings there is none of these characters.
+    if escape_forward_slashes and "/" in made:
+        made = (made.replace("\\/", "/") if hook.raw else made).replace("/", "\\/")
+    if encode_html_chars:
+        made = made.translate(_HTML)
+    return made
+
+
+def _by_standard_library(
+    obj: Any,
+    hook: _Hook,
+    ensure_ascii: bool,
+    sort_keys: bool,
+    indent: int,
+    allow_nan: bool,
+    separators: tuple[str, str] | None,
+) -> str:
+    try:
+        return _standard.dumps(
+            obj,
+            ensure_ascii=ensure_ascii,
+            sort_keys=sort_keys,
+            indent=indent if indent > 0 else None,
+            allow_nan=allow_nan,
+            default=lambda value: _plain(hook(value)),
+            separators=separators or (",", ": " if indent else ":"),
+        )
+    except (ValueError, RecursionError) as error:
+        raise OverflowError(str(error)) from error
+
+
+def _plain(value: Any) -> Any:
+    """A fragment as the standard library can write it: as what it means."""
+    if isinstance(value, _json.Fragment):
+        return _standard.loads(_json.dumps(value))
+    return value
+
+
+def loads(obj: str | bytes | bytearray) -> Any:
+    """What JSON text means; `NaN`, `Infinity`, `-Infinity` and lone surrogates are taken.
+
+    Args:
+        obj: UTF-8 in any buffer, or a `str`.
+
+    Raises:
+        JSONDecodeError: it is no JSON.
+
+    Copies: none; each text is converted once, into its `str`. Source: ujson's documentation, and RFC 8259.
+
+    >>> loads(b'[1, "\\\\u00e9"]')
+    [1, 'é']
+    """
+    return _json.loads(obj, nan="accept", surrogates="pass")
+
+
+def dump(
+    obj: Any,
+    fp: _Writable,
+    *,
+    ensure_ascii: bool = True,
+    encode_html_chars: bool = False,
+    escape_forward_slashes: bool = True,
+    sort_keys: bool = False,
+    indent: int = 0,
+    allow_nan: bool = True,
+    reject_bytes: bool = True,
+    default: Callable[[Any], Any] | None = None,
+    separators: tuple[str, str] | None = None,
+) -> None:
+    """The same into a file of text.
+
+    Args:
+        obj: what is encoded.
+        fp: its `write` is called once, with a `str`.
+        ensure_ascii, encode_html_chars, escape_forward_slashes, sort_keys, indent, allow_nan, reject_bytes, default, separators: as
+            of `dumps`.
+
+    Raises:
+        TypeError: `fp` has no `write`; else as `dumps`.
+
+    Copies: as `dumps`, and what the file makes. Source: ujson's documentation.
+
+    >>> import io
+    >>> out = io.StringIO()
+    >>> dump({"a": 1}, out)
+    >>> out.getvalue()
+    '{"a":1}'
+    """
+    write = getattr(fp, "write", None)
+    if not callable(write):
+        raise TypeError("expected file")
+    write(
+        dumps(
+            obj,
+            ensure_ascii=ensure_ascii,
+            encode_html_chars=encode_html_chars,
+            escape_forward_slashes=escape_forward_slashes,
+            sort_keys=sort_keys,
+            indent=indent,
+            allow_nan=allow_nan,
+            reject_bytes=reject_bytes,
+            default=default,
+            separators=separators,
+        )
+    )
+
+
+def load(fp: _Readable) -> Any:
+    """What the text of a file means.
+
+    Args:
+        fp: its `read` is called once.
+
+    Raises:
+        TypeError: `fp` has no `read`; else as `loads`.
+
+    Copies: what the file makes; then as `loads`. Source: ujson's documentation.
+
+    >>> import io
+    >>> load(io.StringIO('{"a":[]}'))
+    {'a': []}
+    """
+    read = getattr(fp, "read", None)
+    if not callable(read):
+        raise TypeError("expected file")
+    return loads(read())
+
+
+#: The other names of ujson.
+encode = dumps
+decode = loads
