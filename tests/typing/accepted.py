@@ -10,6 +10,8 @@ from typing import Any
 from typing_extensions import assert_type
 
 import onecopy
+from onecopy import json
+from onecopy.compat import orjson, ujson
 
 
 def connections() -> None:
@@ -52,6 +54,32 @@ async def streams(cur: onecopy.Cursor) -> None:
     cur.csv().write_to(io.BytesIO())
     cur.csv().write_to(open("x", "wb"))  # noqa: SIM115
     cur.csv().write_to(socket.socket())
+
+
+def json_values(file: io.BytesIO) -> None:
+    assert_type(json.dumps({"a": 1}, default=str, sort_keys=True, indent=2, nan="null", passthrough=["uuid"]), bytes)
+    assert_type(json.dumps_str([], ensure_ascii=True, surrogates="escape", big_ints="text"), str)
+    assert_type(json.dumps_into((), bytearray(9), 3), int)
+    assert_type(json.dump([], file), int)
+    assert_type(json.dumps_lines(iter([1])), bytes)
+    assert_type(json.dumps_rows(["a"], [(1,)]), bytes)
+    for chunk in json.iter_chunks((k for k in range(3)), lines=True, chunk_bytes=100):
+        assert_type(chunk, bytes)
+    assert_type(json.dumps(json.Fragment(b"1")), bytes)
+    assert_type(json.loads(memoryview(b"1"), big_ints="float", duplicate_keys="error", object_hook=len), Any)
+    try:
+        json.loads("")
+    except json.JSONDecodeError as error:
+        assert_type(error.offset_bytes, int)
+        assert_type(error.pos, int)
+
+
+def compatible() -> None:
+    assert_type(orjson.dumps([], str, orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS), bytes)
+    assert_type(orjson.loads(b"1"), Any)
+    assert_type(ujson.dumps([], indent=2, default=str), str)
+    ujson.dump([], io.StringIO())
+    assert_type(ujson.load(io.BytesIO()), Any)
 
 
 def ledgers() -> None:

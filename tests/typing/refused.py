@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 
 import onecopy
+from onecopy import json
+from onecopy.compat import orjson, ujson
 
 
 def refused(con: onecopy.Connection, cur: onecopy.Cursor) -> None:
@@ -17,3 +19,14 @@ def refused(con: onecopy.Connection, cur: onecopy.Cursor) -> None:
     cur.fetchmany("3")  # type: ignore[arg-type]
     cur.rowcount = 3  # type: ignore[misc]
     cur.json().write_to(io.StringIO())  # type: ignore[arg-type]
+
+
+def refused_json() -> None:
+    json.dumps([], 2)  # type: ignore[call-arg, arg-type]
+    json.dumps([], nan="zero")  # type: ignore[arg-type]
+    json.dumps([], passthrough=["str"])  # type: ignore[list-item]
+    json.loads(1)  # type: ignore[arg-type]
+    json.loads("", duplicate_keys="first")  # type: ignore[arg-type]
+    json.dumps_rows("a")  # type: ignore[call-arg]
+    orjson.dumps([], option="x")  # type: ignore[arg-type]
+    ujson.dump([], 3)  # type: ignore[arg-type]
