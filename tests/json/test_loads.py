@@ -25,7 +25,7 @@ LENGTHS = [0, 1, 2, 3, 8, 13, 40, 63, 64, 65, 127, 128, 129, 200, 201, 300, 600]
 
 def a_string(rng: random.Random) -> str:
     letters = rng.sample(ALPHABET, rng.randrange(1, 5)) if rng.random() < 0.5 else ALPHABET
-    length = rng.choice(LENGTHS) if rng.random() < 0.98 else rng.randrange(8000, 30000)
+    length = rng.choice(LENGTHS) if rng.random() < 0.98 else rng.randrange(8000, 40000)
     return "".join(rng.choices(letters, k=length))
 
 
@@ -130,6 +130,7 @@ def test_what_is_no_json_is_refused_in_each_form(text: str) -> None:
         (b'"' + b"a" * 300 + b'\x80"', 301),
         (b'"' + "東".encode() * 300 + b'\x80"', 901),
         (b'"\\n' + b"a" * 20000 + b'\xc3"', 20003),
+        (b'"\\n' + b"a" * 50000 + b'\xc3"', 50003),
         (b'{"\xc3": 1}', 2),
         (b'{"\\n\xc3": 1}', 4),
     ],
@@ -237,8 +238,9 @@ def test_lone_surrogates() -> None:
                 loads(given)
             assert loads(given, surrogates="pass") == expected
             assert loads(given, surrogates="replace") == replaced
-    long = "x" * 20000 + "\\ud800"
-    assert loads(f'["{long}"]', surrogates="pass") == ["x" * 20000 + "\ud800"]
+    for n in (20000, 40000):
+        long = "x" * n + "\\ud800"
+        assert loads(f'["{long}"]', surrogates="pass") == ["x" * n + "\ud800"]
 
 
 def test_numbers_that_are_none() -> None:

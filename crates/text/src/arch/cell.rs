@@ -135,7 +135,13 @@ pub fn make_ascii<K: Kernels, N: NewStr>(kernels: K, text: Ascii<'_>, new: &mut 
     if text.len() > MOST_CELL_BYTES || text.len() <= 1 {
         return None;
     }
-    Some(copied(kernels, text, Kind::Ascii, new))
+    if text.len() > MOST_CELL_BYTES / 2 {
+        return Some(copied(kernels, text, Kind::Ascii, new));
+    }
+    Some(one(new, Kind::Ascii, text.len(), true, |out| {
+        // SAFETY: `one` has checked that out takes as many bytes, here at most 64.
+        unsafe { kernels.copy_half(text, out) }
+    }))
 }
 
 /// What no kernels for cells know.

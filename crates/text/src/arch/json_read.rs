@@ -127,6 +127,14 @@ pub trait JsonSteps: Copy {
     /// Where `out` is shorter than the body.
     fn unescape_u8(self, body: &[u8], out: &mut [u8]) -> Unescaped;
 
+    /// Copies a text of at most 64 bytes.
+    ///
+    /// A second store, under a mask without a lane, waits where its place is on a page that was not touched yet.
+    ///
+    /// # Safety
+    /// `out` takes as many bytes, apart from the text.
+    unsafe fn copy_half(self, text: &[u8], out: *mut u8);
+
     /// Whether two texts are the same, of which the first is known to have more bytes behind it or before.
     fn starts_with(self, rest: &[u8], text: &[u8]) -> bool;
 }
@@ -188,6 +196,12 @@ impl JsonSteps for Avx512 {
         assert!(out.len() >= body.len());
         // SAFETY: a value of this type proves that AVX-512 is there; out takes as many bytes as the body has.
         unsafe { avx512::unescape_u8(body, out.as_mut_ptr()) }
+    }
+
+    #[inline(always)]
+    unsafe fn copy_half(self, text: &[u8], out: *mut u8) {
+        // SAFETY: a value of this type proves that AVX-512 is there; the duty of the caller.
+        unsafe { avx512::copy_half(text, out) }
     }
 
     #[inline(always)]

@@ -15,8 +15,9 @@ use crate::raw::json::values;
 use crate::raw::number;
 use crate::raw::text::MakeError;
 
-/// Room for strings without their escapes; longer ones go through it in parts, twice.
-const SCRATCH_BYTES: usize = 8192;
+/// Room for strings without their escapes, at most and at least; longer ones go through it in parts, twice.
+const SCRATCH_BYTES: usize = 32 << 10;
+const LEAST_SCRATCH_BYTES: usize = 1 << 10;
 
 /// Keys that are remembered have at most as many bytes.
 const MOST_KEY_BYTES: usize = 64;
@@ -131,11 +132,11 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         let Units::Utf8(body) = text.body() else {
             return self.characters(text);
         };
-        if self.scratch.is_empty() {
-            self.scratch.resize(SCRATCH_BYTES, 0);
-        }
-        if body.len() > SCRATCH_BYTES {
-            return self.long_escaped(text, body);
+        if body.len() > self.scratch.len() {
+            self.grow_scratch(body.len());
+            if body.len() > SCRATCH_BYTES {
+                return self.long_escaped(text, body);
+            }
         }
         let surrogates = self.options.surrogates;
         let part = text.unescape(self.kernels, 0, surrogates, &mut self.scratch)?;
@@ -157,6 +158,13 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
             MakeError::Python(e) => self.fail(e),
             MakeError::Malformed(_) => malformed(text.body(), 0),
         })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow_scratch(&mut self, len: usize) {
+        let len = len.clamp(LEAST_SCRATCH_BYTES, SCRATCH_BYTES);
+        self.scratch.resize(len.next_power_of_two(), 0);
     }
 
     /// A string too long for the scratch: read twice, part by part, first for its shape.
@@ -284,7 +292,8 @@ impl<K: Kernels> Events for Build<'_, '_, K> {
             && self.building.is_looking(bytes.len())
         {
             let (kernels, looked_for) = (self.kernels, values::hash(bytes));
-            let is_it = |known: &[u8]| kernels.is_equal(known, bytes);
+            let is_it =
+                |known: &[u8]| known.len() == bytes.len() && kernels.starts_with(bytes, known);
             if let Some(found) = self.building.find(looked_for, is_it) {
                 return self.push(Ok(found));
             }
@@ -313,7 +322,7 @@ impl<K: Kernels> Events for Build<'_, '_, K> {
             let (blanks, tally) = (self.blanks, self.tally.as_deref_mut());
             let pushed = self.building.push_ascii_key(
                 values::hash(bytes),
-                |key| kernels.is_equal(key, bytes),
+                |key| key.len() == bytes.len() && kernels.starts_with(bytes, key),
                 || scalars::ascii(blanks, kernels, ascii, tally),
             );
             return pushed.map_err(|e| self.fail(e));

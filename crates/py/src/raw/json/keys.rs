@@ -6,7 +6,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 /// Keys that are kept.
-const SLOTS: usize = 1024;
+const SLOTS: usize = 512;
 
 /// No slot.
 pub(super) const NONE: u16 = u16::MAX;

@@ -330,6 +330,16 @@ unsafe fn put(p: *mut u8, v: __m512i, n: usize) {
     }
 }
 
+/// # Safety
+/// `out` takes as many bytes as the text has, at most 64, apart from it.
+#[inline]
+#[target_feature(enable = "avx512bw,bmi2")]
+pub(in crate::arch) unsafe fn copy_half(text: &[u8], out: *mut u8) {
+    debug_assert!(text.len() <= BYTES);
+    // SAFETY: the duty of the caller.
+    unsafe { store_first(out, load_start(text), text.len()) }
+}
+
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) fn starts_with(rest: &[u8], text: &[u8]) -> bool {

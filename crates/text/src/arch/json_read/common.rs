@@ -66,6 +66,12 @@ impl JsonSteps for Common {
     }
 
     #[inline(always)]
+    unsafe fn copy_half(self, text: &[u8], out: *mut u8) {
+        // SAFETY: the duty of the caller.
+        unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), out, text.len()) }
+    }
+
+    #[inline(always)]
     fn starts_with(self, rest: &[u8], text: &[u8]) -> bool {
         rest.starts_with(text)
     }

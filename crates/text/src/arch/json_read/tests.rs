@@ -280,6 +280,33 @@ fn a_text_starts_with_another_where_all_its_bytes_are_there() {
         }
     }
     for text in texts(b"ab\"", 400) {
+        if text.len() <= 64 {
+            for copy in [copy_on_best(&text), copy_by(Common, &text)] {
+                assert_eq!(copy, &*text);
+            }
+        }
         on_both!(check, &text);
     }
+}
+
+/// A copy, made between canaries.
+fn copy_by<K: Kernels>(kernels: K, text: &[u8]) -> Vec<u8> {
+    let mut place = vec![0xA5; text.len() + 128];
+    // SAFETY: the place goes on for more bytes behind the 64th.
+    unsafe { kernels.copy_half(text, place.as_mut_ptr().add(64)) };
+    let (before, behind) = (&place[..64], &place[64 + text.len()..]);
+    assert!(before.iter().chain(behind).all(|&b| b == 0xA5), "canaries");
+    place[64..64 + text.len()].to_vec()
+}
+
+fn copy_on_best(text: &[u8]) -> Vec<u8> {
+    struct Copy<'a>(&'a [u8]);
+    impl Work for Copy<'_> {
+        type Output = Vec<u8>;
+        #[inline(always)]
+        fn run<K: Kernels>(self, kernels: K) -> Vec<u8> {
+            copy_by(kernels, self.0)
+        }
+    }
+    with_kernels(Copy(text))
 }

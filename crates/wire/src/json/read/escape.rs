@@ -267,6 +267,10 @@ pub fn malformed(rest: Units<'_>, at: usize) -> Refusal {
     let found = onecopy_text::find_malformed(rest).expect("a fast path has found malformed text");
     let reason = match found.kind {
         onecopy_text::MalformedKind::LoneSurrogate => Reason::Surrogate,
+        // The string ends, not the text: a quote or an escape stands where the sequence was to go on.
+        onecopy_text::MalformedKind::UnexpectedEnd => {
+            Reason::Malformed(onecopy_text::MalformedKind::InvalidContinuation)
+        }
         kind => Reason::Malformed(kind),
     };
     Refusal {
