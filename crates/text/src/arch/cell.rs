@@ -144,6 +144,18 @@ pub fn make_ascii<K: Kernels, N: NewStr>(kernels: K, text: Ascii<'_>, new: &mut 
     }))
 }
 
+/// As [`make_ascii`], of UTF-8 that is known not to be ASCII; `None` where it is malformed too.
+///
+/// # Errors
+/// Those of `new`.
+#[inline(always)]
+pub fn make_other_utf8<K: Kernels, N: NewStr>(kernels: K, text: &[u8], new: &mut N) -> Tried<N> {
+    if text.len() > MOST_CELL_BYTES || text.len() <= 1 {
+        return None;
+    }
+    kernels.make_utf8(text, new)
+}
+
 /// What no kernels for cells know.
 #[derive(Debug)]
 pub enum CellOther {}

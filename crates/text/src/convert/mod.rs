@@ -24,7 +24,7 @@ pub use self::utf8::to_utf8;
 pub use self::utf16::{string_from_utf16, to_utf16};
 pub use crate::arch::cell::{
     CellBytes, CellEncoding, CellOther, CellUtf8, CellUtf16, Kernels, MOST_CELL_BYTES, NewBytes,
-    Work, make_ascii, with_kernels,
+    Work, make_ascii, make_other_utf8, with_kernels,
 };
 use crate::arch::encode;
 pub use crate::arch::json::{JSON_PLAIN_BYTES, JsonKernels, json_room};

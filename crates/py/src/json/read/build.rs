@@ -2,7 +2,9 @@
 
 use onecopy_text::convert::{Ascii, Kernels};
 use onecopy_text::{Kind, Policy, Shape, Tally, Units, measure};
-use onecopy_wire::json::read::{Escaped, Events, Reason, Refusal, Surrogates, Text, malformed};
+use onecopy_wire::json::read::{
+    Escaped, Events, Piece, Reason, Refusal, Surrogates, Text, malformed,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
 
@@ -130,7 +132,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
     #[inline(always)]
     fn escaped(&mut self, text: Escaped<'_>) -> Result<Bound<'py, PyAny>, Refusal> {
         let Units::Utf8(body) = text.body() else {
-            return self.characters(text);
+            return self.wide_escaped(text);
         };
         if body.len() > self.scratch.len() {
             self.grow_scratch(body.len());
@@ -158,6 +160,45 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
             MakeError::Python(e) => self.fail(e),
             MakeError::Malformed(_) => malformed(text.body(), 0),
         })
+    }
+
+    /// A string in the units of a `str`: looked at twice, first for its shape.
+    #[inline(always)]
+    fn wide_escaped(&mut self, text: Escaped<'_>) -> Result<Bound<'py, PyAny>, Refusal> {
+        let surrogates = self.options.surrogates;
+        let mut shape = Shape {
+            kind: Kind::Ascii,
+            n_chars: 0,
+        };
+        for piece in text.pieces(self.kernels, surrogates) {
+            let (kind, n_chars) = match piece? {
+                Piece::Char(c) => (Kind::of(c), 1),
+                Piece::Run(run, at) => match measure(run, Policy::Strict) {
+                    Ok(measured) => (measured.shape().kind, measured.shape().n_chars),
+                    Err(_) if surrogates == Surrogates::Error => return Err(malformed(run, at)),
+                    Err(_) => return self.characters(text),
+                },
+            };
+            shape.kind = shape.kind.max(kind);
+            shape.n_chars += n_chars;
+        }
+        if shape.n_chars <= 1 {
+            return self.characters(text);
+        }
+        let made = InParts::new(self.building.py(), shape);
+        let mut made = made.map_err(|e| self.fail(e))?;
+        for piece in text.pieces(self.kernels, surrogates) {
+            match piece? {
+                Piece::Char(c) => made.put_char(c),
+                Piece::Run(run, _) => {
+                    made.put(&measure(run, Policy::Strict).expect("measured before"));
+                }
+            }
+        }
+        if let Some(tally) = self.tally.as_deref_mut() {
+            tally.converted(text.body().len_bytes());
+        }
+        Ok(made.finish())
     }
 
     #[cold]

@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use onecopy_text::convert::{self, Ascii, CellUtf8, Kernels, MOST_CELL_BYTES, Measured, StrData};
+use onecopy_text::convert::{self, Ascii, CellBytes, CellUtf16, Kernels, Measured, StrData};
 use onecopy_text::{Kind, Policy, Shape, Tally, Units, planted};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -76,14 +76,40 @@ pub(crate) fn text<'py, K: Kernels>(
     text: Units<'_>,
     tally: Option<&mut Tally>,
 ) -> Result<Bound<'py, PyAny>, MakeError> {
-    if let Units::Utf8(bytes) = text
-        && bytes.len() <= MOST_CELL_BYTES
-        && tally.is_none()
-        && let Some(made) = make_cell::<K, CellUtf8>(blanks, kernels, bytes, None)
-    {
-        return Ok(made);
+    if tally.is_none() {
+        let made = match text {
+            Units::Utf8(bytes) => {
+                planted::extra_work_on_text(text);
+                match convert::make_other_utf8(kernels, bytes, &mut Small(blanks)) {
+                    Some(Ok(made)) => Some(made.made.0),
+                    _ => None,
+                }
+            }
+            Units::Latin1(bytes) => make_cell::<K, CellBytes<false>>(blanks, kernels, bytes, None),
+            Units::Ucs2(units) => short_ucs2(blanks, kernels, units),
+            _ => None,
+        };
+        if let Some(made) = made {
+            return Ok(made);
+        }
     }
     other_text(blanks.py(), text, tally)
+}
+
+/// A short text of 16-bit units without surrogates; `None` of any other.
+#[inline(always)]
+fn short_ucs2<'py, K: Kernels>(
+    blanks: Blanks<'py>,
+    kernels: K,
+    units: &[u16],
+) -> Option<Bound<'py, PyAny>> {
+    // SAFETY: units seen as their bytes.
+    let bytes = unsafe { std::slice::from_raw_parts(units.as_ptr().cast(), size_of_val(units)) };
+    let made = make_cell::<K, CellUtf16<false>>(blanks, kernels, bytes, None)?;
+    // SAFETY: a `str` that was just made. Of four bytes a unit it is where two surrogates were taken for a pair, which they are
+    // not in this form.
+    let is_paired = unsafe { ffi::PyUnicode_KIND(made.as_ptr()) } == ffi::PyUnicode_4BYTE_KIND;
+    (!is_paired).then_some(made)
 }
 
 #[inline(never)]
@@ -201,6 +227,29 @@ impl<'py> InParts<'py> {
             });
         }
         self.n_chars += n_chars;
+    }
+
+    /// Writes one character.
+    ///
+    /// # Panics
+    /// As [`InParts::put`].
+    pub(crate) fn put_char(&mut self, c: u32) {
+        let unit = [c];
+        if let Ok(part) = onecopy_text::measure(Units::Utf32(&unit), Policy::Strict) {
+            return self.put(&part);
+        }
+        // A lone surrogate, by the caller's leave.
+        assert!(self.n_chars < self.shape.n_chars && self.shape.kind >= Kind::Ucs2);
+        // SAFETY: a fresh `str` of two or four bytes a unit that nobody has seen; there is a unit left.
+        unsafe {
+            let data = ffi::PyUnicode_DATA(self.made.as_ptr());
+            if self.shape.kind == Kind::Ucs2 {
+                data.cast::<u16>().add(self.n_chars).write(c as u16);
+            } else {
+                data.cast::<u32>().add(self.n_chars).write(c);
+            }
+        }
+        self.n_chars += 1;
     }
 
     /// The `str`.

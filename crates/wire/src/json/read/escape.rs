@@ -37,6 +37,15 @@ pub struct Part {
     pub has_surrogate: bool,
 }
 
+/// A piece of a text.
+#[derive(Clone, Copy, Debug)]
+pub enum Piece<'a> {
+    /// Text without escapes, not yet validated, and the unit of the body where it stands.
+    Run(Units<'a>, usize),
+    /// The character of an escape.
+    Char(u32),
+}
+
 /// The least room for a part.
 pub const LEAST_PART_BYTES: usize = 64;
 
@@ -113,6 +122,36 @@ impl<'a> Escaped<'a> {
             }
         }
         Ok(part)
+    }
+
+    /// The text in parts: runs without escapes, as they stand, and the characters of the escapes between them.
+    pub fn pieces<K: Kernels + 'a>(
+        &self,
+        kernels: K,
+        surrogates: Surrogates,
+    ) -> impl Iterator<Item = Result<Piece<'a>, Refusal>> + 'a {
+        let body = self.body;
+        let mut chars = Chars {
+            body,
+            at: 0,
+            surrogates,
+        };
+        std::iter::from_fn(move || {
+            let at = chars.at;
+            if at >= body.len_units() {
+                return None;
+            }
+            let n = match body.skip(at) {
+                Units::Latin1(rest) | Units::Utf8(rest) => kernels.plain_u8(rest).len(),
+                Units::Ucs2(rest) | Units::Utf16(rest) => kernels.plain_u16(rest).0,
+                Units::Utf32(rest) => kernels.plain_u32(rest).0,
+            };
+            if n == 0 {
+                return Some(chars.next()?.map(Piece::Char));
+            }
+            chars.at += n;
+            Some(Ok(Piece::Run(body.skip(at).take(n), at)))
+        })
     }
 
     /// The characters, one by one: the slow twin, and what is done with text in other forms.

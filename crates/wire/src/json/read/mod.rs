@@ -24,7 +24,7 @@ pub mod reader;
 mod tests;
 
 pub use error::{Place, ReadError, Reason};
-pub use escape::{Escaped, LEAST_PART_BYTES, Part, Surrogates, malformed};
+pub use escape::{Escaped, LEAST_PART_BYTES, Part, Piece, Surrogates, malformed};
 pub use events::{Events, Refusal, Text};
 pub use form::{Form, Latin1, Ucs2, Ucs4, Utf8};
 pub use reader::{Limits, blank, read, read_all};
