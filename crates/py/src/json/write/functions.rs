@@ -56,7 +56,7 @@ pub(super) fn moved(py: Python<'_>, bytes: usize) -> PyResult<()> {
 pub(super) static LAST_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// Results are not expected to be shorter.
-const LEAST_BYTES: usize = 960;
+const LEAST_BYTES: usize = 1024;
 
 /// Nor are they expected to be longer, without a look at them.
 const MOST_BYTES: usize = 64 << 20;

@@ -131,8 +131,7 @@ pub(super) unsafe fn run<K: Kernels>(
                             }
                             is_due = false;
                             (*frame).at = at;
-                            let is_short = object::kind(key) == Kind::Str
-                                && short_key(kernels, walk, key, &mut pen);
+                            let is_short = short_key(kernels, walk, key, &mut pen);
                             if !is_short {
                                 (pen, member) = walk.key(kernels, frame, before, key, pen)?;
                                 pen.put_byte(b':');

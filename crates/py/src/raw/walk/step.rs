@@ -152,7 +152,7 @@ unsafe fn any_short_text<K: Kernels>(
 /// Writes the short text of a key, and the colon behind it: what was written for the same object before, or anew.
 ///
 /// # Safety
-/// As [`short_text`].
+/// `key` is alive, and the pen has half of [`ROOM`].
 #[inline(always)]
 pub(super) unsafe fn short_key<K: Kernels>(
     kernels: K,
@@ -160,20 +160,22 @@ pub(super) unsafe fn short_key<K: Kernels>(
     key: *mut ffi::PyObject,
     pen: &mut Pen<'_>,
 ) -> bool {
-    if let Some((text, len)) = walk.keys.get(key)
-        && !walk.is_counted
-    {
+    // A key that was written before is not even looked at.
+    if let Some((text, len)) = walk.keys.get(key) {
         pen.put_short(text, len);
         return true;
     }
     let start = pen.at();
     // SAFETY: the duties are the caller's; what was written stands between the two places.
     unsafe {
-        if !short_text(kernels, walk, key, pen, *b"\":") {
+        if object::kind(key) != Kind::Str || !short_text(kernels, walk, key, pen, *b"\":") {
             return false;
         }
         let len = pen.at() as usize - start as usize;
-        walk.keys.keep(key, std::slice::from_raw_parts(start, len));
+        // Each text is counted where it is converted: one that is kept would not be.
+        if !walk.is_counted {
+            walk.keys.keep(key, std::slice::from_raw_parts(start, len));
+        }
     }
     true
 }

@@ -1,0 +1,243 @@
+//! 16-bit and 32-bit units to the body of a JSON string.
+
+use std::arch::x86_64::*;
+
+use super::super::encode::{THREE, any, two};
+use super::super::scan::narrow;
+use super::super::{BYTES, first, load, load_first, splat16, splat32, store};
+use super::{UNITS, escapes8, letters, one_by_one, squeeze};
+
+/// Which 16-bit units JSON escapes.
+#[inline]
+#[target_feature(enable = "avx512bw")]
+fn escapes16(v: __m512i) -> u32 {
+    let low = _mm512_cmplt_epu16_mask(v, splat16(0x20));
+    low | _mm512_cmpeq_epi16_mask(v, splat16(0x22)) | _mm512_cmpeq_epi16_mask(v, splat16(0x5C))
+}
+
+/// Which 32-bit units JSON escapes.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn escapes32(v: __m512i) -> u16 {
+    let low = _mm512_cmplt_epu32_mask(v, splat32(0x20));
+    low | _mm512_cmpeq_epi32_mask(v, splat32(0x22)) | _mm512_cmpeq_epi32_mask(v, splat32(0x5C))
+}
+
+/// Puts at most 32 units, all below U+0800 and none escaped, or at most 21 that are all from there on and no surrogates; null where
+/// they are others.
+///
+/// # Safety
+/// `out` is writable for a vector, apart from `u`.
+#[inline]
+#[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+pub(in crate::arch) unsafe fn short_wide(u: &[u16], out: *mut u8) -> *mut u8 {
+    let n = u.len();
+    if n > UNITS {
+        return std::ptr::null_mut();
+    }
+    // SAFETY: the load ends inside u; room is the caller's duty.
+    unsafe {
+        let v = load_first(u.as_ptr().cast(), 2 * n);
+        let which = first(n) as u32;
+        let low = _mm512_testn_epi16_mask(v, splat16(0xF800)) & which;
+        if low == which {
+            if escapes16(v) & which != 0 {
+                return std::ptr::null_mut();
+            }
+            let (bytes, needed) = two(v);
+            return squeeze(out, bytes, needed & first(2 * n));
+        }
+        if low != 0 || n > 21 || super::super::scan::surrogates(v) != 0 {
+            return std::ptr::null_mut();
+        }
+        store(out, THREE[0].encode(v));
+        out.add(3 * n)
+    }
+}
+
+/// Puts 16-bit units; null where one is a surrogate: what is at `out` is of no meaning then.
+///
+/// # Safety
+/// `out` takes 6 bytes for each unit and a vector more, apart from the text.
+#[inline(never)]
+#[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+pub(in crate::arch) unsafe fn ucs2(u: &[u16], mut out: *mut u8) -> *mut u8 {
+    let (p, len) = (u.as_ptr(), u.len());
+    let mut at = 0;
+    // SAFETY: every load ends inside u; room is the caller's duty.
+    unsafe {
+        while at + 2 * UNITS <= len {
+            let (a, b) = (load(p.add(at).cast()), load(p.add(at + UNITS).cast()));
+            match alike(p.add(at), a, b, out) {
+                Some(next) => out = next,
+                None => {
+                    out = ucs2_part(a, &u[at..at + UNITS], out);
+                    if out.is_null() {
+                        return out;
+                    }
+                    out = ucs2_part(b, &u[at + UNITS..at + 2 * UNITS], out);
+                    if out.is_null() {
+                        return out;
+                    }
+                }
+            }
+            at += 2 * UNITS;
+        }
+        while at < len {
+            let n = (len - at).min(UNITS);
+            let v = load_first(p.add(at).cast(), 2 * n);
+            out = ucs2_part(v, &u[at..at + n], out);
+            if out.is_null() {
+                return out;
+            }
+            at += n;
+        }
+    }
+    out
+}
+
+/// Puts 64 units, at `p` and in two vectors, where nothing is escaped and all are ASCII, or all from U+0800 on and no
+/// surrogates.
+///
+/// # Safety
+/// `p` is readable for them; as [`latin1`].
+#[inline]
+#[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+unsafe fn alike(p: *const u16, a: __m512i, b: __m512i, out: *mut u8) -> Option<*mut u8> {
+    let most = splat16(0xF800);
+    // SAFETY: the middle of the 64 units is inside them; room is the caller's duty.
+    unsafe {
+        if _mm512_test_epi16_mask(_mm512_or_si512(a, b), splat16(0xFF80)) == 0 {
+            let v = narrow(a, b);
+            store(out, v);
+            return (escapes8(v) == 0).then(|| out.add(BYTES));
+        }
+        let low = _mm512_testn_epi16_mask(_mm512_min_epu16(a, b), most);
+        let surrogate = |v| _mm512_cmpeq_epi16_mask(_mm512_and_si512(v, most), splat16(0xD800));
+        if low | surrogate(a) | surrogate(b) != 0 {
+            return None;
+        }
+        store(out, THREE[0].encode(a));
+        let middle = load(p.add(UNITS / 2).cast());
+        store(out.add(BYTES), THREE[1].encode(middle));
+        store(out.add(2 * BYTES), THREE[2].encode(b));
+        Some(out.add(3 * BYTES))
+    }
+}
+
+/// Puts the first units of a vector, which are `u`; null where one is a surrogate.
+///
+/// # Safety
+/// `out` takes 6 bytes for each unit and a vector more, apart from the text.
+#[inline]
+#[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+unsafe fn ucs2_part(v: __m512i, u: &[u16], mut out: *mut u8) -> *mut u8 {
+    let n = u.len();
+    let stop = escapes16(v) & first(n) as u32;
+    // SAFETY: the duties are the caller's.
+    unsafe {
+        if _mm512_test_epi16_mask(v, splat16(0xF800)) == 0 {
+            let (mut bytes, mut needed) = two(v);
+            if stop != 0 {
+                let Some(letter) = letters16(v, stop) else {
+                    return one_by_one(u.iter().map(|&c| u32::from(c)), out);
+                };
+                let escape = _mm512_or_si512(_mm512_slli_epi16::<8>(letter), splat16(0x5C));
+                bytes = _mm512_mask_mov_epi16(bytes, stop, escape);
+                needed |= _pdep_u64(u64::from(stop), 0xAAAA_AAAA_AAAA_AAAA);
+            }
+            return squeeze(out, bytes, needed & first(2 * n));
+        }
+        if super::super::scan::surrogates(v) != 0 {
+            return std::ptr::null_mut();
+        }
+        let mut letter = _mm512_setzero_si512();
+        if stop != 0 {
+            match letters16(v, stop) {
+                Some(found) => letter = found,
+                None => return one_by_one(u.iter().map(|&c| u32::from(c)), out),
+            }
+        }
+        let lower = _mm512_cvtepu16_epi32(_mm512_castsi512_si256(v));
+        let letters = _mm512_cvtepu16_epi32(_mm512_castsi512_si256(letter));
+        out = any_part(lower, letters, stop as u16, first(n.min(16)) as u16, out);
+        if n > 16 {
+            let upper = _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64::<1>(v));
+            let letters = _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64::<1>(letter));
+            let which = first(n - 16) as u16;
+            out = any_part(upper, letters, (stop >> 16) as u16, which, out);
+        }
+    }
+    out
+}
+
+/// The letters of the units `stop`, and zeros; `None` where one has none.
+#[inline]
+#[target_feature(enable = "avx512bw,avx512vbmi")]
+fn letters16(v: __m512i, stop: u32) -> Option<__m512i> {
+    let letter = _mm512_and_si512(letters(v), splat16(0xFF));
+    let letter = _mm512_maskz_mov_epi16(stop, letter);
+    (_mm512_mask_testn_epi16_mask(stop, letter, letter) == 0).then_some(letter)
+}
+
+/// Puts the code points of the lanes `which`; those of `stop` as a backslash and their letter.
+///
+/// # Safety
+/// `out` takes 6 bytes for each unit and a vector more, apart from the text. None is a surrogate.
+#[inline]
+#[target_feature(enable = "avx512bw,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+unsafe fn any_part(
+    chars: __m512i,
+    letter: __m512i,
+    stop: u16,
+    which: u16,
+    out: *mut u8,
+) -> *mut u8 {
+    let (mut bytes, mut needed) = any(chars, which);
+    if stop != 0 {
+        // The backslash stands in the byte before that of the character, which is the highest.
+        let escape = _mm512_or_si512(_mm512_slli_epi32::<24>(letter), splat32(0x5C_0000));
+        bytes = _mm512_mask_mov_epi32(bytes, stop, escape);
+        needed |= _pdep_u64(u64::from(stop), 0x4444_4444_4444_4444);
+    }
+    // SAFETY: the duties are the caller's.
+    unsafe { squeeze(out, bytes, needed) }
+}
+
+/// Puts 32-bit units; null where one is a surrogate or past U+10FFFF.
+///
+/// # Safety
+/// `out` takes 6 bytes for each unit and a vector more, apart from the text.
+#[inline(never)]
+#[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+pub(in crate::arch) unsafe fn ucs4(u: &[u32], mut out: *mut u8) -> *mut u8 {
+    let (p, len) = (u.as_ptr(), u.len());
+    let mut at = 0;
+    // SAFETY: every load ends inside u; room is the caller's duty.
+    unsafe {
+        while at < len {
+            let n = (len - at).min(16);
+            let v = load_first(p.add(at).cast(), 4 * n);
+            let which = first(n) as u16;
+            let bad = _mm512_cmpgt_epu32_mask(v, splat32(0x10_FFFF))
+                | _mm512_cmplt_epu32_mask(_mm512_sub_epi32(v, splat32(0xD800)), splat32(0x800));
+            if bad != 0 {
+                return std::ptr::null_mut();
+            }
+            let stop = escapes32(v) & which;
+            let mut letter = _mm512_setzero_si512();
+            if stop != 0 {
+                let low = _mm512_and_si512(letters(v), splat32(0xFF));
+                letter = _mm512_maskz_mov_epi32(stop, low);
+                if _mm512_mask_testn_epi32_mask(stop, letter, letter) != 0 {
+                    out = one_by_one(u[at..at + n].iter().copied(), out);
+                    at += n;
+                    continue;
+                }
+            }
+            out = any_part(v, letter, stop, which, out);
+            at += n;
+        }
+    }
+    out
+}
