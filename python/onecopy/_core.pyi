@@ -16,7 +16,7 @@ __all__ = [
     "Encoder",
     "Fragment",
     "JSONChunks",
-    "JsonLines",
+    "JSONLines",
     "Ledger",
     "RowStream",
     "__version__",
@@ -175,7 +175,7 @@ def loads_lines(
     object_hook: Callable[[dict[str, Any]], Any] | None = None,
     float_hook: Callable[[str], Any] | None = None,
     max_depth: int = 1000,
-) -> JsonLines: ...
+) -> JSONLines: ...
 
 _Passed: TypeAlias = Literal["dataclass", "datetime", "decimal", "enum", "float", "numpy", "subclass", "tuple", "uuid"]
 
@@ -333,8 +333,8 @@ class JSONChunks:
     def __next__(self) -> bytes: ...
 
 @final
-class JsonLines:
-    def __iter__(self) -> JsonLines: ...
+class JSONLines:
+    def __iter__(self) -> JSONLines: ...
     def __next__(self) -> Any: ...
 
 @final

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 from onecopy._core import (
     Fragment,
     JSONChunks,
+    JSONLines,
     dump,
     dumps,
     dumps_into,
@@ -49,6 +50,7 @@ __all__ = [
     "JSONChunks",
     "JSONDecodeError",
     "JSONEncodeError",
+    "JSONLines",
     "dump",
     "dumps",
     "dumps_into",

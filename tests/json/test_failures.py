@@ -72,9 +72,14 @@ def test_the_default_depth_is_a_thousand_both_ways() -> None:
     assert caught.value.offset_bytes == 1000
     with pytest.raises(json.JSONEncodeError):
         json.dumps([json.loads(data)])
-    assert json.dumps([[[1]]], max_depth=3) == b"[[[1]]]"
-    with pytest.raises(json.JSONEncodeError):
-        json.dumps([[[1]]], max_depth=2)
+    for value in ([[[1]]], [[[]]], [[{}]], [({},)]):
+        text = json.dumps(value, max_depth=3)
+        assert json.loads(text, max_depth=3) == json.loads(text)
+        for style in ({}, {"indent": 1}, {"sort_keys": True}):
+            with pytest.raises(json.JSONEncodeError):
+                json.dumps(value, max_depth=2, **style)
+        with pytest.raises(json.JSONDecodeError):
+            json.loads(text, max_depth=2)
 
 
 def test_the_recursion_limit_of_the_interpreter_is_not_what_counts() -> None:

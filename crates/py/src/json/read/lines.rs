@@ -17,7 +17,7 @@ use crate::raw::method::{self, Args, Function};
 use crate::raw::text::{known_ascii, own_units};
 
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<JsonLines>()?;
+    module.add_class::<JSONLines>()?;
     method::add::<LoadsLines>(module)
 }
 
@@ -56,7 +56,7 @@ Copies: one, of each text into its `str`.
         } else {
             return Err(no_data(data));
         };
-        let lines = JsonLines {
+        let lines = JSONLines {
             data: data.unbind(),
             options,
             at: AtomicUsize::new(0),
@@ -70,7 +70,7 @@ const BUSY: usize = usize::MAX;
 
 /// The values of lines of JSON.
 #[pyclass(frozen, module = "onecopy.json")]
-struct JsonLines {
+struct JSONLines {
     /// `bytes`, a `str` or a view of a buffer.
     data: Py<PyAny>,
     options: Kept,
@@ -79,7 +79,7 @@ struct JsonLines {
 }
 
 #[pymethods]
-impl JsonLines {
+impl JSONLines {
     fn __iter__(slf: Py<Self>) -> Py<Self> {
         slf
     }
@@ -95,7 +95,7 @@ impl JsonLines {
     }
 }
 
-impl JsonLines {
+impl JSONLines {
     fn next<'py>(&self, py: Python<'py>, at: &mut usize) -> PyResult<Option<Bound<'py, PyAny>>> {
         let data = self.data.bind_borrowed(py);
         let options = self.options.bind(py);

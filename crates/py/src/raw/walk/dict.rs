@@ -171,7 +171,7 @@ pub(super) fn is_known(py: Python<'_>) -> PyResult<bool> {
 class C:
     def __init__(self): self.a, self.b = 1, 2
 samples = [{}, {'a': 1}, {'a': 1, 2: 3}, {i: i for i in range(7)}, {str(i): i for i in range(300)}]
-samples += [{str(i): i for i in range(70000)}, {i: i for i in range(70000)}, C().__dict__, dict(C().__dict__)]
+samples += [dict.fromkeys(range(44000)), C().__dict__, dict(C().__dict__)]
 deleted = {str(i): i for i in range(9)}
 del deleted['0'], deleted['4'], deleted['8']
 samples += [deleted, dict.fromkeys('abc'), dict(x=1)]

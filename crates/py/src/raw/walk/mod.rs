@@ -198,9 +198,7 @@ impl<'py> Walk<'_, 'py> {
     /// As [`Frames::push`].
     #[inline(always)]
     unsafe fn enter(&mut self, object: *mut ffi::PyObject, form: Form) -> Result<(), Stop> {
-        if self.frames.len() >= self.style.max_depth {
-            return Err(self.too_deep(object));
-        }
+        self.check_depth(object)?;
         // SAFETY: the duty of the caller; a dict, list or tuple has a size.
         unsafe {
             let n = match form {
@@ -230,6 +228,15 @@ impl<'py> Walk<'_, 'py> {
                 return Err(Stop::Row { index });
             }
             self.frames.push(row, Form::Row, isize::from(is_list));
+        }
+        Ok(())
+    }
+
+    /// Fails where there may be no container more inside of those that the walk is in.
+    #[inline(always)]
+    fn check_depth(&self, object: *mut ffi::PyObject) -> Result<(), Stop> {
+        if self.frames.len() >= self.style.max_depth {
+            return Err(self.too_deep(object));
         }
         Ok(())
     }
@@ -310,9 +317,7 @@ impl<'py> Walk<'_, 'py> {
             match self.others.other(&object)? {
                 Other::Text(text) => text,
                 Other::Instead(instead) => {
-                    if self.frames.len() >= self.style.max_depth {
-                        return Err(self.too_deep(object.as_ptr()));
-                    }
+                    self.check_depth(object.as_ptr())?;
                     let item = instead.as_ptr();
                     self.frames.push_owned(instead, Form::Held, 0);
                     return Ok((self.open(ROOM)?, Next::Instead(item)));
@@ -324,9 +329,7 @@ impl<'py> Walk<'_, 'py> {
                         Form::Tuple
                     };
                     let items = object.as_ptr();
-                    if self.frames.len() >= self.style.max_depth {
-                        return Err(self.too_deep(items));
-                    }
+                    self.check_depth(items)?;
                     // SAFETY: a list or tuple, by the word of `Others`.
                     let n = unsafe { ffi::Py_SIZE(items) };
                     if n == 0 {
@@ -340,9 +343,7 @@ impl<'py> Walk<'_, 'py> {
                     return Ok((pen, Next::Members));
                 }
                 Other::Pairs(pairs) => {
-                    if self.frames.len() >= self.style.max_depth {
-                        return Err(self.too_deep(object.as_ptr()));
-                    }
+                    self.check_depth(object.as_ptr())?;
                     let n = pairs.len() as isize;
                     if n == 0 {
                         let mut pen = self.open(ROOM)?;

@@ -35,6 +35,7 @@ pub(super) unsafe fn run<K: Kernels>(
                 _ if !is_value => is_value = true,
                 Kind::List | Kind::Tuple => {
                     if ffi::Py_SIZE(value) == 0 {
+                        walk.check_depth(value)?;
                         pen.put_short(b"[],", 3);
                     } else {
                         let form = if kind == Kind::List {
@@ -48,6 +49,7 @@ pub(super) unsafe fn run<K: Kernels>(
                 }
                 Kind::Dict => {
                     if dict::len(value) == 0 {
+                        walk.check_depth(value)?;
                         pen.put_short(b"{},", 3);
                     } else {
                         walk.enter(value, Form::Dict)?;

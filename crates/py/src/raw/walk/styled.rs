@@ -40,8 +40,14 @@ pub(super) unsafe fn run<K: Kernels>(
                     let value = object::float(value);
                     json::put_f64(value, walk.style.nan, &mut pen).map_err(|_| Stop::NonFinite)?;
                 }
-                Kind::List | Kind::Tuple if ffi::Py_SIZE(value) == 0 => pen.put_short(b"[]", 2),
-                Kind::Dict if dict::len(value) == 0 => pen.put_short(b"{}", 2),
+                Kind::List | Kind::Tuple if ffi::Py_SIZE(value) == 0 => {
+                    walk.check_depth(value)?;
+                    pen.put_short(b"[]", 2);
+                }
+                Kind::Dict if dict::len(value) == 0 => {
+                    walk.check_depth(value)?;
+                    pen.put_short(b"{}", 2);
+                }
                 kind @ (Kind::List | Kind::Tuple) => {
                     let form = if kind == Kind::List {
                         Form::List
@@ -145,9 +151,7 @@ impl Walk<'_, '_> {
         dict: *mut ffi::PyObject,
         pen: Pen<'s>,
     ) -> Result<Pen<'s>, Stop> {
-        if self.frames.len() >= self.style.max_depth {
-            return Err(self.too_deep(dict));
-        }
+        self.check_depth(dict)?;
         // SAFETY: alive, by the caller's word; attached.
         let dict = unsafe { Bound::from_borrowed_ptr(self.py(), dict) };
         self.close(&pen);
