@@ -72,7 +72,8 @@ def test_the_default_depth_is_a_thousand_both_ways() -> None:
     assert caught.value.offset_bytes == 1000
     with pytest.raises(json.JSONEncodeError):
         json.dumps([json.loads(data)])
-    for value in ([[[1]]], [[[]]], [[{}]], [({},)]):
+    deep: list[list[Any]] = [[[[1]]], [[[]]], [[{}]], [({},)]]
+    for value in deep:
         text = json.dumps(value, max_depth=3)
         assert json.loads(text, max_depth=3) == json.loads(text)
         for indent in (None, 1):
