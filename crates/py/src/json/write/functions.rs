@@ -1,5 +1,6 @@
 //! `dumps` and its kin.
 
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use onecopy_text::{ByteSink, Stage, Tally, Units};
@@ -13,7 +14,7 @@ use super::options::{Options, options_signature, with_options};
 use super::rows::DumpsRows;
 use crate::ledger;
 use crate::output::FlushTo;
-use crate::raw::binary::FreshBytes;
+use crate::raw::binary::{FreshBytes, ShortPlace};
 use crate::raw::method::{self, Args, Function};
 use crate::raw::walk::{Fixed, Flushing, Shape};
 use crate::raw::{buffer, text, walk};
@@ -54,6 +55,9 @@ pub(super) fn moved(py: Python<'_>, bytes: usize) -> PyResult<()> {
 /// How long the last result was: the next is likely as long. A place of the right size is not moved, and what is left over of
 /// it was never touched.
 pub(super) static LAST_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+/// Shorter ones are copied into a `bytes` of their size.
+const SHORT_BYTES: usize = 512;
 
 /// Results are not expected to be shorter.
 const LEAST_BYTES: usize = 1024;
@@ -97,7 +101,7 @@ of numpy; a `Fragment` as it is. Anything else is given to `default`.
 
 No UTF-8 cache is left on any `str`.
 
-Copies: none besides the one conversion of each text, into the result.
+Copies: none besides the one conversion of each text, into the result; a result below 512 bytes once more, as a whole.
 
 Raises `JSONEncodeError` (a `ValueError`) for a value that has no form in JSON, `TypeError` for a type that has none, both
 with the path to it.
@@ -113,7 +117,12 @@ b'{\"name\":\"Z\\xc3\\xbcrich\",\"at\":[47.37,8.54]}'
     #[inline]
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
         let options = Options::take(args, 1)?;
-        let mut bytes = FreshBytes::new(py, likely_bytes())?;
+        let mut place: ShortPlace = [MaybeUninit::uninit(); size_of::<ShortPlace>()];
+        let mut bytes = if LAST_BYTES.load(Relaxed) < SHORT_BYTES {
+            FreshBytes::short(py, &mut place)
+        } else {
+            FreshBytes::new(py, likely_bytes())?
+        };
         write(args.required(0), Shape::Value, &options, &mut bytes, false)?;
         LAST_BYTES.store(bytes.committed().len(), Relaxed);
         if bytes.moved_bytes() != 0 {

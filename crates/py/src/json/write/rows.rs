@@ -90,7 +90,7 @@ b'[{\"id\":1,\"name\":\"Basel\"},{\"id\":2,\"name\":\"Chur\"}]'
     }
 }
 
-fn put(bytes: &mut FreshBytes<'_>, what: &[u8]) -> PyResult<()> {
+fn put(bytes: &mut FreshBytes<'_, '_>, what: &[u8]) -> PyResult<()> {
     bytes.put(what).map_err(|_| PyMemoryError::new_err(()))
 }
 
@@ -100,7 +100,7 @@ fn each<'py>(
     n_names: usize,
     keys: &KeySegments,
     options: &Options,
-    bytes: &mut FreshBytes<'py>,
+    bytes: &mut FreshBytes<'_, 'py>,
 ) -> PyResult<()> {
     for (i, row) in rows.try_iter()?.enumerate() {
         let row = row?;
