@@ -176,9 +176,7 @@ def _check_http_ledger(counted: Counted, size: int, how: str, n_texts: int = N_R
     check_ledger(counted, N_REQUESTS * size, how, N_REQUESTS * n_texts, parts, around=head["taken"])
 
 
-def _check_http(
-    counted: Counted, size: int, how: str, n_texts: int = N_ROWS, parts: int = 1, freed: int = 0
-) -> None:
+def _check_http(counted: Counted, size: int, how: str, n_texts: int = N_ROWS, parts: int = 1, freed: int = 0) -> None:
     _check_http_ledger(counted, size, how, n_texts, parts)
     assert agree(counted, N_REQUESTS * size, N_REQUESTS, freed), counted
 
