@@ -224,9 +224,6 @@ unsafe fn latin1_part(
             store(out, v);
             return out.add(u.len());
         }
-        if high == 0 && stop.count_ones() <= FEW {
-            return few(u, stop, out);
-        }
         let letter = _mm512_maskz_mov_epi8(stop, letters(v));
         if _mm512_mask_testn_epi8_mask(stop, letter, letter) != 0 {
             return bytes_one_by_one(u, as_is, out);
@@ -240,39 +237,6 @@ unsafe fn latin1_part(
         }
     }
     out
-}
-
-/// Escapes in a vector that are put one by one: past them it is cheaper to put all of them at once.
-const FEW: u32 = 3;
-
-/// Puts at most a vector of bytes, from one escape to the next.
-///
-/// # Safety
-/// As [`latin1`].
-#[inline]
-#[target_feature(enable = "avx512bw,bmi2")]
-unsafe fn few(u: &[u8], mut stop: u64, mut out: *mut u8) -> *mut u8 {
-    let mut done = 0;
-    // SAFETY: each load ends inside u; room is the caller's duty.
-    unsafe {
-        while stop != 0 {
-            let at = stop.trailing_zeros() as usize;
-            stop &= stop - 1;
-            store(out, load_first(u.as_ptr().add(done), at - done));
-            out = out.add(at - done);
-            let byte = *u.get_unchecked(at);
-            let letter = LETTERS[usize::from(byte & 63)];
-            if letter == 0 || byte == 0x1C {
-                out = one_by_one(std::iter::once(u32::from(byte)), out);
-            } else {
-                out.cast::<[u8; 2]>().write_unaligned([b'\\', letter]);
-                out = out.add(2);
-            }
-            done = at + 1;
-        }
-        store(out, load_first(u.as_ptr().add(done), u.len() - done));
-        out.add(u.len() - done)
-    }
 }
 
 /// Puts the bytes `which` of one half, of which `stop` are letters that want a backslash.
