@@ -162,8 +162,8 @@ unsafe impl ChunkMemory for BytesMemory {
     }
 }
 
-/// A place for a result that is likely short.
-pub(crate) type ShortPlace = [MaybeUninit<u8>; 1024];
+/// A place for a result that is likely short, and what a writer wants to have free in front of each of its steps.
+pub(crate) type ShortPlace = [MaybeUninit<u8>; 2048];
 
 /// A fresh `bytes` that is filled while attached: as a [`Chunk`] in one, without the box and the look for the interpreter.
 ///

@@ -52,9 +52,19 @@ pub(super) fn moved(py: Python<'_>, bytes: usize) -> PyResult<()> {
     ledger::enter(py, &mut tally, Stage::Encode)
 }
 
-/// How long the last result was: the next is likely as long. A place of the right size is not moved, and what is left over of
-/// it was never touched.
-pub(super) static LAST_BYTES: AtomicUsize = AtomicUsize::new(0);
+/// How long results were of late: the next is likely no longer. A place of the right size is not moved, and what is left over of it
+/// was never touched; one that is too small is left for a mapping of its own, which costs 17 us.
+static RECENT_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+/// Notes the length of a result: a longer one counts at once, a shorter one by and by.
+#[inline]
+pub(super) fn remember(len: usize) {
+    let recent = RECENT_BYTES.load(Relaxed);
+    RECENT_BYTES.store(
+        len.max(recent - recent.saturating_sub(len).div_ceil(4)),
+        Relaxed,
+    );
+}
 
 /// Shorter ones are copied into a `bytes` of their size.
 const SHORT_BYTES: usize = 512;
@@ -67,8 +77,8 @@ const MOST_BYTES: usize = 64 << 20;
 
 #[inline]
 pub(super) fn likely_bytes() -> usize {
-    let last = LAST_BYTES.load(Relaxed);
-    (last + last / 8 + LEAST_BYTES).min(MOST_BYTES)
+    let recent = RECENT_BYTES.load(Relaxed);
+    (recent + recent / 8 + LEAST_BYTES).min(MOST_BYTES)
 }
 
 struct Dumps;
@@ -118,13 +128,13 @@ b'{\"name\":\"Z\\xc3\\xbcrich\",\"at\":[47.37,8.54]}'
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
         let options = Options::take(args, 1)?;
         let mut place: ShortPlace = [MaybeUninit::uninit(); size_of::<ShortPlace>()];
-        let mut bytes = if LAST_BYTES.load(Relaxed) < SHORT_BYTES {
+        let mut bytes = if RECENT_BYTES.load(Relaxed) < SHORT_BYTES {
             FreshBytes::short(py, &mut place)
         } else {
             FreshBytes::new(py, likely_bytes())?
         };
         write(args.required(0), Shape::Value, &options, &mut bytes, false)?;
-        LAST_BYTES.store(bytes.committed().len(), Relaxed);
+        remember(bytes.committed().len());
         if bytes.moved_bytes() != 0 {
             moved(py, bytes.moved_bytes())?;
         }
@@ -154,7 +164,7 @@ Copies: one of the whole result, on top of those of `dumps`.
         let options = Options::take(args, 1)?;
         let mut chunk = Vec::with_capacity(likely_bytes());
         write(args.required(0), Shape::Value, &options, &mut chunk, false)?;
-        LAST_BYTES.store(chunk.len(), Relaxed);
+        remember(chunk.len());
         let mut tally = Tally::default();
         let made = text::make(
             py,
@@ -311,7 +321,7 @@ b'{\"a\":1}\\n[2]\\n'
                 .put_byte(b'\n')
                 .map_err(|_| PyMemoryError::new_err(()))?;
         }
-        LAST_BYTES.store(bytes.committed().len(), Relaxed);
+        remember(bytes.committed().len());
         moved(py, bytes.moved_bytes())?;
         Ok(bytes.finish()?.into_any())
     }

@@ -1,7 +1,5 @@
 //! Rows as tuples with one header.
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use onecopy_text::{ByteSink, Tally};
 use onecopy_wire::json::KeySegments;
 use pyo3::Borrowed;
@@ -9,7 +7,7 @@ use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
-use super::functions::{LAST_BYTES, likely_bytes, moved, write};
+use super::functions::{likely_bytes, moved, remember, write};
 use super::options::{Options, options_signature, with_options};
 use crate::raw::binary::FreshBytes;
 use crate::raw::method::{Args, Function};
@@ -84,7 +82,7 @@ b'[{\"id\":1,\"name\":\"Basel\"},{\"id\":2,\"name\":\"Chur\"}]'
                 each(rows, names.len(), &keys, &options, &mut bytes)?;
             }
         }
-        LAST_BYTES.store(bytes.committed().len(), Relaxed);
+        remember(bytes.committed().len());
         moved(py, bytes.moved_bytes())?;
         Ok(bytes.finish()?.into_any())
     }
