@@ -81,7 +81,8 @@ def test_a_thousand_calls_leave_nothing_behind(name: str) -> None:
             call()
         gc.collect()
         grown = tracemalloc.get_traced_memory()[0] - before
-        assert grown < 16_000 and sys.getallocatedblocks() - blocks < 60, grown
+        # One block a call would be a thousand; the interpreter's own lists of free objects come and go by some dozens.
+        assert grown < 16_000 and sys.getallocatedblocks() - blocks < 500, grown
     finally:
         tracemalloc.stop()
 
