@@ -162,6 +162,9 @@ unsafe impl ChunkMemory for BytesMemory {
     }
 }
 
+/// Size that a place which turns out too small grows to first: the allocator has it at hand.
+const MIDDLE_BYTES: usize = 120 << 10;
+
 /// A place for a result that is likely short, and what a writer wants to have free in front of each of its steps.
 pub(crate) type ShortPlace = [MaybeUninit<u8>; 2048];
 
@@ -247,13 +250,20 @@ impl<'s, 'py> FreshBytes<'s, 'py> {
         let wanted = wanted.max(self.capacity.saturating_mul(2));
         let (before, capacity_before) = (self.at, self.capacity);
         let is_short = self.memory.bytes.is_none();
-        let grown = if is_short {
-            // Where address space is short, what is asked for has to do.
-            let whole = wanted.max(WHOLE_BYTES);
-            let grown = self.memory.grow_attached(self.py, 0, whole);
-            grown.or_else(|| self.memory.grow_attached(self.py, 0, wanted))
+        let kept = if is_short { 0 } else { self.len };
+        // A mapping of its own costs 17 us: only what is past this is worth it.
+        let step = if wanted <= MIDDLE_BYTES {
+            self.memory.grown_bytes = 0;
+            MIDDLE_BYTES
         } else {
-            self.memory.grow_attached(self.py, self.len, wanted)
+            self.memory.grown_bytes = WHOLE_BYTES;
+            wanted.max(if is_short { WHOLE_BYTES } else { 0 })
+        };
+        let grown = self.memory.grow_attached(self.py, kept, step);
+        // Where address space is short, what is asked for has to do.
+        let grown = match grown {
+            None if is_short => self.memory.grow_attached(self.py, 0, wanted),
+            grown => grown,
         };
         match grown {
             Some((at, capacity)) => {
