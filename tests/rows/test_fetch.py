@@ -149,9 +149,14 @@ def test_a_finalizer_that_comes_back_to_the_connection_does_no_harm(numbers: one
             self.cursor = numbers.execute("select i from n")
 
         def __del__(self) -> None:
-            seen.append(self.cursor.fetchone())
+            # A collection may start while a statement is executed: the connection then says that it is in use.
+            try:
+                seen.append(self.cursor.fetchone())
+            except onecopy.InterfaceError as error:
+                seen.append(str(error).splitlines()[0])
 
     seen: list[Any] = []
+    busy = "the connection is in the middle of a call of this thread"
     threshold = gc.get_threshold()
     gc.set_threshold(5)
     try:
@@ -161,7 +166,7 @@ def test_a_finalizer_that_comes_back_to_the_connection_does_no_harm(numbers: one
     finally:
         gc.set_threshold(*threshold)
     gc.collect()
-    assert seen == [(0,)] * 20
+    assert len(seen) == 20 and all(one in ((0,), busy) for one in seen), seen
 
 
 def test_two_cursors_of_a_connection_interleave(numbers: onecopy.Connection) -> None:
