@@ -25,6 +25,13 @@ pub(crate) trait Function {
     /// How many of them may be given by their place; the others go by their names.
     const POSITIONAL: usize = Self::PARAMETERS.len();
 
+    /// A first try at a call without keywords, for what is short and needs nothing else; `None` where [`Function::call`] is to
+    /// do it, or to say what is wrong. To be `#[inline(always)]`: what it saves is the way there.
+    #[inline(always)]
+    fn quick<'py>(_: Python<'py>, _: &Args<'_, 'py>) -> Option<Bound<'py, PyAny>> {
+        None
+    }
+
     /// The call. (References are counted as always; what is dropped here must be bound to `py`.)
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>>;
 }
@@ -100,12 +107,45 @@ unsafe extern "C" fn entry<F: Function>(
     n_positional: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
+    let n = n_positional as usize; // PEP 590: never negative
     // Nothing that the panic may have left half done is looked at again. The closure gives a pointer, not a result: that
     // would pass through memory.
     let made = catch_unwind(AssertUnwindSafe(|| {
+        if names.is_null() && (F::REQUIRED..=F::POSITIONAL).contains(&n) {
+            // SAFETY: CPython calls attached, and as many arguments are held by the caller until we return.
+            let (py, given) = unsafe {
+                (
+                    Python::assume_attached(),
+                    std::slice::from_raw_parts(args, n),
+                )
+            };
+            if let Some(made) = F::quick(py, &Args(given, py)) {
+                return made.into_ptr();
+            }
+        }
+        std::ptr::null_mut()
+    }));
+    match made {
+        // SAFETY: as this function was called.
+        Ok(made) if made.is_null() => unsafe { whole_call::<F>(args, n, names) },
+        Ok(made) => made,
+        Err(panic) => fail_of_panic(&*panic),
+    }
+}
+
+/// The call, from its start.
+///
+/// # Safety
+/// As [`entry`].
+#[inline(never)]
+unsafe extern "C" fn whole_call<F: Function>(
+    args: *const *mut ffi::PyObject,
+    n: usize,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    let made = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: CPython calls attached.
         let py = unsafe { Python::assume_attached() };
-        let n = n_positional.unsigned_abs();
         let made = if names.is_null() && (F::REQUIRED..=F::POSITIONAL).contains(&n) {
             // SAFETY: as many arguments, held by the caller until we return.
             let given = unsafe { std::slice::from_raw_parts(args, n) };
@@ -119,11 +159,15 @@ unsafe extern "C" fn entry<F: Function>(
             Err(error) => fail(error),
         }
     }));
-    made.unwrap_or_else(|panic| {
-        let said = panic.downcast_ref::<&str>().map(ToString::to_string);
-        let said = said.or_else(|| panic.downcast_ref::<String>().cloned());
-        fail(PanicException::new_err(said.unwrap_or_default()))
-    })
+    made.unwrap_or_else(|panic| fail_of_panic(&*panic))
+}
+
+/// Sets the exception of a panic.
+#[cold]
+fn fail_of_panic(panic: &(dyn std::any::Any + Send)) -> *mut ffi::PyObject {
+    let said = panic.downcast_ref::<&str>().map(ToString::to_string);
+    let said = said.or_else(|| panic.downcast_ref::<String>().cloned());
+    fail(PanicException::new_err(said.unwrap_or_default()))
 }
 
 /// Sets the error.

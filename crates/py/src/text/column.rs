@@ -195,7 +195,7 @@ fn outside(n_bytes: usize, i: usize, stride: usize, length: usize) -> PyErr {
 }
 
 /// Cells that are fetched ahead: the processor guesses the next ones only where the stride is short.
-const AHEAD: usize = 16;
+const AHEAD: usize = 32;
 
 /// Slots of the table of texts seen, at most.
 const MOST_SLOTS: usize = 4096;

@@ -17,24 +17,31 @@ use crate::raw::text::{self, MakeError};
 /// From this many bytes of Latin-1 on one pass pays, and the way to it is nothing beside the copy.
 const ONE_PASS_BYTES: usize = 64 * 1024;
 
-/// Decodes the bytes of `object`.
-///
-/// `errors` matters where the text is malformed: CPython's codec is asked then.
+/// Decodes a short text in a `bytes`, where nobody counts; `None` for any other. Inlined into each direct function, where the
+/// codec is known.
 #[inline(always)]
-fn decode<'py>(
+fn decode_quickly<'py>(
     py: Python<'py>,
     object: Borrowed<'_, 'py, PyAny>,
     codec: Codec,
-    errors: Option<Borrowed<'_, 'py, PyAny>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    if let Some(bytes) = buffer::of_bytes(object) {
-        return decode_bytes(py, bytes, codec, errors);
-    }
-    decode_view(py, object, codec, errors)
+) -> Option<Bound<'py, PyAny>> {
+    decode_short(py, buffer::of_bytes(object)?, codec)
 }
 
+#[inline(always)]
+fn decode_short<'py>(py: Python<'py>, bytes: &[u8], codec: Codec) -> Option<Bound<'py, PyAny>> {
+    // Nothing of it passes through memory.
+    if ledger::is_kept() || bytes.len() > MOST_CELL_BYTES {
+        return None;
+    }
+    with_encoding!(codec, E => with_kernels(Short::<E>::new(py, bytes)))
+}
+
+/// Decodes the bytes of `object`.
+///
+/// `errors` matters where the text is malformed: CPython's codec is asked then.
 #[inline(never)]
-fn decode_view<'py>(
+fn decode<'py>(
     py: Python<'py>,
     object: Borrowed<'_, 'py, PyAny>,
     codec: Codec,
@@ -44,38 +51,23 @@ fn decode_view<'py>(
     decode_bytes(py, bytes.as_slice(), codec, errors)
 }
 
-/// As [`decode`]. Inlined into each direct function, where the codec is known.
-#[inline(always)]
+/// As [`decode`].
 pub(super) fn decode_bytes<'py>(
     py: Python<'py>,
     bytes: &[u8],
     codec: Codec,
     errors: Option<Borrowed<'_, 'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    // A short text first, where nobody counts: nothing of it passes through memory.
-    if !ledger::is_kept() {
-        let made = if bytes.len() <= MOST_CELL_BYTES {
-            with_encoding!(codec, E => with_kernels(Short::<E>::new(py, bytes)))
-        } else if codec == Codec::Latin1 && bytes.len() < ONE_PASS_BYTES {
-            text::make_uncounted(py, Units::Latin1(bytes))
-        } else {
-            None
-        };
-        if let Some(made) = made {
-            return Ok(made);
-        }
+    if let Some(made) = decode_short(py, bytes, codec) {
+        return Ok(made);
     }
-    decode_any(py, bytes, codec, errors)
-}
-
-/// As [`decode`], for any text.
-#[inline(never)]
-fn decode_any<'py>(
-    py: Python<'py>,
-    bytes: &[u8],
-    codec: Codec,
-    errors: Option<Borrowed<'_, 'py, PyAny>>,
-) -> PyResult<Bound<'py, PyAny>> {
+    if codec == Codec::Latin1
+        && (MOST_CELL_BYTES..ONE_PASS_BYTES).contains(&bytes.len())
+        && !ledger::is_kept()
+        && let Some(made) = text::make_uncounted(py, Units::Latin1(bytes))
+    {
+        return Ok(made);
+    }
     let mut tally = Tally::default();
     match by_kernels(py, bytes, codec, &mut tally)? {
         Some(made) => {
@@ -198,7 +190,12 @@ Copies: none besides the conversion; one more for a buffer in pieces.
     const PARAMETERS: &'static [&'static str] = &["buffer", "encoding", "errors"];
     const REQUIRED: usize = 1;
 
-    #[inline]
+    #[inline(always)]
+    fn quick<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> Option<Bound<'py, PyAny>> {
+        let codec = Codec::of_argument(args.get(1), Codec::Utf8).ok()?;
+        decode_quickly(py, args.get(0)?, codec)
+    }
+
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
         let codec = Codec::of_argument(args.get(1), Codec::Utf8)?;
         decode(py, args.required(0), codec, args.get(2))
@@ -212,7 +209,7 @@ pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 direct_functions! {
-    decode, "buffer", "The text of a buffer in ";
+    decode, decode_quickly, "buffer", "The text of a buffer in ";
     Utf8 "utf_8_decode" Codec::Utf8, "UTF-8";
     Utf16Le "utf_16_le_decode" Codec::Utf16(Order::Little), "UTF-16, little-endian";
     Utf16Be "utf_16_be_decode" Codec::Utf16(Order::Big), "UTF-16, big-endian";

@@ -2,7 +2,7 @@
 
 /// Declares functions that do what `$does` does with an encoding that is known: `Type "name" codec, "what it is called";`.
 macro_rules! direct_functions {
-    ($does:ident, $argument:literal, $doc:literal;
+    ($does:ident, $quickly:ident, $argument:literal, $doc:literal;
      $($type:ident $name:literal $codec:expr, $what:literal;)*) => {
         $(
             struct $type;
@@ -16,7 +16,11 @@ macro_rules! direct_functions {
                 const PARAMETERS: &'static [&'static str] = &[$argument, "errors"];
                 const REQUIRED: usize = 1;
 
-                #[inline]
+                #[inline(always)]
+                fn quick<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> Option<Bound<'py, PyAny>> {
+                    $quickly(py, args.get(0)?, $codec)
+                }
+
                 fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
                     $does(py, args.required(0), $codec, args.get(1))
                 }

@@ -108,32 +108,33 @@ fn write_bytes(units: Units<'_>, out: &mut [MaybeUninit<u8>]) {
     }
 }
 
-/// Encodes a `str`. Inlined into each direct function, where the codec is known.
+/// Encodes a short `str`, where nobody counts; `None` for any other. Inlined into each direct function, where the codec is
+/// known.
 #[inline(always)]
+fn encode_quickly<'py>(
+    _: Python<'py>,
+    object: Borrowed<'_, 'py, PyAny>,
+    codec: Codec,
+) -> Option<Bound<'py, PyAny>> {
+    if ledger::is_kept() || !PyString::is_type_of(&object) {
+        return None;
+    }
+    let string = text::as_str_object(object);
+    with_encoding!(codec, E => with_kernels(ShortStr::<E>::new(string)))
+}
+
+/// Encodes any `str`.
+#[inline(never)]
 pub(super) fn encode<'py>(
     py: Python<'py>,
     object: Borrowed<'_, 'py, PyAny>,
     codec: Codec,
     errors: Option<Borrowed<'_, 'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let string = string(object)?;
-    // A short text first, where nobody counts.
-    if !ledger::is_kept()
-        && let Some(made) = with_encoding!(codec, E => with_kernels(ShortStr::<E>::new(string)))
-    {
+    if let Some(made) = encode_quickly(py, object, codec) {
         return Ok(made);
     }
-    encode_any(py, string, codec, errors)
-}
-
-/// As [`encode`], for any text.
-#[inline(never)]
-fn encode_any<'py>(
-    py: Python<'py>,
-    string: Borrowed<'_, 'py, PyString>,
-    codec: Codec,
-    errors: Option<Borrowed<'_, 'py, PyAny>>,
-) -> PyResult<Bound<'py, PyAny>> {
+    let string = string(object)?;
     // A cache of UTF-8 that stands is UTF-8 already; for other encodings the data itself is nearer.
     let units = match codec {
         Codec::Utf8 | Codec::Utf8Marked => text::units(string)?,
@@ -185,7 +186,12 @@ b'Z\\x00\\xfc\\x00r\\x00i\\x00c\\x00h\\x00'
     const PARAMETERS: &'static [&'static str] = &["string", "encoding", "errors"];
     const REQUIRED: usize = 1;
 
-    #[inline]
+    #[inline(always)]
+    fn quick<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> Option<Bound<'py, PyAny>> {
+        let codec = Codec::of_argument(args.get(1), Codec::Utf8).ok()?;
+        encode_quickly(py, args.get(0)?, codec)
+    }
+
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
         let codec = Codec::of_argument(args.get(1), Codec::Utf8)?;
         encode(py, args.required(0), codec, args.get(2))
@@ -301,7 +307,7 @@ pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 direct_functions! {
-    encode, "string", "A `str` as `bytes` in ";
+    encode, encode_quickly, "string", "A `str` as `bytes` in ";
     Utf8 "utf_8_encode" Codec::Utf8, "UTF-8";
     Utf16Le "utf_16_le_encode" Codec::Utf16(Order::Little), "UTF-16, little-endian, without a mark";
     Utf16Be "utf_16_be_encode" Codec::Utf16(Order::Big), "UTF-16, big-endian, without a mark";

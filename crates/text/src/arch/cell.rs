@@ -7,7 +7,9 @@
 use std::mem::MaybeUninit;
 
 #[cfg(target_arch = "x86_64")]
-use super::{Kernel, avx512::cell as avx512, avx512::cell_encode as encode, kernel};
+use super::{
+    Kernel, avx512::cell as avx512, avx512::cell_encode as encode, avx512::cell_utf8, kernel,
+};
 use crate::arch::json::JsonKernels;
 use crate::arch::json_read::{Ascii, JsonSteps};
 use crate::arch::large::{Made, NewStr};
@@ -402,7 +404,7 @@ impl steps::Steps for Avx512 {
     #[inline(always)]
     fn make_utf8<N: NewStr>(self, text: &[u8], new: &mut N) -> Tried<N> {
         // SAFETY: a value of this type proves that AVX-512 is there.
-        unsafe { avx512::make_utf8(text, new) }
+        unsafe { cell_utf8::make_utf8(text, new) }
     }
 
     #[inline(always)]

@@ -6,7 +6,7 @@ use std::arch::x86_64::*;
 
 use super::scan::narrow;
 use super::utf16::pairs;
-use super::{BYTES, Out, first, splat16, store_first, utf8};
+use super::{BYTES, Out, first, load_first, splat16, store_first, utf8};
 use crate::Kind;
 use crate::arch::cell::{MOST_CELL_BYTES, four, one, two};
 use crate::arch::large::{Made, NewStr};
@@ -220,6 +220,11 @@ pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) fn is_ascii(text: &[u8]) -> bool {
+    if text.len() <= BYTES {
+        // SAFETY: no more than the text.
+        let v = unsafe { load_first(text.as_ptr(), text.len()) };
+        return _mm512_movepi8_mask(v) == 0;
+    }
     let (lo, hi) = load_two(text);
     _mm512_movepi8_mask(_mm512_or_si512(lo, hi)) == 0
 }
@@ -230,7 +235,13 @@ pub(in crate::arch) fn is_ascii(text: &[u8]) -> bool {
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) unsafe fn copy(text: &[u8], out: *mut u8) {
     // SAFETY: the duty of the caller.
-    unsafe { store_two(out, load_two(text), text.len()) }
+    unsafe {
+        if text.len() <= BYTES {
+            store_first(out, load_first(text.as_ptr(), text.len()), text.len());
+        } else {
+            store_two(out, load_two(text), text.len());
+        }
+    }
 }
 
 #[inline]

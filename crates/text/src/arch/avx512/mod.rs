@@ -3,9 +3,10 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `cell`, `cell_encode` | texts of at most two vectors, without a loop |
+//! | `cell`, `cell_encode`, `cell_utf8` | texts of at most two vectors, without a loop |
 //! | `scan` | looks at text, and copies it while it stays what it was taken for |
 //! | `utf8` | UTF-8 to the units of a `str`: validated on the way, or before |
+//! | `second` | the second bytes that leads allow |
 //! | `runs` | the same where all characters have three bytes |
 //! | `utf16` | UTF-16 with pairs to 32-bit units |
 //! | `measure` | the lengths of units of any width in UTF-8 |
@@ -20,12 +21,14 @@ use std::arch::x86_64::*;
 
 pub(super) mod cell;
 pub(super) mod cell_encode;
+pub(super) mod cell_utf8;
 pub(super) mod encode;
 pub(super) mod json;
 pub(super) mod json_read;
 pub(super) mod measure;
 mod runs;
 pub(super) mod scan;
+mod second;
 pub(super) mod utf16;
 pub(super) mod utf8;
 pub(super) mod widen;

@@ -13,6 +13,7 @@
 
 use std::arch::x86_64::*;
 
+use super::second::{low_bits, wrong_seconds};
 use super::{BYTES, Out, first, load, load_first, runs, select, splat8, splat32};
 use crate::Kind;
 
@@ -83,45 +84,6 @@ impl Check {
     fn is_good(self) -> bool {
         self.owed | self.bad == 0
     }
-}
-
-/// The leads of three or four bytes whose second byte no character has.
-#[inline]
-#[target_feature(enable = "avx512bw,avx512vbmi")]
-fn wrong_seconds(three: u64, v: __m512i, second: __m512i) -> u64 {
-    let least = _mm512_permutexvar_epi8(v, low_bits(&LEAST));
-    let span = _mm512_permutexvar_epi8(v, low_bits(&SPAN));
-    _mm512_mask_cmpgt_epu8_mask(three, _mm512_sub_epi8(second, least), span)
-}
-
-/// The least second byte (table 3-7 of the Unicode standard) by the low six bits of a lead of three or four bytes.
-static LEAST: [u8; 64] = second_bytes(true);
-/// How many more there are; behind leads past 0xF4 is nothing that could continue.
-static SPAN: [u8; 64] = second_bytes(false);
-
-const fn second_bytes(least: bool) -> [u8; 64] {
-    let mut all = [0; 64];
-    let mut lead = 0xE0;
-    while lead <= 0xFF {
-        let (low, high) = match lead {
-            0xE0 => (0xA0, 0xBF),
-            0xED => (0x80, 0x9F),
-            0xF0 => (0x90, 0xBF),
-            0xF4 => (0x80, 0x8F),
-            0xF5.. => (0xC0, 0xC0),
-            _ => (0x80, 0xBF),
-        };
-        all[lead & 0x3F] = if least { low } else { high - low };
-        lead += 1;
-    }
-    all
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn low_bits(table: &'static [u8; 64]) -> __m512i {
-    // SAFETY: the table has 64 bytes.
-    unsafe { load(table.as_ptr()) }
 }
 
 /// Kind and characters of the text; `None` where it is malformed.
@@ -322,25 +284,29 @@ pub(in crate::arch) unsafe fn to_ucs2<const CHECK: bool>(
     check.is_good()
 }
 
-/// Puts the first `n` units of 16 bits, given as low and high bytes.
+/// Units of 16 bits, given as low and high bytes.
+#[inline]
+#[target_feature(enable = "avx512bw")]
+pub(super) fn units(low: __m256i, high: __m256i) -> __m512i {
+    let high = _mm512_slli_epi16::<8>(_mm512_cvtepu8_epi16(high));
+    _mm512_or_si512(_mm512_cvtepu8_epi16(low), high)
+}
+
+/// Puts the first `n` [`units`].
 ///
 /// # Safety
 /// There is room for them.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 unsafe fn put_units(out: &mut Out, low: __m512i, high: __m512i, n: usize) {
-    let half = |low: __m256i, high: __m256i| {
-        let high = _mm512_slli_epi16::<8>(_mm512_cvtepu8_epi16(high));
-        _mm512_or_si512(_mm512_cvtepu8_epi16(low), high)
-    };
     let (lower_low, lower_high) = (_mm512_castsi512_si256(low), _mm512_castsi512_si256(high));
     // SAFETY: n units in all, by the caller's word.
     unsafe {
-        out.put(half(lower_low, lower_high), 2 * n.min(BYTES / 2));
+        out.put(units(lower_low, lower_high), 2 * n.min(BYTES / 2));
         if n > BYTES / 2 {
             let low = _mm512_extracti64x4_epi64::<1>(low);
             let high = _mm512_extracti64x4_epi64::<1>(high);
-            out.put(half(low, high), 2 * n - BYTES);
+            out.put(units(low, high), 2 * n - BYTES);
         }
     }
 }

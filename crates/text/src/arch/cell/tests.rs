@@ -324,6 +324,33 @@ fn malformed_utf8_is_no_cell() {
 }
 
 #[test]
+fn any_few_bytes_are_the_cell_that_the_slow_twin_says_or_none() {
+    // Bytes on both sides of each border that table 3-7 of the Unicode standard draws.
+    const BYTES: [u8; 24] = [
+        b'a', 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC1, 0xC2, 0xC3, 0xC4, 0xDF, 0xE0,
+        0xE1, 0xEC, 0xED, 0xEE, 0xEF, 0xF0, 0xF3, 0xF4, 0xF5,
+    ];
+    let end = AtEnd::new();
+    let mut text = Vec::new();
+    for pad in [0, 1, 29, 30, 31, 59, 60, 61, 62, 63, 64, 65, 121] {
+        for n in 0..24_usize.pow(4) {
+            // All of two bytes in each place; of three and four bytes one in 97.
+            if n >= 24_usize.pow(2) && n % 97 != 0 {
+                continue;
+            }
+            text.clear();
+            text.resize(pad, b'x');
+            let mut rest = n;
+            while rest > 0 {
+                text.push(BYTES[rest % 24]);
+                rest /= 24;
+            }
+            check_decode::<CellUtf8>(&end, &text, Units::Utf8(&text), Kind::Ascii);
+        }
+    }
+}
+
+#[test]
 fn cells_of_a_byte_a_character_are_copies() {
     let end = AtEnd::new();
     for n in 0..=130_usize {
