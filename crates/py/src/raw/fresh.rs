@@ -65,7 +65,7 @@ impl<'py> Blanks<'py> {
     }
 
     /// Proof that we are attached.
-    pub(super) fn py(self) -> Python<'py> {
+    pub(crate) fn py(self) -> Python<'py> {
         self.py
     }
 

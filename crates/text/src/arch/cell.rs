@@ -331,7 +331,7 @@ writers! {
 }
 
 #[cold]
-fn of_another_shape() -> ! {
+pub(super) fn of_another_shape() -> ! {
     panic!("a str of another shape was made")
 }
 

@@ -89,11 +89,28 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
                 let made = scalars::ascii(self.blanks, self.kernels, text, tally);
                 made.map_err(|e| self.fail(e))
             }
+            // Words in registers: as `Units` they would be put into memory, and a short text waits for that longer than it takes.
+            Text::Units(Units::Utf8(bytes)) => {
+                if tally.is_none()
+                    && let Some(made) = scalars::short_utf8(self.blanks, self.kernels, bytes)
+                {
+                    return Ok(made);
+                }
+                self.other_utf8(bytes)
+            }
             Text::Units(units) => {
                 let made = scalars::text(self.blanks, self.kernels, units, tally);
                 made.or_else(|e| self.malformed_text(units, e))
             }
         }
+    }
+
+    /// UTF-8 by the way of any text.
+    #[inline(never)]
+    fn other_utf8(&mut self, bytes: &[u8]) -> Result<Bound<'py, PyAny>, Refusal> {
+        let units = Units::Utf8(bytes);
+        let made = scalars::other_text(self.blanks.py(), units, self.tally.as_deref_mut());
+        made.or_else(|e| self.malformed_text(units, e))
     }
 
     /// A text that is malformed: refused, or taken with its surrogates where it is that of a `str`.

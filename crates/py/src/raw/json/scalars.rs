@@ -68,6 +68,18 @@ fn shared<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     }
 }
 
+/// A `str` of short UTF-8 that is not all ASCII; `None` of any other text.
+#[inline(always)]
+pub(crate) fn short_utf8<'py, K: Kernels>(
+    blanks: Blanks<'py>,
+    kernels: K,
+    bytes: &[u8],
+) -> Option<Bound<'py, PyAny>> {
+    planted::extra_work_on_text(Units::Utf8(bytes));
+    let made = convert::make_other_utf8(kernels, bytes, &mut Small(blanks))?.ok()?;
+    Some(made.made.0)
+}
+
 /// A `str` of any text.
 #[inline(always)]
 pub(crate) fn text<'py, K: Kernels>(
@@ -78,13 +90,7 @@ pub(crate) fn text<'py, K: Kernels>(
 ) -> Result<Bound<'py, PyAny>, MakeError> {
     if tally.is_none() {
         let made = match text {
-            Units::Utf8(bytes) => {
-                planted::extra_work_on_text(text);
-                match convert::make_other_utf8(kernels, bytes, &mut Small(blanks)) {
-                    Some(Ok(made)) => Some(made.made.0),
-                    _ => None,
-                }
-            }
+            Units::Utf8(bytes) => short_utf8(blanks, kernels, bytes),
             Units::Latin1(bytes) => make_cell::<K, CellBytes<false>>(blanks, kernels, bytes, None),
             Units::Ucs2(units) => short_ucs2(blanks, kernels, units),
             _ => None,
@@ -112,8 +118,9 @@ fn short_ucs2<'py, K: Kernels>(
     (!is_paired).then_some(made)
 }
 
+/// A `str` of any text, by the way of long ones.
 #[inline(never)]
-fn other_text<'py>(
+pub(crate) fn other_text<'py>(
     py: Python<'py>,
     text: Units<'_>,
     tally: Option<&mut Tally>,

@@ -1,13 +1,17 @@
 //! UTF-8 of at most a vector to a `str`: what was seen at the first look is used to write, and no step loops.
+//!
+//! Whatever the caller's function grows to, the steps are inlined into it: what a look has seen would pass through memory, and
+//! wait for it.
 
 use std::arch::x86_64::*;
 
 use super::cell::make_utf8 as make_any;
 use super::second::wrong_seconds;
 use super::{BYTES, first, load_first, select, splat8, store_first, utf8};
-use crate::Kind;
-use crate::arch::cell::{one, two};
+use crate::arch::cell::of_another_shape;
 use crate::arch::large::{Made, NewStr};
+use crate::convert::StrData;
+use crate::{Kind, Shape};
 
 /// Where in the vector is what.
 #[derive(Clone, Copy)]
@@ -35,7 +39,7 @@ pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
     text: &[u8],
     new: &mut N,
 ) -> Option<Result<Made<N::Str>, N::Error>> {
-    // SAFETY: AVX-512 is there; each `out` takes a unit for each character, as `one` and `two` check. What was loaded is loaded
+    // SAFETY: AVX-512 is there; each place takes a unit for each character, as is checked. What was loaded is loaded
     // again behind the call that makes the `str`: no vector outlives a call.
     unsafe {
         if text.len() > BYTES {
@@ -47,16 +51,31 @@ pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
         }
         let look = look(text, v)?;
         let n = look.n_chars();
-        if _mm512_cmpge_epu8_mask(v, splat8(0xC4)) != 0 {
-            return Some(two(new, Kind::Ucs2, n, false, |out| {
-                store_ucs2(out.cast(), text, look);
-            }));
-        }
-        if n <= 1 {
+        // No closures here: what they hold is not compiled for these instructions before it is inlined.
+        let kind = if _mm512_cmpge_epu8_mask(v, splat8(0xC4)) != 0 {
+            Kind::Ucs2
+        } else if n > 1 {
+            Kind::Latin1
+        } else {
             return None;
+        };
+        let mut made = match new.new_str(Shape { kind, n_chars: n }) {
+            Ok(made) => made,
+            Err(e) => return Some(Err(e)),
+        };
+        match new.data(&mut made) {
+            StrData::Two(out) if out.len() == n && kind == Kind::Ucs2 => {
+                store_ucs2(out.as_mut_ptr().cast(), text, look);
+            }
+            StrData::One(out) if out.len() == n && kind == Kind::Latin1 => {
+                store_latin1(out.as_mut_ptr().cast(), text, look);
+            }
+            _ => of_another_shape(),
         }
-        Some(one(new, Kind::Latin1, n, false, |out| {
-            store_latin1(out, text, look);
+        Some(Ok(Made {
+            made,
+            is_copied: false,
+            in_vain_bytes: 0,
         }))
     }
 }
@@ -71,35 +90,39 @@ fn behind(text: &[u8], n: usize) -> __m512i {
 }
 
 /// Looks at a text without leads of four bytes; `None` where it is malformed.
-#[inline]
-#[target_feature(enable = "avx512bw,avx512vbmi,bmi2,popcnt")]
-fn look(text: &[u8], v: __m512i) -> Option<Look> {
-    let high = _mm512_movepi8_mask(v);
-    // Signed: continuation bytes are the lowest.
-    let tails = _mm512_cmplt_epi8_mask(v, splat8(0xC0));
-    let leads = high & !tails;
-    let three = _mm512_cmpge_epu8_mask(v, splat8(0xE0));
-    let due = leads << 1 | three << 2;
-    // Called for behind the end; the places behind a shorter text hold no continuation.
-    let owed = leads >> 63 | three >> 62;
-    // 0xC0 and 0xC1: overlong.
-    let mut bad = due ^ tails | owed | _mm512_mask_cmplt_epu8_mask(leads, v, splat8(0xC2));
-    if three != 0 {
-        bad |= wrong_seconds(three, v, behind(text, 1));
+///
+/// # Safety
+/// AVX-512 is there.
+#[inline(always)]
+unsafe fn look(text: &[u8], v: __m512i) -> Option<Look> {
+    // SAFETY: AVX-512 is there.
+    unsafe {
+        let high = _mm512_movepi8_mask(v);
+        // Signed: continuation bytes are the lowest.
+        let tails = _mm512_cmplt_epi8_mask(v, splat8(0xC0));
+        let leads = high & !tails;
+        let three = _mm512_cmpge_epu8_mask(v, splat8(0xE0));
+        let due = leads << 1 | three << 2;
+        // Called for behind the end; the places behind a shorter text hold no continuation.
+        let owed = leads >> 63 | three >> 62;
+        // 0xC0 and 0xC1: overlong.
+        let mut bad = due ^ tails | owed | _mm512_mask_cmplt_epu8_mask(leads, v, splat8(0xC2));
+        if three != 0 {
+            bad |= wrong_seconds(three, v, behind(text, 1));
+        }
+        (bad == 0).then_some(Look {
+            leads,
+            three,
+            starts: !tails & first(text.len()),
+        })
     }
-    (bad == 0).then_some(Look {
-        leads,
-        three,
-        starts: !tails & first(text.len()),
-    })
 }
 
 /// Stores a text without a character past U+00FF.
 ///
 /// # Safety
-/// `out` is writable for a byte for each character.
-#[inline]
-#[target_feature(enable = "avx512bw,avx512vbmi2,bmi2,popcnt")]
+/// AVX-512 is there; `out` is writable for a byte for each character.
+#[inline(always)]
 unsafe fn store_latin1(out: *mut u8, text: &[u8], look: Look) {
     // SAFETY: the text is not longer than a vector; the duty of the caller.
     unsafe {
@@ -122,9 +145,8 @@ fn low_bytes(leads: u64, v: __m512i, before: __m512i, last: __m512i) -> __m512i 
 /// Stores a text without a character past U+FFFF.
 ///
 /// # Safety
-/// `out` is writable for two bytes for each character.
-#[inline]
-#[target_feature(enable = "avx512bw,avx512vbmi2,bmi2,popcnt")]
+/// AVX-512 is there; `out` is writable for two bytes for each character.
+#[inline(always)]
 unsafe fn store_ucs2(out: *mut u8, text: &[u8], look: Look) {
     // SAFETY: the text is not longer than a vector; the duty of the caller.
     unsafe {
