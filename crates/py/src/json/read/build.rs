@@ -8,6 +8,7 @@ use onecopy_wire::json::read::{
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
 
+use super::big;
 use super::options::{BigInts, Options};
 use crate::raw::fresh::Blanks;
 use crate::raw::json::building::Building;
@@ -303,7 +304,7 @@ impl<K: Kernels> Events for Build<'_, '_, K> {
     fn big_int(&mut self, digits: &[u8]) -> Result<(), Refusal> {
         let py = self.building.py();
         let made = match self.options.big_ints {
-            BigInts::Exact => scalars::big_int(py, digits),
+            BigInts::Exact => big::int(py, digits),
             // 64 bits without a sign are not more than 64.
             _ if str::from_utf8(digits).is_ok_and(|d| d.parse::<u64>().is_ok()) => {
                 scalars::big_int(py, digits)

@@ -35,7 +35,8 @@ The value of a JSON text (RFC 8259): dict, list, str, int, float, bool or None.
 ``data`` is any buffer of UTF-8, or a `str`. What the RFC does not allow is refused: comments, trailing commas, zeros in front
 of numbers, control characters in strings, malformed UTF-8, a byte order mark, anything behind the value.
 
-``big_ints`` is what becomes of integers of more than 64 bits: ``'exact'`` (an int with all digits), ``'float'`` or ``'error'``.
+``big_ints`` is what becomes of integers of more than 64 bits: ``'exact'`` (an int with all digits, however
+many: `sys.set_int_max_str_digits` is not asked, the time grows with less than the square), ``'float'`` or ``'error'``.
 ``duplicate_keys='error'`` refuses an object with a key twice; else the last one counts. ``surrogates`` is what becomes of a
 lone surrogate (``\"\\ud800\"``): ``'error'``, ``'replace'`` (by U+FFFD) or ``'pass'``. ``nan='accept'`` takes ``NaN``,
 ``Infinity`` and ``-Infinity``. ``object_hook`` is called with each dict and ``float_hook`` with the text of each number that is

@@ -2,12 +2,14 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | `big` | integers of any number of digits |
 //! | `build` | objects of what the reader tells |
 //! | `error` | `JSONDecodeError` |
 //! | `lines` | one value for each line |
 //! | `load` | `loads` and `load` |
 //! | `options` | what the caller asks |
 
+mod big;
 mod build;
 mod error;
 mod lines;

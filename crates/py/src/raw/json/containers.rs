@@ -119,8 +119,9 @@ pub(super) unsafe fn put_in_list(
             let n_all = n + values.len();
             let fields = list.cast::<ffi::PyListObject>();
             if (*fields).allocated.unsigned_abs() < n_all {
-                // An eighth more, of which the pages that are not used are never touched.
-                let room = n_all + n_all / 8;
+                // A sixteenth more, of which the pages that are not used are never touched: a long list grows by its pages, or in
+                // place, and is seldom copied.
+                let room = n_all + n_all / 16;
                 let at = (*fields).ob_item.cast();
                 let at = ffi::PyMem_Realloc(at, room * size_of::<*mut ffi::PyObject>());
                 if at.is_null() {

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use crate::raw::fresh::{Blanks, blank};
 use crate::raw::text::{MakeError, Small, make, make_cell};
 
-/// An `int` of these digits, with a `-` where it has one. (CPython limits how many it takes: `sys.set_int_max_str_digits`.)
+/// An `int` of these digits, with a `-` where it has one, at most 640: of more, `sys.set_int_max_str_digits` may refuse.
 pub(crate) fn big_int<'py>(py: Python<'py>, digits: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     let digits = std::ffi::CString::new(digits).expect("digits have no zero byte");
     // SAFETY: attached; a C string.
