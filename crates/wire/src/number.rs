@@ -1,6 +1,6 @@
 //! Booleans and numbers as they stand bare in JSON and in CSV: one form, two formats.
 
-use onecopy_text::Put;
+use onecopy_text::{Put, convert};
 
 use crate::error::{WriteError, non_finite_name};
 
@@ -158,6 +158,9 @@ where
     let wide: f64 = value.into();
     if !wide.is_finite() {
         return otherwise(non_finite_name(wide), window);
+    }
+    if size_of::<F>() == size_of::<f64>() && convert::put_float(wide, window) {
+        return Ok(());
     }
     window.put_made(zmij::Buffer::new(), |buffer| {
         buffer.format_finite(value).as_bytes()

@@ -47,7 +47,9 @@ pub fn with_kernels<W: Work>(work: W) -> W::Output {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
+#[target_feature(
+    enable = "avx512bw,avx512vl,avx512cd,avx512ifma,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt"
+)]
 fn on_avx512<W: Work>(work: W) -> W::Output {
     work.run(Avx512(()))
 }

@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::slice;
 
 #[cfg(target_arch = "x86_64")]
-use super::avx512::json as avx512;
+use super::avx512::{float as avx512_float, json as avx512};
 #[cfg(target_arch = "x86_64")]
 use super::cell::Avx512;
 use super::cell::Common;
@@ -49,6 +49,13 @@ pub trait JsonKernels: Copy {
     /// # Safety
     /// As [`JsonKernels::json_plain`].
     unsafe fn json_short_ucs2(self, u: &[u16], out: *mut u8) -> Option<*mut u8>;
+
+    /// Writes a float as [`put_float`](super::float::put_float) does, and gives the place behind it; `None`, with nothing written,
+    /// where that puts none, and where these kernels are no better than it.
+    ///
+    /// # Safety
+    /// `out` is writable for [`FLOAT_BYTES`](super::float::FLOAT_BYTES).
+    unsafe fn json_float(self, value: f64, out: *mut u8) -> Option<*mut u8>;
 
     /// Puts text of one byte a character, of which `is_ascii` tells whether that is known.
     fn put_json_latin1(self, u: &[u8], is_ascii: bool, pen: &mut Pen<'_>);
@@ -93,6 +100,13 @@ impl JsonKernels for Avx512 {
     unsafe fn json_short_ucs2(self, u: &[u16], out: *mut u8) -> Option<*mut u8> {
         // SAFETY: a value of this type proves that AVX-512 is there; the duty of the caller.
         let end = unsafe { avx512::short_wide(u, out) };
+        (!end.is_null()).then_some(end)
+    }
+
+    #[inline(always)]
+    unsafe fn json_float(self, value: f64, out: *mut u8) -> Option<*mut u8> {
+        // SAFETY: a value of this type proves that AVX-512 is there; the duty of the caller.
+        let end = unsafe { avx512_float::put(value, out) };
         (!end.is_null()).then_some(end)
     }
 
@@ -193,6 +207,11 @@ impl JsonKernels for Common {
 
     #[inline(always)]
     unsafe fn json_short_ucs2(self, _: &[u16], _: *mut u8) -> Option<*mut u8> {
+        None
+    }
+
+    #[inline(always)]
+    unsafe fn json_float(self, _: f64, _: *mut u8) -> Option<*mut u8> {
         None
     }
 

@@ -14,6 +14,7 @@
 //! | `measured` | text that was validated and measured, and its way into a `str` |
 //! | `cell` | short text into a `str`, step by step in the caller |
 //! | `json` | short texts as the bodies of JSON strings, step by step in the caller |
+//! | `float` | floats as their shortest decimals |
 //! | `ordered` | UTF-16 with pairs, in any order of bytes |
 //! | `json_read` | what the reader of JSON asks |
 //! | `large` | long text into a `str`, looked at and written in one pass |
@@ -34,6 +35,7 @@ pub(crate) mod bulk;
 pub(crate) mod bytes;
 pub(crate) mod cell;
 pub(crate) mod encode;
+pub(crate) mod float;
 #[cfg(target_arch = "x86_64")]
 mod generic;
 pub(crate) mod json;
@@ -122,9 +124,11 @@ fn best() -> Kernel {
     } else if !(is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512vl")
         && is_x86_feature_detected!("avx512cd")
+        && is_x86_feature_detected!("avx512ifma")
         && is_x86_feature_detected!("avx512vbmi")
         && is_x86_feature_detected!("avx512vbmi2")
-        && is_x86_feature_detected!("bmi2"))
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt"))
     {
         Kernel::Avx2
     } else {

@@ -46,7 +46,7 @@ pub(super) unsafe fn step<K: Kernels>(
             Kind::None => pen.put_short(b"null", 4),
             Kind::Bool => json::put_bool(value == ffi::Py_True(), pen),
             Kind::Float => {
-                let end = float(object::float(value), pen.at());
+                let end = float(kernels, object::float(value), pen.at());
                 if end.is_null() {
                     return Step::Slow(kind);
                 }
@@ -186,8 +186,24 @@ pub(super) unsafe fn short_key<K: Kernels>(
 ///
 /// # Safety
 /// From `at` on as many bytes are writable as [`ROOM`] has in one half.
+#[inline(always)]
+unsafe fn float<K: Kernels>(kernels: K, value: f64, at: *mut u8) -> *mut u8 {
+    // SAFETY: writable, by the caller's word.
+    unsafe {
+        if let Some(end) = kernels.json_float(value, at) {
+            end.write(b',');
+            return end.add(1);
+        }
+        other_float(value, at)
+    }
+}
+
+/// As [`float`], of any.
+///
+/// # Safety
+/// As [`float`].
 #[inline(never)]
-unsafe fn float(value: f64, at: *mut u8) -> *mut u8 {
+unsafe fn other_float(value: f64, at: *mut u8) -> *mut u8 {
     const HALF: usize = ROOM / 2;
     // SAFETY: writable, by the caller's word; MaybeUninit asks for no initialisation.
     let place = unsafe { std::slice::from_raw_parts_mut(at.cast(), HALF) };

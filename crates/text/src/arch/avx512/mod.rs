@@ -14,8 +14,9 @@
 //! | `json_read` | the looks of the reader of JSON |
 //! | `encode` | units of any width to UTF-8 |
 //! | `json` | units of any width to the body of a JSON string |
+//! | `float` | the digits of a float |
 //!
-//! Wants Ice Lake or Zen 4: AVX-512 with VBMI and VBMI2, whose byte compression does most of the work.
+//! Wants Ice Lake or Zen 4: AVX-512 with IFMA, VBMI and VBMI2, whose byte compression does most of the work.
 
 use std::arch::x86_64::*;
 
@@ -23,6 +24,7 @@ pub(super) mod cell;
 pub(super) mod cell_encode;
 pub(super) mod cell_utf8;
 pub(super) mod encode;
+pub(super) mod float;
 pub(super) mod json;
 pub(super) mod json_read;
 pub(super) mod measure;

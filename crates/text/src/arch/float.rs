@@ -1,0 +1,190 @@
+//! Floats as the shortest decimal that reads back as the same float, those of usual size.
+//!
+//! A float is `c * 2^q`, and all that reads back as it is at most half of `2^q` away. Between 2^-16 and 2^52 the scale `10^m`
+//! that makes its first 16 digits a whole number is a factor below 2^64, so that one multiplication gives these digits and
+//! what is behind them without any error. Such a number is the result where it is near enough, from below or from above; else
+//! one more digit is: there is never a third case, for `m` is the least that `10^m * 2^q >= 1`.
+
+use std::mem::MaybeUninit;
+
+#[cfg(target_arch = "x86_64")]
+use super::{Kernel, avx512, kernel};
+use crate::sink::Put;
+
+/// Bytes that may be written for a float, the last of them of no meaning: a sign, 16 digits and the point, and 16 bytes behind.
+pub const FLOAT_BYTES: usize = 34;
+
+/// The exponents of two that are written here, from this one on.
+const FIRST: u64 = 1023 - 16;
+/// How many: up to the floats below 2^52.
+const N_EXPONENTS: usize = 68;
+/// Places behind the point that they have at most.
+pub(super) const MOST_PLACES: usize = 21;
+
+/// What is asked of an exponent.
+#[derive(Clone, Copy)]
+#[repr(align(16))]
+struct Scale {
+    /// A unit in the last place of the float as a part of the 16th digit, in 2^-64.
+    unit: u64,
+    /// Places behind the point, where 17 digits are written.
+    n_places: usize,
+}
+
+static SCALES: [Scale; N_EXPONENTS] = {
+    let mut all = [Scale {
+        unit: 0,
+        n_places: 0,
+    }; N_EXPONENTS];
+    let mut i = 0;
+    while i < N_EXPONENTS {
+        // `c` has 53 bits: 52 of them are places of the binary fraction.
+        let q = FIRST as i32 - 1023 - 52 + i as i32;
+        // The logarithm of 2, exact enough for these.
+        let places = -((q * 315_653) >> 20);
+        // 10^(places - 1) * 2^q
+        let unit = 5_u64.pow(places as u32 - 1) << (64 + q + places - 1);
+        all[i] = Scale {
+            unit,
+            n_places: places as usize,
+        };
+        i += 1;
+    }
+    all
+};
+
+/// The digits of a float.
+#[derive(Clone, Copy)]
+pub(super) struct Decimal {
+    /// The first 16, of which one may be zero; below 2^53.
+    pub(super) first: u64,
+    /// One more.
+    pub(super) last: u64,
+    /// How many of the 17 are behind the point: 1 to [`MOST_PLACES`].
+    pub(super) n_places: usize,
+}
+
+/// The digits of a float, but for its sign; `None` of zero, and of one past these magnitudes.
+#[inline(always)]
+pub(super) fn decimal(bits: u64) -> Option<Decimal> {
+    const FRACTION: u64 = (1 << 52) - 1;
+    let exponent = (bits >> 52 & 0x7FF).wrapping_sub(FIRST);
+    let scale = SCALES.get(exponent as usize)?;
+    let c = bits & FRACTION | 1 << 52;
+    let product = u128::from(c) * u128::from(scale.unit);
+    let (whole, rest) = ((product >> 64) as u64, product as u64);
+    // Half of a unit; a tie is read as the even float, so it is for an even one alone. All these are multiples of 2^15.
+    let near = scale.unit / 2 - (c & 1);
+    let is_below = rest <= near;
+    let (_, is_above) = rest.overflowing_add(near);
+    // To the nearest, and ties to even: of these there are 2.5 and 7.5.
+    let digit = ((u128::from(rest) * 10 + (1 << 63)) >> 64) as u64 - u64::from(rest == 1 << 62);
+    Some(Decimal {
+        first: whole + u64::from(is_above),
+        last: if is_below | is_above { 0 } else { digit },
+        n_places: scale.n_places,
+    })
+}
+
+/// Puts the shortest decimal that reads back as the same float, without an exponent; `false`, and nothing is put, of zero, and of
+/// a float below 2^-16 or from 2^52 on.
+///
+/// # Panics
+/// Where there is no room for [`FLOAT_BYTES`]: a bug of the caller.
+#[inline]
+pub fn put_float<P: Put>(value: f64, out: &mut P) -> bool {
+    let mut done = false;
+    let place = [MaybeUninit::<u8>::uninit(); FLOAT_BYTES];
+    out.put_made(place, |place| {
+        let start = place.as_mut_ptr().cast::<u8>();
+        // SAFETY: the place is large enough, and what the kernel writes starts with it.
+        unsafe {
+            let end = best(value, start);
+            done = end.is_some();
+            let n = end.map_or(0, |end| end as usize - start as usize);
+            std::slice::from_raw_parts(start, n)
+        }
+    });
+    done
+}
+
+/// As [`put`], by the best kernel.
+///
+/// # Safety
+/// As there.
+#[inline]
+unsafe fn best(value: f64, out: *mut u8) -> Option<*mut u8> {
+    #[cfg(target_arch = "x86_64")]
+    if kernel() == Kernel::Avx512 {
+        // SAFETY: AVX-512 is there; the duty of the caller.
+        let end = unsafe { avx512::float::put(value, out) };
+        return (!end.is_null()).then_some(end);
+    }
+    // SAFETY: the duty of the caller.
+    unsafe { put(value, out) }
+}
+
+/// Writes the float and gives the place behind it; `None` of one that is not for this, and nothing is written then.
+///
+/// # Safety
+/// `out` is writable for [`FLOAT_BYTES`].
+#[inline]
+pub(super) unsafe fn put(value: f64, out: *mut u8) -> Option<*mut u8> {
+    let bits = value.to_bits();
+    let Decimal {
+        first,
+        last,
+        n_places,
+    } = decimal(bits)?;
+    let mut digits = sixteen(first);
+    let n_zeros = (digits ^ u128::from_le_bytes([b'0'; 16])).leading_zeros() as usize / 8;
+    let mut n = 17 - usize::from(last == 0) * (1 + n_zeros);
+    // SAFETY: the sign, at most a zero, a point and three zeros more, and then 17 digits; whole copies of 16 end at 29 at most.
+    unsafe {
+        out.write(b'-');
+        let out = out.add((bits >> 63) as usize);
+        let Some(mut before) = 17_usize.checked_sub(n_places).filter(|&n| n > 0) else {
+            let n_zeros = n_places - 17;
+            out.cast::<[u8; 8]>().write_unaligned(*b"0.000000");
+            let out = out.add(2 + n_zeros);
+            out.cast::<u128>().write_unaligned(digits.to_le());
+            out.add(16).write(b'0' + last as u8);
+            return Some(out.add(n));
+        };
+        let is_led = usize::from(first < 1_000_000_000_000_000 && before > 1);
+        digits >>= 8 * is_led;
+        before -= is_led;
+        n -= is_led;
+        out.cast::<u128>().write_unaligned(digits.to_le());
+        let behind = digits >> (8 * before as u32 - 8) >> 8;
+        out.add(before + 1)
+            .cast::<u128>()
+            .write_unaligned(behind.to_le());
+        out.add(before).write(b'.');
+        out.add(17 - is_led).write(b'0' + last as u8);
+        Some(out.add(n.max(before + 1) + 1))
+    }
+}
+
+/// 16 digits as text, the first in the lowest byte.
+#[inline(always)]
+fn sixteen(value: u64) -> u128 {
+    const EIGHT: u64 = 100_000_000;
+    let zeros = u128::from_le_bytes([b'0'; 16]);
+    u128::from(eight(value / EIGHT)) | u128::from(eight(value % EIGHT)) << 64 | zeros
+}
+
+/// The eight digits of a number below 10^8, each in a byte: two numbers of four digits, then four of two, then eight of one, by
+/// divisions that are multiplications and shifts.
+#[inline(always)]
+fn eight(value: u64) -> u64 {
+    let (high, low) = (value / 10_000, value % 10_000);
+    let fours = high | low << 32;
+    let hundreds = ((fours * 10_486) >> 20) & 0x0000_007F_0000_007F;
+    let twos = hundreds | (fours - 100 * hundreds) << 16;
+    let tens = ((twos * 103) >> 10) & 0x000F_000F_000F_000F;
+    tens | (twos - 10 * tens) << 8
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+//! Both writers against a library (the standard one does not round ties to even).
+
+use super::{FLOAT_BYTES, put, put_float};
+use crate::arch::cell::{Kernels, Work, with_kernels};
+use crate::sink::ByteSink;
+
+/// What the kernels in a loop write.
+struct Written(f64);
+
+impl Work for Written {
+    type Output = Option<String>;
+
+    #[inline(always)]
+    fn run<K: Kernels>(self, kernels: K) -> Option<String> {
+        // SAFETY: the place is as large.
+        written(|out| unsafe { kernels.json_float(self.0, out) })
+    }
+}
+
+fn written(write: impl FnOnce(*mut u8) -> Option<*mut u8>) -> Option<String> {
+    const CANARY: u8 = 0xA5;
+    let mut place = [CANARY; FLOAT_BYTES + 8];
+    let end = write(place.as_mut_ptr()).map(|end| end as usize - place.as_ptr() as usize);
+    let canaries = end.map_or(0, |_| FLOAT_BYTES);
+    assert!(place[canaries..].iter().all(|&b| b == CANARY));
+    end.map(|end| String::from_utf8(place[..end].to_vec()).expect("ASCII"))
+}
+
+/// How the value is written by all; whether it is.
+fn check(value: f64) -> bool {
+    let is_for_us = value.abs() >= 1.0 / 65_536.0 && value.abs() < (1_u64 << 52) as f64;
+    let expected = is_for_us.then(|| zmij::Buffer::new().format(value).to_owned());
+    let vector = with_kernels(Written(value));
+    assert!(
+        vector.is_none() || vector == expected,
+        "{vector:?} {value:e}"
+    );
+    // SAFETY: the place is as large.
+    let twin = written(|out| unsafe { put(value, out) });
+    assert_eq!(twin, expected, "{value:e} by the twin");
+    let mut sink = Vec::new();
+    let mut window = sink.window(FLOAT_BYTES).expect("memory");
+    assert_eq!(put_float(value, &mut window), is_for_us);
+    drop(window);
+    assert_eq!(sink, expected.unwrap_or_default().as_bytes(), "{value:e}");
+    is_for_us
+}
+
+fn neighbours(value: f64) -> impl Iterator<Item = f64> {
+    let bits = value.to_bits();
+    (0..=32)
+        .flat_map(move |k| [bits + k, bits.wrapping_sub(k)])
+        .map(f64::from_bits)
+}
+
+#[test]
+fn powers_of_two_and_their_neighbours_are_shortest() {
+    for exponent in 0..2047 {
+        for value in neighbours(f64::from_bits(exponent << 52)) {
+            check(value);
+            check(-value);
+        }
+    }
+}
+
+#[test]
+fn decimals_of_few_digits_and_their_neighbours_are_shortest() {
+    for power in -8..18 {
+        let ten = 10_f64.powi(power);
+        for digits in (1..100).chain([101, 999, 1_001, 12_345, 99_999, 123_456_789]) {
+            neighbours(f64::from(digits) * ten).for_each(|value| {
+                check(value);
+            });
+        }
+    }
+}
+
+#[test]
+fn floats_between_two_decimals_are_rounded_to_even() {
+    for whole in [1_u64 << 50, 1 << 51, (1 << 51) + 12_345, (1 << 49) + 1] {
+        for i in 0..2_000 {
+            for parts in [1.0, 2.0, 4.0, 8.0, 16.0] {
+                check(whole as f64 / parts + f64::from(i) / (8.0 * parts));
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_no_usual_float_is_left_alone() {
+    for value in [
+        0.0,
+        f64::NAN,
+        f64::INFINITY,
+        f64::MAX,
+        f64::MIN_POSITIVE,
+        5e-324,
+    ] {
+        assert!(!check(value) && !check(-value));
+    }
+}
+
+/// Floats by their bits and by their digits.
+fn random(n: u64) -> u64 {
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut n_written = 0;
+    for i in 0..n {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(i | 1);
+        let mixed = state ^ state >> 29;
+        let exponent = 1023 - 17 + (mixed >> 52) % 70;
+        let usual =
+            f64::from_bits((mixed & (1 << 63)) | (exponent << 52) | (mixed & ((1 << 52) - 1)));
+        let digits = 10_u64.pow((state >> 60) as u32 + 1);
+        let places = 10_f64.powi((state >> 50) as i32 & 15);
+        for value in [
+            usual,
+            f64::from_bits(state),
+            (mixed % digits) as f64 / places,
+        ] {
+            n_written += u64::from(check(value));
+        }
+    }
+    n_written
+}
+
+#[test]
+fn floats_of_any_bits_are_shortest() {
+    assert!(random(200_000) > 200_000);
+}
+
+/// For a change of the writers.
+#[test]
+#[ignore = "takes a minute in release, many without"]
+fn a_hundred_million_floats_are_shortest() {
+    random(50_000_000);
+}
