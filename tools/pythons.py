@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import dev
@@ -41,6 +42,21 @@ def found(wanted: tuple[str, ...]) -> dict[str, str]:
     return result
 
 
+def _passes(version: str, interpreter: str, built: Future[str]) -> bool:
+    """Whether the fast tests pass with this CPython and the wheel that is built for it."""
+    directory = CACHE / f"venv-{version}"
+    with step(f"CPython {version}"):
+        dev.venv(directory, interpreter, _REQUIREMENTS)
+        python = str(directory / "bin" / "python")
+        pip = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+        run([*pip, "--force-reinstall", "--no-deps", built.result()])
+        # That planted faults turn the witness red is shown once: each showing is another release build.
+        tests = [python, "-m", "pytest", "-q", "-m", "not slow and not odbc", "-k", "not planted", "tests"]
+        # These look at the checkout, not at the interpreter.
+        tests += [f"--ignore=tests/{room}" for room in ("house", "layers", "support", "wheel")]
+        return subprocess.run(tests, cwd=ROOT, check=False).returncode == 0
+
+
 def _main() -> int:
     own = _version(str(dev.build())).removeprefix("CPython ")
     wanted = tuple(word for word in sys.argv[1:] if re.fullmatch(r"3\.\d+", word)) or _WANTED
@@ -49,21 +65,10 @@ def _main() -> int:
     if not there and in_ci():
         say("CI=true: another CPython was due")
         return 1
-    failed = []
-    for version, interpreter in there.items():
-        directory = CACHE / f"venv-{version}"
-        with step(f"CPython {version}"):
-            dev.venv(directory, interpreter, _REQUIREMENTS)
-            python = str(directory / "bin" / "python")
-            built = wheel.build(interpreter)
-            pip = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-            run([*pip, "--force-reinstall", "--no-deps", built])
-            # That planted faults turn the witness red is shown once: each showing is another release build.
-            tests = [python, "-m", "pytest", "-q", "-m", "not slow and not odbc", "-k", "not planted", "tests"]
-            # These look at the checkout, not at the interpreter.
-            tests += [f"--ignore=tests/{room}" for room in ("house", "layers", "support", "wheel")]
-            if subprocess.run(tests, cwd=ROOT, check=False).returncode != 0:
-                failed.append(version)
+    # The next wheel is built while the tests of the one before run: these wait more than they work.
+    with ThreadPoolExecutor(1) as builder:
+        wheels = {version: builder.submit(wheel.build, interpreter) for version, interpreter in there.items()}
+        failed = [version for version in there if not _passes(version, there[version], wheels[version])]
     if failed:
         say(f"failed on CPython {', '.join(failed)}")
     return 1 if failed else 0

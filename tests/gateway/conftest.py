@@ -45,7 +45,7 @@ def serve(command: str, tmp_path: Path) -> Start:
             yield gateway
         finally:
             code = gateway.stop()
-        assert code == 0
+        assert code == 0, gateway.said
         assert database.password not in "".join(gateway.said)
 
     return start
