@@ -1,5 +1,7 @@
 """`make fuzz NAME=http_head`: a fuzz target over its seeds, what it found before, and the inputs kept in .cache/fuzz.
 
+On a new machine those begin with what long runs kept: fuzz/kept/NAME.tar.xz.
+
 python3 tools/fuzz.py NAME|all [--minutes 10 | --hours 1]     exits non-zero where something is found
 
 `--hours` is shared among the targets, and the row for the record in fuzz/README.md is printed behind each.
@@ -13,6 +15,7 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 
 import rust
 from house import CACHE, ROOT, give_up, main, say
@@ -59,6 +62,10 @@ def _main() -> int:
     for name in names:
         corpus = CACHE / "fuzz" / name
         corpus.mkdir(parents=True, exist_ok=True)
+        kept = _FUZZ / "kept" / f"{name}.tar.xz"
+        if kept.is_file() and not any(corpus.iterdir()):
+            with tarfile.open(kept) as archive:
+                archive.extractall(corpus, filter="data")
         known = [str(folder) for kind in ("seeds", "regressions") if (folder := _FUZZ / kind / name).is_dir()]
         minutes = arguments.minutes if arguments.hours is None else arguments.hours * 60 / len(names)
         seconds = round(minutes * 60)
