@@ -227,8 +227,8 @@ def save(name: str, results: list[dict[str, Any]]) -> Path:
     return path
 
 
-def plot(name: str, results: list[dict[str, Any]], path: Path) -> None:
-    """One bar a row and size: how many times faster; the mark is what was asked."""
+def plot(name: str, results: list[dict[str, Any]], path: Path) -> bool:
+    """One bar a row and size: how many times faster; the mark is what was asked. Whether there was anything to draw."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -238,6 +238,8 @@ def plot(name: str, results: list[dict[str, Any]], path: Path) -> None:
     if len(timed) > 100:  # Those that something is asked of; the rest stands in the record.
         asked = {result["row"] for result in timed if result["at_least"] not in ("", 1)}
         timed = [result for result in timed if result["row"] in asked]
+    if not timed:
+        return False
     names = list(dict.fromkeys(result["row"] for result in timed))
     # A codec's row is drawn beside the base and beside the best peer, whichever that is.
     timed = [result | {"size": str(result["size"]).split(":")[0]} for result in timed]
@@ -269,20 +271,22 @@ def plot(name: str, results: list[dict[str, Any]], path: Path) -> None:
     axes.legend(first.values(), first.keys(), fontsize=8, loc="lower right")
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=130)
+    return True
 
 
 def finish(arguments: argparse.Namespace, results: list[dict[str, Any]], short: int) -> int:
     """Draw the plot, keep the record, say how many rows fall short."""
     if results:
         folder = HERE / ".data"
-        if any(result["ours_us"] != "" for result in results):
-            folder.mkdir(exist_ok=True)
-            plot(arguments.name, results, folder / f"{arguments.name}.png")
-            print(f"\nplot: benches/.data/{arguments.name}.png")
+        folder.mkdir(exist_ok=True)
+        picture = folder / f"{arguments.name}.png"
+        is_drawn = any(result["ours_us"] != "" for result in results) and plot(arguments.name, results, picture)
+        if is_drawn:
+            print(f"\nplot: benches/.data/{picture.name}")
         if arguments.save:
             path = save(arguments.name, results)
-            saved = path.with_name(f"{path.stem}-{arguments.name}.png")
-            saved.write_bytes((folder / f"{arguments.name}.png").read_bytes())
+            if is_drawn:
+                path.with_name(f"{path.stem}-{arguments.name}.png").write_bytes(picture.read_bytes())
             print(f"record: {path.relative_to(ROOT)}")
     print(f"{short} rows short of what was asked" if short else "every row reaches what was asked")
     return 0

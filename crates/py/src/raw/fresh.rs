@@ -87,8 +87,9 @@ mod templates {
 
     use super::*;
 
-    /// Longer ones are no small objects: what is saved is nothing beside their data.
-    const MOST_CHARS: usize = 200;
+    /// Larger ones are no small objects of CPython's allocator, which hands them on to the C library: what is saved is little
+    /// beside that.
+    const MOST_BYTES: usize = 512;
 
     const ASCII_BYTES: usize = size_of::<ffi::PyASCIIObject>();
     const OTHER_BYTES: usize = size_of::<ffi::PyCompactUnicodeObject>();
@@ -120,7 +121,7 @@ mod templates {
         shape: Shape,
     ) -> Option<Bound<'py, PyAny>> {
         let Shape { kind, n_chars } = shape;
-        if n_chars == 0 || n_chars > MOST_CHARS {
+        if n_chars == 0 || n_chars > MOST_BYTES {
             return None;
         }
         // SAFETY: the headers are those of these kinds; a short text of at least one character.
@@ -142,11 +143,15 @@ mod templates {
         header: &[u8; N],
         n_chars: usize,
     ) -> Option<Bound<'py, PyAny>> {
+        let size = N + (n_chars + 1) * UNIT;
+        if size > MOST_BYTES {
+            return None;
+        }
         // SAFETY: attached. The place is as large as PyUnicode_New makes it: header, units, a terminating unit. It gets the
         // bytes of a fresh header (one reference, no hash, no cache; the type is static and not counted) with this length,
         // and the terminator: what PyUnicode_New gives, by the comparison in `take`.
         unsafe {
-            let at = ffi::PyObject_Malloc(N + (n_chars + 1) * UNIT).cast::<u8>();
+            let at = ffi::PyObject_Malloc(size).cast::<u8>();
             if at.is_null() {
                 return None;
             }

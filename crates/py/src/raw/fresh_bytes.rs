@@ -88,8 +88,8 @@ mod template {
 
     use super::DATA_AT;
 
-    /// Longer ones are no small objects: what is saved is nothing beside their data.
-    const MOST_BYTES: usize = 400;
+    /// Longer ones are no small objects of CPython's allocator, with header and terminator.
+    const MOST_BYTES: usize = 512 - DATA_AT - 1;
 
     const LENGTH_AT: usize = offset_of!(ffi::PyVarObject, ob_size);
 

@@ -8,7 +8,7 @@ use std::slice;
 
 use super::fresh::{Blanks, blank};
 use super::fresh_bytes::SmallBytes;
-use onecopy_text::convert::{self, CellEncoding, Kernels, Made, NewStr, StrData};
+use onecopy_text::convert::{self, Ascii, CellEncoding, Kernels, Made, NewStr, StrData};
 use onecopy_text::{Kind, Malformed, Measured, Policy, Shape, Tally, Units, planted};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
@@ -73,6 +73,26 @@ pub(crate) fn make_uncounted<'py>(py: Python<'py>, text: Units<'_>) -> Option<Bo
     planted::extra_work_on_text(text);
     let measured = onecopy_text::measure(text, Policy::Strict).ok()?;
     make_measured(py, &measured)?.ok()
+}
+
+/// As [`make_uncounted`], of two characters and more of ASCII; `None` of other text.
+pub(crate) fn make_ascii_uncounted<'py>(
+    py: Python<'py>,
+    bytes: &[u8],
+) -> Option<Bound<'py, PyAny>> {
+    planted::extra_work_on_text(Units::Latin1(bytes));
+    let text = Ascii::new(bytes)?.bytes();
+    let (kind, n_chars) = (Kind::Ascii, text.len());
+    if n_chars <= 1 {
+        return None;
+    }
+    let made = blank(py, Shape { kind, n_chars }).ok()?;
+    // SAFETY: a fresh `str` of one byte for each character, all of which are ASCII; nobody has seen it, and it is not shared.
+    unsafe {
+        let data = ffi::PyUnicode_DATA(made.as_ptr()).cast::<u8>();
+        std::ptr::copy_nonoverlapping(text.as_ptr(), data, n_chars);
+    }
+    Some(made)
 }
 
 /// A new `str` of measured text; `None` where it is a shared one of no or one character.

@@ -25,7 +25,26 @@ fn decode_quickly<'py>(
     object: Borrowed<'_, 'py, PyAny>,
     codec: Codec,
 ) -> Option<Bound<'py, PyAny>> {
-    decode_short(py, buffer::of_bytes(object)?, codec)
+    let bytes = buffer::of_bytes(object)?;
+    if bytes.len() <= MOST_CELL_BYTES {
+        decode_short(py, bytes, codec)
+    } else {
+        decode_middling(py, bytes, codec)
+    }
+}
+
+/// As [`decode_quickly`], of text that is no cell and too short for one pass, where a look and the C library's copy do.
+#[inline(never)]
+fn decode_middling<'py>(py: Python<'py>, bytes: &[u8], codec: Codec) -> Option<Bound<'py, PyAny>> {
+    if ledger::is_kept() || bytes.len() >= ONE_PASS_BYTES {
+        return None;
+    }
+    match codec {
+        Codec::Utf8 | Codec::Ascii => text::make_ascii_uncounted(py, bytes),
+        Codec::Latin1 => text::make_ascii_uncounted(py, bytes)
+            .or_else(|| text::make_uncounted(py, Units::Latin1(bytes))),
+        _ => None,
+    }
 }
 
 #[inline(always)]
@@ -61,11 +80,7 @@ pub(super) fn decode_bytes<'py>(
     if let Some(made) = decode_short(py, bytes, codec) {
         return Ok(made);
     }
-    if codec == Codec::Latin1
-        && (MOST_CELL_BYTES..ONE_PASS_BYTES).contains(&bytes.len())
-        && !ledger::is_kept()
-        && let Some(made) = text::make_uncounted(py, Units::Latin1(bytes))
-    {
+    if let Some(made) = decode_middling(py, bytes, codec) {
         return Ok(made);
     }
     let mut tally = Tally::default();

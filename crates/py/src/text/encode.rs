@@ -112,7 +112,7 @@ fn write_bytes(units: Units<'_>, out: &mut [MaybeUninit<u8>]) {
 /// known.
 #[inline(always)]
 fn encode_quickly<'py>(
-    _: Python<'py>,
+    py: Python<'py>,
     object: Borrowed<'_, 'py, PyAny>,
     codec: Codec,
 ) -> Option<Bound<'py, PyAny>> {
@@ -120,7 +120,16 @@ fn encode_quickly<'py>(
         return None;
     }
     let string = text::as_str_object(object);
-    with_encoding!(codec, E => with_kernels(ShortStr::<E>::new(string)))
+    if let Some(made) = with_encoding!(codec, E => with_kernels(ShortStr::<E>::new(string))) {
+        return Some(made);
+    }
+    match codec {
+        // What is known to be ASCII is one copy.
+        Codec::Utf8 | Codec::Latin1 | Codec::Ascii => {
+            binary::make(py, text::known_ascii(string).ok()??).ok()
+        }
+        _ => None,
+    }
 }
 
 /// Encodes any `str`.
