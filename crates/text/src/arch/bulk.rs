@@ -243,6 +243,37 @@ pub(super) unsafe fn valid_utf16_to_utf32(src: &[u16], out: &mut [MaybeUninit<u3
     assert_eq!(n, out.len(), "measured text has another length");
 }
 
+/// Code points without surrogates and up to U+10FFFF as UTF-16, at the start of a place.
+///
+/// # Panics
+/// Where it has less than two units for each.
+pub(super) fn str_utf32_to_utf16<'a>(src: &[u32], out: &'a mut [MaybeUninit<u16>]) -> &'a [u16] {
+    assert!(out.len() >= 2 * src.len());
+    let mut n = 0;
+    if no_simdutf() {
+        let mut put = |u: u32| {
+            out[n].write(u as u16);
+            n += 1;
+        };
+        for &c in src {
+            match c.checked_sub(0x1_0000) {
+                None => put(c),
+                Some(c) => {
+                    put(0xD800 | c >> 10);
+                    put(0xDC00 | c & 0x3FF);
+                }
+            }
+        }
+    } else {
+        // SAFETY: two units for each code point are as many as can be needed, whatever it is.
+        n = unsafe {
+            simdutf::convert_valid_utf32_to_utf16(src.as_ptr(), src.len(), out.as_mut_ptr().cast())
+        };
+    }
+    // SAFETY: the first n were written.
+    unsafe { std::slice::from_raw_parts(out.as_ptr().cast(), n) }
+}
+
 /// Initialised units as a part of what need not be.
 pub(crate) fn uninit<U>(units: &[U]) -> &[MaybeUninit<U>] {
     // SAFETY: MaybeUninit<U> has the layout of U, and any U is a good value of it.
