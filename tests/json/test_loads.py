@@ -196,6 +196,26 @@ def test_objects_with_the_same_keys_in_any_order_and_number() -> None:
     assert [list(row.items()) for row in loads(json.dumps(rows))] == [list(row.items()) for row in rows]
 
 
+def test_keys_that_are_not_ascii_are_the_same_in_every_form_of_the_text() -> None:
+    # What UTF-8 has for one key, Latin-1 has for another: neither is taken for the other, whichever came before.
+    keys = ["é", "Ã©", "имя", "Ð¸Ð¼Ñ\x8f", "東京", "😀", "ascii", "é" * 32, "é" * 33, "x" * 63 + "é"]
+    for _ in range(3):
+        for key in keys:
+            text = json.dumps([{key: 1, "b": 2}, {key: 3, "b": 4}, {key: {key: 5}}], ensure_ascii=False)
+            wanted = json.loads(text)
+            assert loads(text.encode()) == wanted
+            assert loads(text) == wanted
+            assert list(loads(text.encode())[0]) == [key, "b"]
+
+
+@pytest.mark.parametrize("key", [b"\xc3", b"\xc3\x28", b"\xed\xa0\x80", b"\xf5\x80\x80\x80"])
+def test_a_key_that_is_malformed_is_refused_each_time(key: bytes) -> None:
+    for _ in range(3):
+        with pytest.raises(JSONDecodeError) as caught:
+            loads(b'{"a":1,"' + key + b'":2}')
+        assert caught.value.offset_bytes == 8
+
+
 def test_a_key_that_stands_twice() -> None:
     text = '{"a": 1, "b": 2, "a": 3}'
     for times in range(4):

@@ -106,6 +106,15 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         }
     }
 
+    /// Makes a key and keeps it in its place.
+    #[cold]
+    #[inline(never)]
+    fn new_key(&mut self, at: u16, hash: u32, bytes: &[u8]) -> Result<(), Refusal> {
+        let key = self.other_utf8(bytes)?;
+        let kept = self.building.keep_key(at, hash, bytes, &key);
+        kept.map_err(|e| self.fail(e))
+    }
+
     /// UTF-8 by the way of any text.
     #[inline(never)]
     fn other_utf8(&mut self, bytes: &[u8]) -> Result<Bound<'py, PyAny>, Refusal> {
@@ -373,18 +382,24 @@ impl<K: Kernels> Events for Build<'_, '_, K> {
 
     #[inline(always)]
     fn key(&mut self, text: Text<'_>) -> Result<(), Refusal> {
-        let kernels = self.kernels;
-        if let Text::Ascii(ascii) = text
-            && let bytes = ascii.bytes()
+        let bytes = match text {
+            Text::Ascii(ascii) => Some(ascii.bytes()),
+            Text::Units(Units::Utf8(bytes)) => Some(bytes),
+            Text::Units(_) => None,
+        };
+        if let Some(bytes) = bytes
             && bytes.len() <= MOST_KEY_BYTES
         {
-            let (blanks, tally) = (self.blanks, self.tally.as_deref_mut());
-            let pushed = self.building.push_ascii_key(
-                values::hash(bytes),
-                |key| key.len() == bytes.len() && kernels.starts_with(bytes, key),
-                || scalars::ascii(blanks, kernels, ascii, tally),
-            );
-            return pushed.map_err(|e| self.fail(e));
+            let (kernels, hash) = (self.kernels, values::hash(bytes));
+            let is_it = |key: &[u8]| key.len() == bytes.len() && kernels.starts_with(bytes, key);
+            let at = match self.building.find_key(hash, is_it) {
+                Ok(at) => at,
+                Err(at) => {
+                    self.new_key(at, hash, bytes)?;
+                    at
+                }
+            };
+            return self.building.push_kept_key(at).map_err(|e| self.fail(e));
         }
         let made = self.text(text)?;
         let pushed = self.building.push_key(made);
@@ -435,8 +450,8 @@ impl<K: Kernels> Events for Build<'_, '_, K> {
     }
 
     #[inline(always)]
-    fn guess(&self) -> Option<&[u8]> {
-        self.building.guess()
+    fn guess(&self, is_utf8: bool) -> Option<&[u8]> {
+        self.building.guess(is_utf8)
     }
 
     #[inline(always)]

@@ -132,8 +132,9 @@ impl<'py> Building<'py> {
 
     /// The key that is likely to come next: ASCII.
     #[inline(always)]
-    pub(crate) fn guess(&self) -> Option<&[u8]> {
-        self.state.keys.text(self.likely)
+    pub(crate) fn guess(&self, is_utf8: bool) -> Option<&[u8]> {
+        let guess = self.state.keys.text(self.likely)?;
+        (is_utf8 || self.state.keys.is_ascii(self.likely)).then_some(guess)
     }
 
     /// Adds the key of [`Building::guess`].
@@ -146,23 +147,27 @@ impl<'py> Building<'py> {
         self.push(key)
     }
 
-    /// Adds a key of ASCII; `hash` is a number that most texts have for themselves, and `make` makes it where it was not
-    /// seen before.
+    /// Where a key is, by a number that most texts have for themselves; else the place that it may take.
     #[inline(always)]
-    pub(crate) fn push_ascii_key(
+    pub(crate) fn find_key(&self, hash: u32, is_it: impl Fn(&[u8]) -> bool) -> Result<u16, u16> {
+        self.state.keys.find(hash, is_it)
+    }
+
+    /// Puts a key that is the `str` of this UTF-8 into a place.
+    pub(crate) fn keep_key(
         &mut self,
+        at: u16,
         hash: u32,
-        is_it: impl Fn(&[u8]) -> bool,
-        make: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
+        text: &[u8],
+        key: &Bound<'py, PyAny>,
     ) -> PyResult<()> {
+        self.state.keys.set(at, hash, text, key)
+    }
+
+    /// Adds the key of a place.
+    #[inline(always)]
+    pub(crate) fn push_kept_key(&mut self, at: u16) -> PyResult<()> {
         let keys = &mut self.state.keys;
-        let at = match keys.find(hash, is_it) {
-            Ok(at) => at,
-            Err(at) => {
-                keys.set(at, hash, &make()?)?;
-                at
-            }
-        };
         keys.learn(self.guess.last, self.guess.owner, at);
         let key = keys.get(self.py, at);
         self.guess.last = at;

@@ -14,9 +14,9 @@ pub(super) const NONE: u16 = u16::MAX;
 /// A key, and what was learnt of it.
 #[derive(Clone, Copy)]
 struct Slot {
-    /// A `str` of ASCII with a reference of ours that knows its hash, or null.
+    /// A `str` with a reference of ours that knows its hash, or null.
     key: *mut ffi::PyObject,
-    /// Its characters.
+    /// Its characters in UTF-8: those of the `str` where it is ASCII, or the place in [`Keys::others`].
     text: *const u8,
     len: u32,
     hash: u32,
@@ -24,13 +24,18 @@ struct Slot {
     behind: u16,
     /// The first key of the object, or list of objects, that was last its value.
     first: u16,
+    is_ascii: bool,
 }
 
 /// Slots that a key may be in. With one alone, a few of a hundred keys would drive each other out time and again.
 const WAYS: usize = 4;
 
 /// A table of keys by their hash.
-pub(super) struct Keys(Box<[Slot]>);
+pub(super) struct Keys {
+    slots: Box<[Slot]>,
+    /// The UTF-8 of those that are not ASCII.
+    others: Box<[Box<[u8]>]>,
+}
 
 impl Keys {
     /// The slot of no key: what is learnt of an object that is no key's value.
@@ -44,8 +49,12 @@ impl Keys {
             hash: 0,
             behind: NONE,
             first: NONE,
+            is_ascii: true,
         };
-        Keys(vec![empty; SLOTS + 1].into_boxed_slice())
+        Keys {
+            slots: vec![empty; SLOTS + 1].into_boxed_slice(),
+            others: vec![Box::default(); SLOTS].into_boxed_slice(),
+        }
     }
 
     /// The slot of a key, where it is there; else the one that it may take.
@@ -54,23 +63,30 @@ impl Keys {
         let first = (hash >> 8) as usize % SLOTS / WAYS * WAYS;
         for at in first..first + WAYS {
             let at = at as u16;
-            if self.0[usize::from(at)].hash == hash && self.text(at).is_some_and(&is_it) {
+            if self.slots[usize::from(at)].hash == hash && self.text(at).is_some_and(&is_it) {
                 return Ok(at);
             }
         }
-        let free = (first..first + WAYS).find(|&at| self.0[at].key.is_null());
+        let free = (first..first + WAYS).find(|&at| self.slots[at].key.is_null());
         Err(free.unwrap_or(first + (hash >> 4) as usize % WAYS) as u16)
     }
 
     /// The characters of the key in a slot, where there is one.
     #[inline(always)]
     pub(super) fn text(&self, at: u16) -> Option<&[u8]> {
-        let slot = self.0.get(usize::from(at))?;
+        let slot = self.slots.get(usize::from(at))?;
         if slot.key.is_null() {
             return None;
         }
-        // SAFETY: the data of a `str` that the slot holds, borrowed as long as the table.
+        // SAFETY: the data of a `str` that the slot holds, or of `others`, which changes with the slot alone; borrowed as long as
+        // the table.
         Some(unsafe { std::slice::from_raw_parts(slot.text, slot.len as usize) })
+    }
+
+    /// Whether the key in a slot is ASCII.
+    #[inline(always)]
+    pub(super) fn is_ascii(&self, at: u16) -> bool {
+        self.slots[usize::from(at)].is_ascii
     }
 
     /// The key in a slot.
@@ -79,16 +95,22 @@ impl Keys {
     /// Where there is none: a bug of the caller.
     #[inline(always)]
     pub(super) fn get<'py>(&self, py: Python<'py>, at: u16) -> Bound<'py, PyAny> {
-        let key = self.0[usize::from(at)].key;
+        let key = self.slots[usize::from(at)].key;
         assert!(!key.is_null());
         // SAFETY: a `str` that the slot holds.
         unsafe { Bound::from_borrowed_ptr(py, key) }
     }
 
-    /// Puts a key of ASCII into a slot.
+    /// Puts a key into a slot: the `str` of this UTF-8.
     #[cold]
     #[inline(never)]
-    pub(super) fn set(&mut self, at: u16, hash: u32, key: &Bound<'_, PyAny>) -> PyResult<()> {
+    pub(super) fn set(
+        &mut self,
+        at: u16,
+        hash: u32,
+        text: &[u8],
+        key: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
         let py = key.py();
         // SAFETY: attached. A `str` that was just made; from now on it knows its hash. The one before is let go, which
         // runs no foreign code.
@@ -96,12 +118,23 @@ impl Keys {
             if ffi::PyObject_Hash(key.as_ptr()) == -1 {
                 return Err(PyErr::fetch(py));
             }
-            let slot = &mut self.0[usize::from(at)];
+            let slot = &mut self.slots[usize::from(at)];
             let before = slot.key;
             slot.key = key.clone().into_ptr();
             slot.hash = hash;
-            slot.text = ffi::PyUnicode_DATA(slot.key).cast();
-            slot.len = ffi::PyUnicode_GET_LENGTH(slot.key) as u32;
+            slot.is_ascii = text.is_ascii();
+            slot.len = text.len() as u32;
+            if slot.is_ascii {
+                assert_eq!(
+                    ffi::PyUnicode_GET_LENGTH(slot.key).unsigned_abs(),
+                    text.len()
+                );
+                slot.text = ffi::PyUnicode_DATA(slot.key).cast();
+            } else {
+                let other = &mut self.others[usize::from(at)];
+                *other = text.into();
+                slot.text = other.as_ptr();
+            }
             ffi::Py_XDECREF(before);
         }
         Ok(())
@@ -110,27 +143,27 @@ impl Keys {
     /// The key that is likely behind another.
     #[inline(always)]
     pub(super) fn behind(&self, at: u16) -> u16 {
-        self.0[usize::from(at)].behind
+        self.slots[usize::from(at)].behind
     }
 
     /// The key that is likely the first in the value of another.
     #[inline(always)]
     pub(super) fn first(&self, owner: u16) -> u16 {
-        self.0[usize::from(owner)].first
+        self.slots[usize::from(owner)].first
     }
 
     /// Learns which key came behind `last`, or first in the value of `owner`.
     #[inline(always)]
     pub(super) fn learn(&mut self, last: u16, owner: u16, at: u16) {
-        match self.0.get_mut(usize::from(last)) {
+        match self.slots.get_mut(usize::from(last)) {
             Some(slot) => slot.behind = at,
-            None => self.0[usize::from(owner)].first = at,
+            None => self.slots[usize::from(owner)].first = at,
         }
     }
 
     /// Lets all of them go.
     pub(super) fn clear(&mut self, _attached: Python<'_>) {
-        for slot in &mut self.0 {
+        for slot in &mut self.slots {
             let key = std::mem::replace(&mut slot.key, null_mut());
             // SAFETY: null or a `str` that the slot held; attached.
             unsafe { ffi::Py_XDECREF(key) };

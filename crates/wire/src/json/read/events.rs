@@ -91,10 +91,10 @@ pub trait Events {
     /// `}`.
     fn end_object(&mut self) -> Told;
 
-    /// A key that is likely to come next, of ASCII without escapes, where one is known. Where the text has it, `likely_key` is
-    /// told, not `key`.
+    /// A key that is likely to come next, without escapes, where one is known: in UTF-8, and all ASCII where the text is in
+    /// another form. Where the text has it, `likely_key` is told, not `key`.
     #[inline(always)]
-    fn guess(&self) -> Option<&[u8]> {
+    fn guess(&self, _is_utf8: bool) -> Option<&[u8]> {
         None
     }
     /// The key of [`Events::guess`].

@@ -20,6 +20,8 @@ pub trait Scanner<'a> {
 
 /// A form of text: what a unit is, and what the kernels do with it.
 pub trait Form {
+    /// Whether it is UTF-8.
+    const IS_UTF8: bool = false;
     /// A unit.
     type Unit: Copy + Into<u32>;
     /// A text with what was seen of it.
@@ -32,7 +34,7 @@ pub trait Form {
     fn units(text: &[Self::Unit]) -> Units<'_>;
     /// Where a string has its closing quote; `rest` starts outside of any escape.
     fn closing_quote<K: Kernels>(kernels: K, rest: &[Self::Unit]) -> Option<usize>;
-    /// Whether this text, of ASCII, and a closing quote stand at the start.
+    /// Whether this text, of ASCII unless the form is UTF-8, and a closing quote stand at the start.
     fn has_key<K: Kernels>(kernels: K, rest: &[Self::Unit], key: &[u8]) -> bool;
     /// ASCII as it is, or copied into `place`.
     fn ascii<'a>(text: &'a [Self::Unit], place: &'a mut Vec<u8>) -> &'a [u8];
@@ -60,7 +62,7 @@ pub struct Bytes<'a, K, F>(Scan<'a, K>, PhantomData<F>);
 pub struct Wide<'a, K, U>(K, &'a [U]);
 
 macro_rules! bytes {
-    ($form:ty, $variant:ident) => {
+    ($form:ty, $variant:ident, $is_utf8:literal) => {
         impl<'a, K: Kernels> Scanner<'a> for Bytes<'a, K, $form> {
             #[inline(always)]
             fn plain(&mut self, at: usize) -> (Text<'a>, usize) {
@@ -82,6 +84,7 @@ macro_rules! bytes {
         }
 
         impl Form for $form {
+            const IS_UTF8: bool = $is_utf8;
             type Unit = u8;
             type Scanner<'a, K: Kernels> = Bytes<'a, K, $form>;
 
@@ -113,8 +116,8 @@ macro_rules! bytes {
     };
 }
 
-bytes!(Utf8, Utf8);
-bytes!(Latin1, Latin1);
+bytes!(Utf8, Utf8, true);
+bytes!(Latin1, Latin1, false);
 
 macro_rules! wide {
     ($form:ty, $unit:ty, $variant:ident, $plain:ident) => {

@@ -286,7 +286,7 @@ impl<'a, F: Form, K: Kernels> Reader<'a, F, K> {
         }
         let start = self.at + 1;
         let rest = self.rest(start);
-        if let Some(guess) = events.guess()
+        if let Some(guess) = events.guess(F::IS_UTF8)
             && F::has_key(self.kernels, rest, guess)
         {
             self.at = start + guess.len() + 1;
