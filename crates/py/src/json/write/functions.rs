@@ -54,6 +54,10 @@ pub(super) fn moved(py: Python<'_>, bytes: usize) -> PyResult<()> {
 
 /// How long results were of late: the next is likely no longer. A place of the right size is not moved, and what is left over of it
 /// was never touched; one that is too small is left for a mapping of its own, which costs 17 us.
+///
+/// What is left over is so little that a `bytes` keeps it. One that was cut is a smaller mapping when it is freed than the next one
+/// that is asked for, and then glibc, which keeps for later what was freed up to the largest mapping so far, maps each anew: 850
+/// faults of 1 to 3 us for 3.5 MB.
 static RECENT_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// Notes the length of a result: a longer one counts at once, a shorter one by and by.
@@ -78,7 +82,7 @@ const MOST_BYTES: usize = 64 << 20;
 #[inline]
 pub(super) fn likely_bytes() -> usize {
     let recent = RECENT_BYTES.load(Relaxed);
-    (recent + recent / 8 + LEAST_BYTES).min(MOST_BYTES)
+    (recent + recent / 32 + LEAST_BYTES).min(MOST_BYTES)
 }
 
 struct Dumps;

@@ -99,6 +99,7 @@ pub(super) unsafe fn run<K: Kernels>(
                             }
                             is_due = false;
                             let member = items[at];
+                            object::fetch(items, at);
                             at += 1;
                             (*frame).at = at as isize;
                             match step(kernels, walk, member, &mut pen) {

@@ -1,11 +1,12 @@
 //! Values that take a few instructions, and what is done with the others.
 
-use onecopy_text::convert::{JSON_PLAIN_BYTES, Kernels};
+use onecopy_text::convert::{JSON_PLAIN_BYTES, Kernels, json_room};
 use onecopy_text::{Pen, Put, Units};
 use onecopy_wire::{NonFinite, json};
 use pyo3::ffi;
 
 use super::object::{self, Kind};
+use super::texts::BLOCK_UNITS;
 use super::{ROOM, SHORT_UNITS, Stop, Walk};
 
 /// What became of a value.
@@ -81,7 +82,7 @@ unsafe fn short_text<K: Kernels>(
         let out = at.add(1);
         let (end, units) = if let Some(u) = object::ascii(value) {
             if u.len() > JSON_PLAIN_BYTES {
-                return false;
+                return any_short_text(kernels, walk, value, pen, behind);
             }
             (kernels.json_plain(u, out), Units::Latin1(u))
         } else {
@@ -122,7 +123,9 @@ unsafe fn any_short_text<K: Kernels>(
     let Some((units, is_ascii)) = (unsafe { object::text(value) }) else {
         return false;
     };
-    if units.len_units() > SHORT_UNITS {
+    let n = units.len_units();
+    // A longer one too, where its room and that of what comes behind is there: the way of any text costs 15 ns.
+    if n > SHORT_UNITS && (n > BLOCK_UNITS || pen.room() < json_room(n) + ROOM) {
         return false;
     }
     let start = pen.at();

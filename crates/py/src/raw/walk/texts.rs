@@ -9,7 +9,7 @@ use super::{ROOM, Stop, Surrogates, Walk, object};
 use crate::raw::text;
 
 /// Units of a long text that are written in one go.
-const BLOCK_UNITS: usize = 4096;
+pub(super) const BLOCK_UNITS: usize = 4096;
 
 impl Walk<'_, '_> {
     /// Writes any text: in one go where it is short, else block by block.

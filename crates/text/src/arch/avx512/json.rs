@@ -175,21 +175,22 @@ unsafe fn long_latin1(u: &[u8], as_is: bool, mut out: *mut u8) -> *mut u8 {
     let mut at = 0;
     // SAFETY: every load ends inside u; room is the caller's duty.
     unsafe {
-        if as_is {
-            while at + 2 * BYTES <= len {
-                let (a, b) = (load(p.add(at)), load(p.add(at + BYTES)));
-                let (stop_a, stop_b) = (escapes8(a), escapes8(b));
-                if stop_a | stop_b == 0 {
-                    store(out, a);
-                    store(out.add(BYTES), b);
-                    out = out.add(2 * BYTES);
-                } else {
-                    let all = u64::MAX;
-                    out = latin1_part(a, &u[at..at + BYTES], true, stop_a, all, out);
-                    out = latin1_part(b, &u[at + BYTES..at + 2 * BYTES], true, stop_b, all, out);
-                }
-                at += 2 * BYTES;
+        // Two vectors at a time, the second one maybe short: one branch, which is right as long as text is alike.
+        while as_is && at + BYTES < len {
+            let n = (len - at).min(2 * BYTES);
+            let (a, b) = (load(p.add(at)), load_first(p.add(at + BYTES), n - BYTES));
+            let of_b = first(n - BYTES);
+            let (stop_a, stop_b) = (escapes8(a), escapes8(b) & of_b);
+            if stop_a | stop_b == 0 {
+                store(out, a);
+                store(out.add(BYTES), b);
+                out = out.add(n);
+            } else {
+                let (u_a, u_b) = u[at..at + n].split_at(BYTES);
+                out = escaped_part(a, u_a, stop_a, u64::MAX, out);
+                out = escaped_part(b, u_b, stop_b, of_b, out);
             }
+            at += n;
         }
         while at < len {
             let n = (len - at).min(BYTES);
@@ -201,6 +202,27 @@ unsafe fn long_latin1(u: &[u8], as_is: bool, mut out: *mut u8) -> *mut u8 {
         }
     }
     out
+}
+
+/// Puts the bytes `which` of a vector, which are `u`, `stop` of them as a backslash and a letter; without a branch on whether there are
+/// any, which would be guessed wrong every other time.
+///
+/// # Safety
+/// As [`latin1`].
+#[inline]
+#[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+unsafe fn escaped_part(v: __m512i, u: &[u8], stop: u64, which: u64, out: *mut u8) -> *mut u8 {
+    // SAFETY: the duties are the caller's.
+    unsafe {
+        let letter = letters(v);
+        if _mm512_mask_testn_epi8_mask(stop, letter, letter) != 0 {
+            return bytes_one_by_one(u, true, out);
+        }
+        let plain = _mm512_mask_mov_epi8(v, stop, letter);
+        let (low, high) = (|m: u64| m as u32, |m: u64| (m >> 32) as u32);
+        let out = latin1_half(plain, low(stop), &LOWER, low(which), 0, out);
+        latin1_half(plain, high(stop), &UPPER, high(which), 0, out)
+    }
 }
 
 /// Puts the bytes `which` of a vector, which are `u`.
