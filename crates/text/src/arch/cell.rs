@@ -50,12 +50,17 @@ pub fn with_kernels<W: Work>(work: W) -> W::Output {
 #[target_feature(
     enable = "avx512bw,avx512vl,avx512cd,avx512ifma,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt"
 )]
+#[inline(never)]
 fn on_avx512<W: Work>(work: W) -> W::Output {
     work.run(Avx512(()))
 }
 
 /// A family of kernels for cells: a value of it proves that this processor has them.
 pub trait Kernels: steps::Steps + JsonSteps + JsonKernels {
+    /// Does more work, compiled for the same instructions as a function of its own: for what calls itself, or is called from more
+    /// than one place.
+    fn call<W: Work>(self, work: W) -> W::Output;
+
     /// Whether two texts are the same.
     fn is_equal(self, a: &[u8], b: &[u8]) -> bool;
 
@@ -376,6 +381,12 @@ pub(crate) struct Avx512(());
 
 #[cfg(target_arch = "x86_64")]
 impl Kernels for Avx512 {
+    #[inline(always)]
+    fn call<W: Work>(self, work: W) -> W::Output {
+        // SAFETY: a value of this type proves that AVX-512 is there.
+        unsafe { on_avx512(work) }
+    }
+
     #[inline(always)]
     fn is_equal(self, a: &[u8], b: &[u8]) -> bool {
         // SAFETY: a value of this type proves that AVX-512 is there.

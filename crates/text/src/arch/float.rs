@@ -25,7 +25,7 @@ pub(super) const MOST_PLACES: usize = 21;
 #[derive(Clone, Copy)]
 #[repr(align(16))]
 struct Scale {
-    /// A unit in the last place of the float as a part of the 16th digit, in 2^-64.
+    /// A unit in the last place of the float as a part of the 16th digit, in 2^-53.
     unit: u64,
     /// Places behind the point, where 17 digits are written.
     n_places: usize,
@@ -43,7 +43,7 @@ static SCALES: [Scale; N_EXPONENTS] = {
         // The logarithm of 2, exact enough for these.
         let places = -((q * 315_653) >> 20);
         // 10^(places - 1) * 2^q
-        let unit = 5_u64.pow(places as u32 - 1) << (64 + q + places - 1);
+        let unit = 5_u64.pow(places as u32 - 1) << (53 + q + places - 1);
         all[i] = Scale {
             unit,
             n_places: places as usize,
@@ -67,14 +67,14 @@ pub(super) struct Decimal {
 /// The digits of a float, but for its sign; `None` of zero, and of one past these magnitudes.
 #[inline(always)]
 pub(super) fn decimal(bits: u64) -> Option<Decimal> {
-    const FRACTION: u64 = (1 << 52) - 1;
     let exponent = (bits >> 52 & 0x7FF).wrapping_sub(FIRST);
     let scale = SCALES.get(exponent as usize)?;
-    let c = bits & FRACTION | 1 << 52;
+    // 2^11 * c; a mask of the lower bits would be made of a part of a register, and wait for what the last float left there.
+    let c = bits << 11 | 1 << 63;
     let product = u128::from(c) * u128::from(scale.unit);
     let (whole, rest) = ((product >> 64) as u64, product as u64);
-    // Half of a unit; a tie is read as the even float, so it is for an even one alone. All these are multiples of 2^15.
-    let near = scale.unit / 2 - (c & 1);
+    // Half of a unit; a tie is read as the even float, so it is for an even one alone. All these are multiples of 2^14.
+    let near = (scale.unit << 10) - (bits & 1);
     let is_below = rest <= near;
     let (_, is_above) = rest.overflowing_add(near);
     // To the nearest, and ties to even: of these there are 2.5 and 7.5.

@@ -100,13 +100,36 @@ impl<'py> Frames<'py> {
     /// It is alive, of that form, and something that the outermost object holds keeps it so until Python code runs.
     #[inline(always)]
     pub(super) unsafe fn push(&mut self, object: *mut ffi::PyObject, form: Form, n: isize) {
+        // SAFETY: the duty of the caller.
+        unsafe { self.push_at(object, form, n, 0) };
+    }
+
+    /// As [`Frames::push`], of one that is gone through up to `at`.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    pub(super) unsafe fn push_at(
+        &mut self,
+        object: *mut ffi::PyObject,
+        form: Form,
+        n: isize,
+        at: isize,
+    ) {
         self.frames.push(Frame {
             object,
             form,
             owned: false,
-            at: 0,
+            at,
             n,
         });
+    }
+
+    /// Notes how far the innermost of the first `n` is gone through. Those behind it were pushed from the innermost to the outermost,
+    /// and are turned round.
+    pub(super) fn left_at(&mut self, n: usize, at: isize) {
+        self.frames[n - 1].at = at;
+        self.frames[n..].reverse();
     }
 
     /// Goes inside of a container that nobody else holds.

@@ -6,6 +6,7 @@
 //! | `object` | objects of CPython's own types, read in place |
 //! | `dict` | the members of a `dict`, read in place |
 //! | `frames` | the containers that the walk is inside of, and who holds them |
+//! | `inner` | lists, tuples and dicts inside of each other, without a frame |
 //! | `keys` | keys as they were written before |
 //! | `plain` | the loop where all options are as they are by default |
 //! | `step` | values that take a few instructions |
@@ -20,6 +21,7 @@
 mod asked;
 mod dict;
 mod frames;
+mod inner;
 mod keys;
 mod object;
 mod plain;
@@ -38,6 +40,7 @@ use pyo3::{Borrowed, ffi};
 
 pub(crate) use asked::{Failed, Other, Others, Shape, Stop, Style, Surrogates};
 use frames::{Form, Frames};
+use inner::Rest;
 use keys::Keys;
 use object::Kind;
 pub(crate) use sinks::{Fixed, Flushing};
@@ -69,6 +72,7 @@ pub(crate) fn write<'py>(
         others,
         chunk,
         keys: Keys::new(),
+        rest: Rest::new(),
         sink_runs_python,
         is_counted: tally.is_some(),
         n_texts: 0,
@@ -126,6 +130,8 @@ struct Walk<'a, 'py> {
     others: &'a dyn Others<'py>,
     chunk: &'a mut dyn ByteSink,
     keys: Keys,
+    /// What `inner` has left.
+    rest: Rest,
     /// Whether any code may run where the sink makes room.
     sink_runs_python: bool,
     /// Whether anybody asks for the counts: to keep them costs a nanosecond a text.

@@ -6,6 +6,7 @@ use pyo3::ffi;
 
 use super::dict;
 use super::frames::Form;
+use super::inner::{self, LEVELS, Why};
 use super::object::{self, Kind};
 use super::step::{Step, short_key, slow, step};
 use super::{Next, ROOM, Shape, Stop, Walk};
@@ -109,8 +110,30 @@ pub(super) unsafe fn run<K: Kernels>(
                                     continue 'members;
                                 }
                                 Step::Large(found) => {
-                                    (value, kind) = (member, found);
-                                    continue 'value;
+                                    let base = walk.frames.len();
+                                    let levels =
+                                        LEVELS.min(walk.style.max_depth.saturating_sub(base));
+                                    pen = inner::inside(
+                                        kernels,
+                                        walk,
+                                        member,
+                                        found,
+                                        at as isize,
+                                        levels,
+                                        pen,
+                                    );
+                                    match walk.stopped_at(base) {
+                                        Why::Done => {}
+                                        Why::Room | Why::Key => continue 'members,
+                                        Why::Slow(kind) => {
+                                            pen = slow(kernels, walk, kind, walk.rest.value, pen)?;
+                                            continue 'members;
+                                        }
+                                        Why::Large(found) => {
+                                            (value, kind) = (walk.rest.value, found);
+                                            continue 'value;
+                                        }
+                                    }
                                 }
                             }
                         }
@@ -147,8 +170,24 @@ pub(super) unsafe fn run<K: Kernels>(
                                     continue 'members;
                                 }
                                 Step::Large(found) => {
-                                    (value, kind) = (member, found);
-                                    continue 'value;
+                                    let base = walk.frames.len();
+                                    let levels =
+                                        LEVELS.min(walk.style.max_depth.saturating_sub(base));
+                                    pen = inner::inside(
+                                        kernels, walk, member, found, at, levels, pen,
+                                    );
+                                    match walk.stopped_at(base) {
+                                        Why::Done if is_short => {}
+                                        Why::Done | Why::Room | Why::Key => continue 'members,
+                                        Why::Slow(kind) => {
+                                            pen = slow(kernels, walk, kind, walk.rest.value, pen)?;
+                                            continue 'members;
+                                        }
+                                        Why::Large(found) => {
+                                            (value, kind) = (walk.rest.value, found);
+                                            continue 'value;
+                                        }
+                                    }
                                 }
                             }
                         }

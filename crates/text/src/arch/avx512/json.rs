@@ -130,7 +130,7 @@ pub(in crate::arch) unsafe fn plain(u: &[u8], out: *mut u8) -> *mut u8 {
 ///
 /// # Safety
 /// `out` is writable for a vector, apart from `u` (so for [`short_wide`]).
-#[inline]
+#[inline(never)]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn short_latin1(u: &[u8], out: *mut u8) -> *mut u8 {
     // SAFETY: the load ends inside u; room is the caller's duty.

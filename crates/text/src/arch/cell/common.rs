@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 use std::slice;
 
 use super::steps::Steps;
-use super::{Encoded, Kernels, NewBytes, NewStr, Tried, encoded, four, one, two};
+use super::{Encoded, Kernels, NewBytes, NewStr, Tried, Work, encoded, four, one, two};
 use crate::arch::{bulk, encode, is_ascii, narrow_u16, scan_u16};
 use crate::convert::utf8_exact;
 use crate::{Kind, Shape, Units};
@@ -14,6 +14,11 @@ use crate::{Kind, Shape, Units};
 pub(crate) struct Common;
 
 impl Kernels for Common {
+    #[inline(never)]
+    fn call<W: Work>(self, work: W) -> W::Output {
+        work.run(self)
+    }
+
     #[inline(always)]
     fn is_equal(self, a: &[u8], b: &[u8]) -> bool {
         a == b

@@ -28,7 +28,7 @@ fn escapes32(v: __m512i) -> u16 {
 ///
 /// # Safety
 /// `out` is writable for a vector, apart from `u`.
-#[inline]
+#[inline(never)]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn short_wide(u: &[u16], out: *mut u8) -> *mut u8 {
     let n = u.len();
