@@ -67,30 +67,29 @@ pub(crate) fn make_cell<'py, K: Kernels, E: CellEncoding>(
     Some(made.made.0)
 }
 
-/// As [`make`], where nobody counts, of a text that is too short for one pass; `None` where it is malformed, and where it is a
-/// shared `str` of no or one character.
-pub(crate) fn make_uncounted<'py>(py: Python<'py>, text: Units<'_>) -> Option<Bound<'py, PyAny>> {
-    planted::extra_work_on_text(text);
-    let measured = onecopy_text::measure(text, Policy::Strict).ok()?;
-    make_measured(py, &measured)?.ok()
-}
-
-/// As [`make_uncounted`], of two characters and more of ASCII; `None` of other text.
-pub(crate) fn make_ascii_uncounted<'py>(
+/// As [`make`], where nobody counts, of two characters and more of ASCII, or of Latin-1 where `or_latin1`; `None` of other text.
+/// A look and the C library's copy.
+pub(crate) fn make_bytes_uncounted<'py>(
     py: Python<'py>,
     bytes: &[u8],
+    or_latin1: bool,
 ) -> Option<Bound<'py, PyAny>> {
     planted::extra_work_on_text(Units::Latin1(bytes));
-    let text = Ascii::new(bytes)?.bytes();
-    let (kind, n_chars) = (Kind::Ascii, text.len());
+    let kind = match Ascii::new(bytes) {
+        Some(_) => Kind::Ascii,
+        None if or_latin1 => Kind::Latin1,
+        None => return None,
+    };
+    let n_chars = bytes.len();
     if n_chars <= 1 {
         return None;
     }
     let made = blank(py, Shape { kind, n_chars }).ok()?;
-    // SAFETY: a fresh `str` of one byte for each character, all of which are ASCII; nobody has seen it, and it is not shared.
+    // SAFETY: a fresh `str` of one byte for each character, all of which are of this kind; nobody has seen it, and it is not
+    // shared.
     unsafe {
         let data = ffi::PyUnicode_DATA(made.as_ptr()).cast::<u8>();
-        std::ptr::copy_nonoverlapping(text.as_ptr(), data, n_chars);
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), data, n_chars);
     }
     Some(made)
 }

@@ -40,9 +40,8 @@ fn decode_middling<'py>(py: Python<'py>, bytes: &[u8], codec: Codec) -> Option<B
         return None;
     }
     match codec {
-        Codec::Utf8 | Codec::Ascii => text::make_ascii_uncounted(py, bytes),
-        Codec::Latin1 => text::make_ascii_uncounted(py, bytes)
-            .or_else(|| text::make_uncounted(py, Units::Latin1(bytes))),
+        Codec::Utf8 | Codec::Ascii => text::make_bytes_uncounted(py, bytes, false),
+        Codec::Latin1 => text::make_bytes_uncounted(py, bytes, true),
         _ => None,
     }
 }

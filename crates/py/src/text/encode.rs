@@ -124,10 +124,12 @@ fn encode_quickly<'py>(
         return Some(made);
     }
     match codec {
-        // What is known to be ASCII is one copy.
-        Codec::Utf8 | Codec::Latin1 | Codec::Ascii => {
-            binary::make(py, text::known_ascii(string).ok()??).ok()
-        }
+        // What is known to be ASCII is one copy, and Latin-1 of a byte a character.
+        Codec::Utf8 | Codec::Ascii => binary::make(py, text::known_ascii(string).ok()??).ok(),
+        Codec::Latin1 => match text::own_units(string).ok()? {
+            Units::Latin1(units) => binary::make(py, units).ok(),
+            _ => None,
+        },
         _ => None,
     }
 }
