@@ -110,6 +110,26 @@ pub(crate) fn widen<const W: usize, const SWAPPED: bool>(
             }
         };
     }
+    #[cfg(target_arch = "x86_64")]
+    if kernel() >= Kernel::Avx2 {
+        // SAFETY: AVX2 is there.
+        return unsafe { widen_on_avx2::<W, SWAPPED>(src, out) };
+    }
+    widen_each::<W, SWAPPED>(src, out);
+}
+
+/// The same loop, which the compiler makes wider vectors of.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn widen_on_avx2<const W: usize, const SWAPPED: bool>(
+    src: &[u8],
+    out: &mut [[MaybeUninit<u8>; W]],
+) {
+    widen_each::<W, SWAPPED>(src, out);
+}
+
+#[inline(always)]
+fn widen_each<const W: usize, const SWAPPED: bool>(src: &[u8], out: &mut [[MaybeUninit<u8>; W]]) {
     let at = if SWAPPED == cfg!(target_endian = "little") {
         W - 1
     } else {
