@@ -229,3 +229,13 @@ if sys.version_info < (3, 12):  # From there on no str has the form of before PE
             len(expected) if isinstance(expected, bytes) else expected
         )
         assert text.encode(old(), "utf-32-le", "surrogatepass") == units
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+@pytest.mark.parametrize("n", [(16 << 20) // 4 - 1, (16 << 20) // 2 + 37])
+def test_bytes_are_widened_past_what_caches_hold(encoding: str, n: int) -> None:
+    string = ("Stra\xdfe nach Z\xfcrich, \xe0 bient\xf4t. " * (n // 20))[:n]
+    assert text.encode(string, encoding) == string.encode(encoding)
+    place = bytearray(5 + len(string.encode(encoding)))
+    assert text.encode_into(string, place, 5, encoding) == len(place) - 5
+    assert place[5:] == string.encode(encoding)

@@ -8,6 +8,9 @@ use std::arch::x86_64::*;
 
 use super::{BYTES, first, store};
 
+/// From this many bytes on, what is written is not fetched before: no cache holds as much.
+const LARGE_BYTES: usize = 16 << 20;
+
 /// Bytes at `p` in the lanes of a vector of units of `W`.
 ///
 /// # Safety
@@ -45,7 +48,8 @@ pub(in crate::arch) unsafe fn widen<const W: usize, const AT: usize>(src: &[u8],
     let (p, len) = (src.as_ptr(), src.len());
     let (total, units) = (W * len, BYTES / W);
     let bits = |n: usize| _mm_cvtsi32_si128(8 * n as i32);
-    // SAFETY: every load ends inside src, and every store inside the W bytes for each of its bytes.
+    // SAFETY: every load ends inside src, and every store inside the W bytes for each of its bytes; behind the head, places are
+    // whole vectors from an aligned one.
     unsafe {
         // Up to the first place that no store splits over two cache lines.
         let head = (BYTES - dst as usize % BYTES).min(total);
@@ -56,13 +60,25 @@ pub(in crate::arch) unsafe fn widen<const W: usize, const AT: usize>(src: &[u8],
         let mut from = (head + place - AT) / W;
         let place = bits(place);
         let mut at = head;
-        while at + BYTES <= total {
+        let vector = |from: usize| {
             let v = if W == 2 {
                 _mm512_cvtepu8_epi16(_mm256_loadu_si256(p.add(from).cast()))
             } else {
                 _mm512_cvtepu8_epi32(_mm_loadu_si128(p.add(from).cast()))
             };
-            store(dst.add(at), up::<W>(v, place));
+            up::<W>(v, place)
+        };
+        if total >= LARGE_BYTES {
+            while at + BYTES <= total {
+                _mm512_stream_si512(dst.add(at).cast(), vector(from));
+                at += BYTES;
+                from += units;
+            }
+            // Such stores are seen in no order before this.
+            _mm_sfence();
+        }
+        while at + BYTES <= total {
+            store(dst.add(at), vector(from));
             at += BYTES;
             from += units;
         }
