@@ -68,6 +68,15 @@ CALLS: dict[str, Callable[[], Any]] = {
 }
 
 
+def _grown(call: Callable[[], Any]) -> tuple[int, int]:
+    gc.collect()
+    before, blocks = tracemalloc.get_traced_memory()[0], sys.getallocatedblocks()
+    for _ in range(1000):
+        call()
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0] - before, sys.getallocatedblocks() - blocks
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_a_thousand_calls_leave_nothing_behind(name: str) -> None:
     call = CALLS[name]
@@ -75,14 +84,9 @@ def test_a_thousand_calls_leave_nothing_behind(name: str) -> None:
     try:
         for _ in range(300):  # What is made on first use is no leak.
             call()
-        gc.collect()
-        before, blocks = tracemalloc.get_traced_memory()[0], sys.getallocatedblocks()
-        for _ in range(1000):
-            call()
-        gc.collect()
-        grown = tracemalloc.get_traced_memory()[0] - before
-        # One block a call would be a thousand; the interpreter's own lists of free objects come and go by some dozens.
-        assert grown < 16_000 and sys.getallocatedblocks() - blocks < 500, grown
+        # A leak is there in each round, a block a call; the interpreter's own lists of free objects come and go by hundreds.
+        rounds = [_grown(call) for _ in range(3)]
+        assert any(n_bytes < 16_000 and n_blocks < 60 for n_bytes, n_blocks in rounds), rounds
     finally:
         tracemalloc.stop()
 

@@ -36,6 +36,16 @@ impl Kind {
         }
     }
 
+    /// Bytes of a code unit.
+    #[must_use]
+    pub fn unit_bytes(self) -> usize {
+        match self {
+            Kind::Ascii | Kind::Latin1 => 1,
+            Kind::Ucs2 => 2,
+            Kind::Ucs4 => 4,
+        }
+    }
+
     /// The largest code point of the kind, as `PyUnicode_New` wants it.
     #[must_use]
     pub fn max_char(self) -> u32 {

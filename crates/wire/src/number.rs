@@ -1,6 +1,7 @@
 //! Booleans and numbers as they stand bare in JSON and in CSV: one form, two formats.
 
-use onecopy_text::{Put, convert};
+use onecopy_text::Put;
+use onecopy_text::convert::{self, EIGHT_DIGITS, eight_digits};
 
 use crate::error::{WriteError, non_finite_name};
 
@@ -33,9 +34,6 @@ pub fn put_u64<P: Put>(value: u64, window: &mut P) {
     }
 }
 
-/// Ten to the eighth: what eight digits do not reach.
-const EIGHT_DIGITS: u64 = 100_000_000;
-
 /// A number below 10,000, as most are: two look-ups cost half of what the multiplications do.
 #[inline(always)]
 fn put_four<P: Put>(value: u32, window: &mut P) {
@@ -64,15 +62,18 @@ fn put_long<P: Put>(value: u64, window: &mut P) {
         put_first(high, window);
     } else {
         put_first(high / EIGHT_DIGITS, window);
-        window.put_short(&(digits(high % EIGHT_DIGITS) | ZEROS).to_le_bytes(), 8);
+        window.put_short(
+            &(eight_digits(high % EIGHT_DIGITS) | ZEROS).to_le_bytes(),
+            8,
+        );
     }
-    window.put_short(&(digits(low) | ZEROS).to_le_bytes(), 8);
+    window.put_short(&(eight_digits(low) | ZEROS).to_le_bytes(), 8);
 }
 
 /// The digits of a number below 10^8, without leading zeros.
 #[inline(always)]
 fn put_first<P: Put>(value: u64, window: &mut P) {
-    let digits = digits(value);
+    let digits = eight_digits(value);
     // Bytes in front of the first digit; seven for zero itself.
     let n_zeros = (digits | 1 << 56).trailing_zeros() / 8;
     let text = (digits | ZEROS) >> (8 * n_zeros);
@@ -81,21 +82,6 @@ fn put_first<P: Put>(value: u64, window: &mut P) {
 
 /// Eight times the character `0`.
 const ZEROS: u64 = 0x3030_3030_3030_3030;
-
-/// The eight digits of a number below 10^8, each in a byte, the first one in the lowest: they never leave a register, from
-/// where one store takes them to their place. (Digits that are stored two by two and then copied wait for their stores.)
-#[inline(always)]
-fn digits(value: u64) -> u64 {
-    debug_assert!(value < EIGHT_DIGITS);
-    // Two numbers of four digits, then four of two, then eight of one; divisions by multiplication and shift, exact in
-    // these ranges.
-    let (high, low) = (value / 10_000, value % 10_000);
-    let fours = high | low << 32;
-    let hundreds = ((fours * 10_486) >> 20) & 0x0000_007F_0000_007F;
-    let twos = hundreds | (fours - 100 * hundreds) << 16;
-    let tens = ((twos * 103) >> 10) & 0x000F_000F_000F_000F;
-    tens | (twos - 10 * tens) << 8
-}
 
 /// The 64-bit float of the shortest decimal that reads back as `value`: what PostgreSQL and its drivers make of a `real`, and
 /// what a reader of our JSON gets. 0.1 stays 0.1, where a plain widening would give 0.10000000149011612.

@@ -229,16 +229,13 @@ impl<'s, 'py> FreshBytes<'s, 'py> {
 
     /// The `bytes`, cut to what was written.
     #[inline]
-    pub(crate) fn finish(self) -> PyResult<Bound<'py, PyBytes>> {
-        if self.memory.bytes.is_none() {
-            let made = make(self.py, self.committed())?;
-            // SAFETY: `make` makes a `bytes`.
-            return Ok(unsafe { made.cast_into_unchecked() });
+    pub(crate) fn finish(mut self) -> PyResult<Bound<'py, PyBytes>> {
+        if let Some(bytes) = self.memory.bytes.take() {
+            return finish_at(bytes.into_bound(self.py), self.len);
         }
-        match self.memory.bytes {
-            Some(bytes) => finish_at(bytes.into_bound(self.py), self.len),
-            None => Err(PyMemoryError::new_err(())),
-        }
+        let made = make(self.py, self.committed())?;
+        // SAFETY: `make` makes a `bytes`.
+        Ok(unsafe { made.cast_into_unchecked() })
     }
 
     #[cold]

@@ -5,7 +5,7 @@
 //! is imported, and copied. Where two objects of CPython's differ in anything but their length (a debug build, a layout that
 //! we do not know) `PyUnicode_New` is called as ever.
 
-use onecopy_text::{Kind, Shape};
+use onecopy_text::Shape;
 use pyo3::exceptions::PyMemoryError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -29,12 +29,7 @@ fn blank_by_cpython(py: Python<'_>, shape: Shape) -> PyResult<Bound<'_, PyAny>> 
         let made = ffi::PyUnicode_New(n, shape.kind.max_char());
         Bound::from_owned_ptr_or_err(py, made)?
     };
-    let unit = match shape.kind {
-        Kind::Ascii | Kind::Latin1 => 1,
-        Kind::Ucs2 => 2,
-        Kind::Ucs4 => 4,
-    };
-    pages::ask(made.as_ptr(), shape.n_chars * unit);
+    pages::ask(made.as_ptr(), shape.n_chars * shape.kind.unit_bytes());
     Ok(made)
 }
 
@@ -84,6 +79,8 @@ impl<'py> Blanks<'py> {
 mod templates {
     use std::mem::{MaybeUninit, offset_of};
     use std::sync::OnceLock;
+
+    use onecopy_text::Kind;
 
     use super::*;
 

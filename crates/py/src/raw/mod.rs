@@ -7,6 +7,7 @@
 //! | [`text`] | `str` in its own representation (PEP 393), read and made without a UTF-8 cache |
 //! | [`fresh`] | `str` objects whose data is yet to be written |
 //! | [`fresh_bytes`] | `bytes` objects whose data is yet to be written |
+//! | [`growing_str`] | `str` objects that bytes are written into, block by block |
 //! | [`pages`] | large pages for large fresh objects |
 //! | [`view`] | views of the UTF-8 that stands behind a `str` |
 //! | [`list`] | lists, filled in order |
@@ -33,6 +34,7 @@ pub(crate) mod collector;
 pub(crate) mod context;
 pub(crate) mod fresh;
 pub(crate) mod fresh_bytes;
+pub(crate) mod growing_str;
 pub(crate) mod interrupt;
 pub(crate) mod json;
 pub(crate) mod list;

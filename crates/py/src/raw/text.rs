@@ -232,7 +232,7 @@ unsafe fn data<'a>(made: &'a mut Bound<'_, PyAny>, shape: Shape) -> StrData<'a> 
 /// # Safety
 /// `at` is such a `str`.
 #[inline(always)]
-unsafe fn data_of(at: *mut ffi::PyObject, kind: Kind) -> *mut std::ffi::c_void {
+pub(super) unsafe fn data_of(at: *mut ffi::PyObject, kind: Kind) -> *mut std::ffi::c_void {
     #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
     let header_bytes = match kind {
         Kind::Ascii => size_of::<ffi::PyASCIIObject>(),

@@ -10,6 +10,9 @@ use pyo3::types::PyString;
 use crate::raw::fresh::Blanks;
 use crate::raw::text::{encode_cell, make_cell};
 
+/// From this many bytes on the long way is nothing beside the copy, and what it does pays: one pass for Latin-1, large pages.
+pub(super) const MIDDLING_BYTES: usize = 64 * 1024;
+
 /// Runs an expression with the type of a codec's cells.
 macro_rules! with_encoding {
     ($codec:expr, $type:ident => $run:expr) => {{

@@ -5,7 +5,7 @@ use onecopy_text::{Policy, Stage, Tally, Units};
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 
-use super::cell::{Short, with_encoding};
+use super::cell::{MIDDLING_BYTES, Short, with_encoding};
 use super::codec::{Codec, Order};
 use super::direct::direct_functions;
 use crate::ledger;
@@ -13,9 +13,6 @@ use crate::raw::buffer::{self, Bytes, as_units};
 use crate::raw::codecs;
 use crate::raw::method::{self, Args, Function};
 use crate::raw::text::{self, MakeError};
-
-/// From this many bytes of Latin-1 on one pass pays, and the way to it is nothing beside the copy.
-const ONE_PASS_BYTES: usize = 64 * 1024;
 
 /// Decodes a short text in a `bytes`, where nobody counts; `None` for any other. Inlined into each direct function, where the
 /// codec is known.
@@ -36,7 +33,7 @@ fn decode_quickly<'py>(
 /// As [`decode_quickly`], of text that is no cell and too short for one pass, where a look and the C library's copy do.
 #[inline(never)]
 fn decode_middling<'py>(py: Python<'py>, bytes: &[u8], codec: Codec) -> Option<Bound<'py, PyAny>> {
-    if ledger::is_kept() || bytes.len() >= ONE_PASS_BYTES {
+    if ledger::is_kept() || bytes.len() >= MIDDLING_BYTES {
         return None;
     }
     match codec {

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use pyo3::{Borrowed, PyTypeInfo};
 
-use super::cell::{ShortStr, with_encoding};
+use super::cell::{MIDDLING_BYTES, ShortStr, with_encoding};
 use super::codec::{Codec, Order};
 use super::direct::direct_functions;
 use crate::ledger;
@@ -123,15 +123,16 @@ fn encode_quickly<'py>(
     if let Some(made) = with_encoding!(codec, E => with_kernels(ShortStr::<E>::new(string))) {
         return Some(made);
     }
-    match codec {
-        // What is known to be ASCII is one copy, and Latin-1 of a byte a character.
-        Codec::Utf8 | Codec::Ascii => binary::make(py, text::known_ascii(string).ok()??).ok(),
+    // What is known to be ASCII is one copy, and Latin-1 of a byte a character.
+    let bytes = match codec {
+        Codec::Utf8 | Codec::Ascii => text::known_ascii(string).ok()??,
         Codec::Latin1 => match text::own_units(string).ok()? {
-            Units::Latin1(units) => binary::make(py, units).ok(),
-            _ => None,
+            Units::Latin1(units) => units,
+            _ => return None,
         },
-        _ => None,
-    }
+        _ => return None,
+    };
+    (bytes.len() < MIDDLING_BYTES).then(|| binary::make(py, bytes).ok())?
 }
 
 /// Encodes any `str`.

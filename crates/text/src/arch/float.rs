@@ -169,15 +169,23 @@ pub(super) unsafe fn put(value: f64, out: *mut u8) -> Option<*mut u8> {
 /// 16 digits as text, the first in the lowest byte.
 #[inline(always)]
 fn sixteen(value: u64) -> u128 {
-    const EIGHT: u64 = 100_000_000;
     let zeros = u128::from_le_bytes([b'0'; 16]);
-    u128::from(eight(value / EIGHT)) | u128::from(eight(value % EIGHT)) << 64 | zeros
+    let (high, low) = (value / EIGHT_DIGITS, value % EIGHT_DIGITS);
+    u128::from(eight_digits(high)) | u128::from(eight_digits(low)) << 64 | zeros
 }
 
-/// The eight digits of a number below 10^8, each in a byte: two numbers of four digits, then four of two, then eight of one, by
-/// divisions that are multiplications and shifts.
+/// Ten to the eighth: what eight digits do not reach.
+pub const EIGHT_DIGITS: u64 = 100_000_000;
+
+/// The eight digits of a number below [`EIGHT_DIGITS`], each in a byte (0 to 9), the first one in the lowest: they never leave
+/// a register, from where one store takes them to their place. (Digits that are stored two by two and then copied wait for their
+/// stores.)
 #[inline(always)]
-fn eight(value: u64) -> u64 {
+#[must_use]
+pub fn eight_digits(value: u64) -> u64 {
+    debug_assert!(value < EIGHT_DIGITS);
+    // Two numbers of four digits, then four of two, then eight of one; divisions by multiplication and shift, exact in
+    // these ranges.
     let (high, low) = (value / 10_000, value % 10_000);
     let fours = high | low << 32;
     let hundreds = ((fours * 10_486) >> 20) & 0x0000_007F_0000_007F;

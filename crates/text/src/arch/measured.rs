@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::{bulk, is_ascii, narrow_u16, scalar, scan_u16};
+use super::{bulk, is_ascii, narrow_u16, ordered, scalar, scan_u16};
 use crate::convert::StrData;
 use crate::validate::find_malformed;
 use crate::{Kind, Malformed, Policy, Shape, Units};
@@ -199,7 +199,10 @@ impl Measured<'_> {
                 });
             }
             (Text::Ucs4(u), StrData::Four(out)) => copy(u, out),
-            // Wider data than the kind asks for, or malformed text: rare, and the simple way is right for all.
+            // Wider data than the text asks for: a part of a larger one.
+            (Text::Bytes(u), StrData::Two(out)) => ordered::widen::<2, false>(u, as_bytes(out)),
+            (Text::Bytes(u), StrData::Four(out)) => ordered::widen::<4, false>(u, as_bytes(out)),
+            // Malformed text, and a part of another width: rare, and the simple way is right for all.
             (text, StrData::One(out)) => scalar::fill(text.code_points(), out),
             (text, StrData::Two(out)) => scalar::fill(text.code_points(), out),
             (text, StrData::Four(out)) => scalar::fill(text.code_points(), out),
@@ -243,6 +246,13 @@ impl<'a> Text<'a> {
             Text::Lossy(units) => units,
         })
     }
+}
+
+/// The bytes of each unit of a place.
+fn as_bytes<U, const W: usize>(out: &mut [MaybeUninit<U>]) -> &mut [[MaybeUninit<u8>; W]] {
+    const { assert!(size_of::<U>() == W) };
+    // SAFETY: as many bytes, looked at above, of no alignment; MaybeUninit asks nothing of its contents.
+    unsafe { std::slice::from_raw_parts_mut(out.as_mut_ptr().cast(), out.len()) }
 }
 
 /// Copies units that match already.

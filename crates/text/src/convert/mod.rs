@@ -27,7 +27,7 @@ pub use crate::arch::cell::{
     Work, make_ascii, make_other_utf8, with_kernels,
 };
 use crate::arch::encode;
-pub use crate::arch::float::{FLOAT_BYTES, put_float};
+pub use crate::arch::float::{EIGHT_DIGITS, FLOAT_BYTES, eight_digits, put_float};
 pub use crate::arch::json::{JSON_PLAIN_BYTES, JsonKernels, json_room};
 pub use crate::arch::json_read::{Ascii, JsonSteps, Look, Plain, Scan, ShortNumber, Unescaped};
 pub use crate::arch::large::{Made, NewStr, make_large};

@@ -10,7 +10,7 @@ use super::options::{Options, options_signature, with_options};
 use crate::guard::Guarded;
 use crate::raw::binary::FreshBytes;
 use crate::raw::method::{Args, Function};
-use crate::raw::walk::Shape;
+use crate::raw::walk::{Shape, Target};
 
 /// Bytes of a chunk, unless asked otherwise.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -112,8 +112,7 @@ impl JSONChunks {
                 item?.as_borrowed(),
                 Shape::Value,
                 &self.options,
-                &mut bytes,
-                false,
+                Target::new(&mut bytes),
             )?;
             state.n_items += 1;
             if self.lines {

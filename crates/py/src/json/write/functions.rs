@@ -1,11 +1,12 @@
 //! `dumps` and its kin.
 
+use std::cell::Cell;
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 
-use onecopy_text::{ByteSink, Stage, Tally, Units};
+use onecopy_text::{ByteSink, Kind, Shape, Stage, Tally};
 use pyo3::Borrowed;
-use pyo3::exceptions::{PyBufferError, PyIndexError, PyMemoryError};
+use pyo3::exceptions::{PyBufferError, PyIndexError, PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 
 use super::chunks::IterChunks;
@@ -15,18 +16,19 @@ use super::rows::DumpsRows;
 use crate::ledger;
 use crate::output::FlushTo;
 use crate::raw::binary::{FreshBytes, ShortPlace};
+use crate::raw::growing_str::GrowingStr;
 use crate::raw::method::{self, Args, Function};
-use crate::raw::walk::{Fixed, Flushing, Shape};
-use crate::raw::{buffer, text, walk};
+use crate::raw::text::MakeError;
+use crate::raw::walk::{Fixed, Flushing, Target};
+use crate::raw::{buffer, walk};
 
 /// Writes an object behind what is in the sink.
 #[inline(always)]
 pub(super) fn write<'py>(
     object: Borrowed<'_, 'py, PyAny>,
-    shape: Shape<'_>,
+    shape: walk::Shape<'_>,
     options: &Options,
-    sink: &mut dyn ByteSink,
-    sink_runs_python: bool,
+    target: Target<'_>,
 ) -> PyResult<()> {
     let py = object.py();
     let mut tally = ledger::is_kept().then(Tally::default);
@@ -35,8 +37,7 @@ pub(super) fn write<'py>(
         shape,
         &options.style,
         options,
-        sink,
-        sink_runs_python,
+        target,
         tally.as_mut(),
     );
     if let Some(tally) = &mut tally {
@@ -83,6 +84,27 @@ const MOST_BYTES: usize = 64 << 20;
 pub(super) fn likely_bytes() -> usize {
     let recent = RECENT_BYTES.load(Relaxed);
     (recent + recent / 32 + LEAST_BYTES).min(MOST_BYTES)
+}
+
+/// As [`RECENT_BYTES`], of `str`: characters, and whether the last one was narrow or wide.
+static RECENT_CHARS: AtomicUsize = AtomicUsize::new(0);
+static RECENT_KIND: AtomicU8 = AtomicU8::new(0);
+
+const KINDS: [Kind; 4] = [Kind::Ascii, Kind::Latin1, Kind::Ucs2, Kind::Ucs4];
+
+fn remember_shape(shape: Shape) {
+    let recent = RECENT_CHARS.load(Relaxed);
+    let shorter = recent - recent.saturating_sub(shape.n_chars).div_ceil(4);
+    RECENT_CHARS.store(shape.n_chars.max(shorter), Relaxed);
+    RECENT_KIND.store(shape.kind as u8, Relaxed);
+}
+
+fn likely_shape() -> Shape {
+    let recent = RECENT_CHARS.load(Relaxed);
+    Shape {
+        kind: KINDS[usize::from(RECENT_KIND.load(Relaxed)) % KINDS.len()],
+        n_chars: (recent + recent / 32 + LEAST_BYTES).min(MOST_BYTES),
+    }
 }
 
 struct Dumps;
@@ -137,7 +159,12 @@ b'{\"name\":\"Z\\xc3\\xbcrich\",\"at\":[47.37,8.54]}'
         } else {
             FreshBytes::new(py, likely_bytes())?
         };
-        write(args.required(0), Shape::Value, &options, &mut bytes, false)?;
+        write(
+            args.required(0),
+            walk::Shape::Value,
+            &options,
+            Target::new(&mut bytes),
+        )?;
         remember(bytes.committed().len());
         if bytes.moved_bytes() != 0 {
             moved(py, bytes.moved_bytes())?;
@@ -152,9 +179,10 @@ impl Function for DumpsStr {
     const NAME: &'static str = "dumps_str";
     const SIGNATURE: &'static str = options_signature!("obj, /, *");
     const DOC: &'static str = "\
-As `dumps`, in a fresh `str`.
+As `dumps`, in a fresh `str`, whatever its kind (PEP 393).
 
-Copies: one of the whole result, on top of those of `dumps`.
+Copies: one on top of those of `dumps`, in blocks of 16 KiB; what is there once more, where it turns out wider or longer than it was
+the time before.
 
 >>> import onecopy
 >>> onecopy.json.dumps_str([\"Zürich\", None])
@@ -166,23 +194,25 @@ Copies: one of the whole result, on top of those of `dumps`.
 
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
         let options = Options::take(args, 1)?;
-        let mut chunk = Vec::with_capacity(likely_bytes());
-        write(args.required(0), Shape::Value, &options, &mut chunk, false)?;
-        remember(chunk.len());
-        let mut tally = Tally::default();
-        let made = text::make(
-            py,
-            Units::Utf8(&chunk),
-            onecopy_text::Policy::Strict,
-            &mut tally,
-        );
-        moved(py, chunk.len())?;
-        made.map_err(|e| match e {
-            text::MakeError::Python(e) => e,
-            text::MakeError::Malformed(e) => {
-                pyo3::exceptions::PyValueError::new_err(format!("a Fragment is not UTF-8: {e}"))
+        let is_latin1 = Cell::new(true);
+        let mut string = GrowingStr::new(py, likely_shape(), &is_latin1);
+        let target = Target {
+            latin1: Some(&is_latin1),
+            ..Target::new(&mut string)
+        };
+        let written = write(args.required(0), walk::Shape::Value, &options, target);
+        if !string.is_malformed() {
+            written?;
+        }
+        let (made, shape, copied) = string.finish().map_err(|e| match e {
+            MakeError::Python(e) => e,
+            MakeError::Malformed(e) => {
+                PyValueError::new_err(format!("a Fragment is not UTF-8: {e}"))
             }
-        })
+        })?;
+        remember_shape(shape);
+        moved(py, copied)?;
+        Ok(made)
     }
 }
 
@@ -222,7 +252,12 @@ behind `offset` is of no meaning then.
             };
             let mut sink = Fixed::new(place);
             let full = || PyBufferError::new_err("the buffer is too small for the JSON");
-            match write(args.required(0), Shape::Value, &options, &mut sink, false) {
+            match write(
+                args.required(0),
+                walk::Shape::Value,
+                &options,
+                Target::new(&mut sink),
+            ) {
                 Ok(()) => {}
                 Err(e) if e.is_instance_of::<PyMemoryError>(py) => return Err(full()),
                 Err(e) => return Err(e),
@@ -274,7 +309,11 @@ Raises as `dumps`, and what the file raises (`OSError`). What was written before
                 false
             }
         });
-        let done = write(args.required(0), Shape::Value, &options, &mut sink, true);
+        let target = Target {
+            runs_python: true,
+            ..Target::new(&mut sink)
+        };
+        let done = write(args.required(0), walk::Shape::Value, &options, target);
         let n = match done {
             Ok(()) => sink.finish(),
             Err(_) => {
@@ -316,10 +355,9 @@ b'{\"a\":1}\\n[2]\\n'
         for item in args.required(0).try_iter()? {
             write(
                 item?.as_borrowed(),
-                Shape::Value,
+                walk::Shape::Value,
                 &options,
-                &mut bytes,
-                false,
+                Target::new(&mut bytes),
             )?;
             bytes
                 .put_byte(b'\n')

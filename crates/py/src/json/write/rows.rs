@@ -12,7 +12,7 @@ use super::options::{Options, options_signature, with_options};
 use crate::raw::binary::FreshBytes;
 use crate::raw::method::{Args, Function};
 use crate::raw::text;
-use crate::raw::walk::Shape;
+use crate::raw::walk::{Shape, Target};
 
 pub(super) struct DumpsRows;
 
@@ -50,8 +50,7 @@ b'[{\"id\":1,\"name\":\"Basel\"},{\"id\":2,\"name\":\"Chur\"}]'
                 objects.as_any().as_borrowed(),
                 Shape::Value,
                 &options,
-                &mut bytes,
-                false,
+                Target::new(&mut bytes),
             )?;
         } else {
             let keys: Vec<String> = names.iter().map(of_name).collect::<PyResult<_>>()?;
@@ -70,13 +69,18 @@ b'[{\"id\":1,\"name\":\"Basel\"},{\"id\":2,\"name\":\"Chur\"}]'
                     put(&mut bytes, b"[]")?;
                 } else {
                     let columns = columns.as_any().as_borrowed();
-                    write(columns, Shape::Columns(&keys), &options, &mut bytes, false)?;
+                    write(
+                        columns,
+                        Shape::Columns(&keys),
+                        &options,
+                        Target::new(&mut bytes),
+                    )?;
                 }
             } else if rows.is_instance_of::<PyList>() || rows.is_instance_of::<PyTuple>() {
                 if rows.len()? == 0 {
                     put(&mut bytes, b"[]")?;
                 } else {
-                    write(rows, Shape::Rows(&keys), &options, &mut bytes, false)?;
+                    write(rows, Shape::Rows(&keys), &options, Target::new(&mut bytes))?;
                 }
             } else {
                 each(rows, names.len(), &keys, &options, &mut bytes)?;
@@ -109,7 +113,12 @@ fn each<'py>(
             )));
         }
         put(bytes, if i == 0 { b"[" } else { b"," })?;
-        write(row.as_borrowed(), Shape::Row(keys), options, bytes, false)?;
+        write(
+            row.as_borrowed(),
+            Shape::Row(keys),
+            options,
+            Target::new(bytes),
+        )?;
     }
     let is_empty = bytes.committed().is_empty();
     put(bytes, if is_empty { b"[]" } else { b"]" })

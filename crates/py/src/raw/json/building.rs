@@ -130,7 +130,7 @@ impl<'py> Building<'py> {
         self.state.values.put(hash, string);
     }
 
-    /// The key that is likely to come next: ASCII.
+    /// The key that is likely to come next, in UTF-8: all of it ASCII, unless the text is UTF-8 too.
     #[inline(always)]
     pub(crate) fn guess(&self, is_utf8: bool) -> Option<&[u8]> {
         let guess = self.state.keys.text(self.likely)?;

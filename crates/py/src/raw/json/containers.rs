@@ -148,7 +148,8 @@ pub(super) unsafe fn put_in_list(
 /// A list of ours, with items.
 unsafe fn trim(list: *mut ffi::PyObject) {
     #[cfg(not(Py_GIL_DISABLED))]
-    // SAFETY: a list of ours that nobody else changes meanwhile, whose items lie in memory of PyMem_Realloc. Where the memory cannot be made smaller it stays as it is.
+    // SAFETY: a list of ours that nobody else changes meanwhile, whose items lie in memory of PyMem_Realloc. Where the
+    // memory cannot be made smaller it stays as it is.
     unsafe {
         let fields = list.cast::<ffi::PyListObject>();
         let n = ffi::PyList_GET_SIZE(list).unsigned_abs();
@@ -163,8 +164,8 @@ unsafe fn trim(list: *mut ffi::PyObject) {
     let _ = list;
 }
 
-// SAFETY: functions that CPython exports up to 3.13, as its headers declare them.
 #[cfg(not(Py_3_14))]
+// SAFETY: functions that CPython exports up to 3.13, as its headers declare them.
 unsafe extern "C" {
     fn _PyDict_NewPresized(n: ffi::Py_ssize_t) -> *mut ffi::PyObject;
     fn _PyDict_SetItem_KnownHash(
@@ -180,8 +181,8 @@ unsafe extern "C" {
 /// # Safety
 /// Attached.
 unsafe fn new_dict(n: usize) -> *mut ffi::PyObject {
-    // SAFETY: the duty of the caller; of CPython up to 3.13 it is known that it has the function.
     #[cfg(not(Py_3_14))]
+    // SAFETY: the duty of the caller; of CPython up to 3.13 it is known that it has the function.
     return unsafe { _PyDict_NewPresized(n as ffi::Py_ssize_t) };
     #[cfg(Py_3_14)]
     // SAFETY: the duty of the caller.

@@ -1,5 +1,8 @@
 //! What is asked of a walk, what it asks of others, and why it may end early.
 
+use std::cell::Cell;
+
+use onecopy_text::ByteSink;
 use onecopy_wire::json::KeySegments;
 use onecopy_wire::{NonFinite, WriteError};
 use pyo3::prelude::*;
@@ -102,6 +105,27 @@ impl Style {
             && self.surrogates == Surrogates::Error
     }
 }
+/// Where it goes.
+pub(crate) struct Target<'a> {
+    pub(crate) chunk: &'a mut dyn ByteSink,
+    /// Whether any Python code may run where the chunk makes room.
+    pub(crate) runs_python: bool,
+    /// Of a chunk that may be in Latin-1: whether it is. The walk sets it to `false`, once, where a character is met that is not in
+    /// Latin-1, or text of others; what is committed is UTF-8 then.
+    pub(crate) latin1: Option<&'a Cell<bool>>,
+}
+
+impl<'a> Target<'a> {
+    /// A chunk of UTF-8 that runs no code.
+    pub(crate) fn new(chunk: &'a mut dyn ByteSink) -> Target<'a> {
+        Target {
+            chunk,
+            runs_python: false,
+            latin1: None,
+        }
+    }
+}
+
 /// What is written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shape<'k> {

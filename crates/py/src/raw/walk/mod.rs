@@ -30,15 +30,17 @@ mod step;
 mod styled;
 mod texts;
 
-use onecopy_text::convert::{JSON_PLAIN_BYTES, Kernels, Work, with_kernels};
-use onecopy_text::{ByteSink, Pen, Put, Tally};
+use std::cell::Cell;
+
+use onecopy_text::convert::{self, JSON_PLAIN_BYTES, Kernels, Work, with_kernels};
+use onecopy_text::{Pen, Policy, Put, Tally, Units};
 use onecopy_wire::json;
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use pyo3::{Borrowed, ffi};
 
-pub(crate) use asked::{Failed, Other, Others, Shape, Stop, Style, Surrogates};
+pub(crate) use asked::{Failed, Other, Others, Shape, Stop, Style, Surrogates, Target};
 use frames::{Form, Frames};
 use inner::Rest;
 use keys::Keys;
@@ -55,14 +57,13 @@ pub(crate) fn check_layout(py: Python<'_>) -> PyResult<()> {
     ))
 }
 
-/// Writes an object as JSON behind what is in the chunk. Where the chunk makes room it may run any code, if `sink_runs_python`.
+/// Writes an object as JSON behind what is in the chunk.
 pub(crate) fn write<'py>(
     object: Borrowed<'_, 'py, PyAny>,
     shape: Shape<'_>,
     style: &Style,
     others: &dyn Others<'py>,
-    chunk: &mut dyn ByteSink,
-    sink_runs_python: bool,
+    target: Target<'_>,
     tally: Option<&mut Tally>,
 ) -> Result<(), Failed> {
     let mut walk = Walk {
@@ -70,10 +71,14 @@ pub(crate) fn write<'py>(
         style,
         shape,
         others,
-        chunk,
+        is_latin1: target.latin1.is_some_and(Cell::get),
+        // As long as all the others.
+        target: Target {
+            chunk: target.chunk,
+            ..target
+        },
         keys: Keys::new(),
         rest: Rest::new(),
-        sink_runs_python,
         is_counted: tally.is_some(),
         n_texts: 0,
         text_bytes: 0,
@@ -128,12 +133,12 @@ struct Walk<'a, 'py> {
     style: &'a Style,
     shape: Shape<'a>,
     others: &'a dyn Others<'py>,
-    chunk: &'a mut dyn ByteSink,
+    target: Target<'a>,
+    /// Whether the chunk is Latin-1, up to now.
+    is_latin1: bool,
     keys: Keys,
     /// What `inner` has left.
     rest: Rest,
-    /// Whether any code may run where the sink makes room.
-    sink_runs_python: bool,
     /// Whether anybody asks for the counts: to keep them costs a nanosecond a text.
     is_counted: bool,
     n_texts: u64,
@@ -158,7 +163,7 @@ impl<'py> Walk<'_, 'py> {
     /// Opens the place behind what the chunk has.
     #[inline(always)]
     fn open<'s>(&mut self, room: usize) -> Result<Pen<'s>, Stop> {
-        let spare = self.chunk.spare(room).map_err(|_| Stop::Full)?;
+        let spare = self.target.chunk.spare(room).map_err(|_| Stop::Full)?;
         // SAFETY: the place belongs to the chunk, which is not used until `close`; a Pen checks its room.
         Ok(Pen::new(unsafe {
             std::slice::from_raw_parts_mut(spare.as_mut_ptr(), spare.len())
@@ -168,9 +173,9 @@ impl<'py> Walk<'_, 'py> {
     /// Counts what was put as written.
     #[inline(always)]
     fn close(&mut self, pen: &Pen<'_>) {
-        let start = self.chunk.committed().as_ptr_range().end;
+        let start = self.target.chunk.committed().as_ptr_range().end;
         // SAFETY: the pen was opened right behind what the chunk has, and all up to where it is was put.
-        unsafe { self.chunk.commit(pen.at() as usize - start as usize) };
+        unsafe { self.target.chunk.commit(pen.at() as usize - start as usize) };
     }
 
     /// To be called before any Python code runs.
@@ -184,10 +189,28 @@ impl<'py> Walk<'_, 'py> {
     #[inline(never)]
     fn grow<'s>(&mut self, pen: Pen<'s>, room: usize) -> Result<Pen<'s>, Stop> {
         self.close(&pen);
-        if self.sink_runs_python {
+        if self.target.runs_python {
             self.before_code();
         }
         self.open(room)
+    }
+
+    /// From here on the chunk is UTF-8.
+    #[cold]
+    #[inline(never)]
+    fn leave_latin1(&mut self) -> Result<(), Stop> {
+        self.is_latin1 = false;
+        self.keys.forget();
+        let chunk = &mut *self.target.chunk;
+        let before = chunk.committed().to_vec();
+        chunk.cut(0);
+        if let Some(is_latin1) = self.target.latin1 {
+            is_latin1.set(false);
+        }
+        let mut utf8 = Vec::new();
+        convert::to_utf8(Units::Latin1(&before), Policy::Strict, &mut utf8)
+            .map_err(|_| Stop::Full)?;
+        chunk.put(&utf8).map_err(|_| Stop::Full)
     }
 
     #[inline(always)]
@@ -363,6 +386,9 @@ impl<'py> Walk<'_, 'py> {
                 }
             }
         };
+        if self.is_latin1 && !text.is_ascii() {
+            self.leave_latin1()?;
+        }
         let mut pen = self.open(text.len() + ROOM)?;
         pen.put(&text);
         Ok((pen, Next::Done))

@@ -89,6 +89,9 @@ unsafe fn short_text<K: Kernels>(
             let Some((units, _)) = object::text(value) else {
                 return false;
             };
+            if walk.is_latin1 {
+                return latin1_text(kernels, walk, units, pen, behind);
+            }
             let end = match units {
                 Units::Latin1(u) => kernels.json_short_latin1(u, out),
                 Units::Ucs2(u) => kernels.json_short_ucs2(u, out),
@@ -104,6 +107,42 @@ unsafe fn short_text<K: Kernels>(
         pen.set_at(end.add(2));
         walk.count(units);
     }
+    true
+}
+
+/// As [`short_text`], of text past ASCII in a chunk of Latin-1.
+///
+/// # Safety
+/// As [`short_text`]; a quote is written already.
+#[inline(always)]
+unsafe fn latin1_text<K: Kernels>(
+    kernels: K,
+    walk: &mut Walk<'_, '_>,
+    units: Units<'_>,
+    pen: &mut Pen<'_>,
+    behind: [u8; 2],
+) -> bool {
+    let Units::Latin1(u) = units else {
+        return false; // wider, or its UTF-8 stands
+    };
+    // SAFETY: as for ASCII; these bytes are as good as others.
+    unsafe {
+        if u.len() <= JSON_PLAIN_BYTES
+            && let Some(end) = kernels.json_plain(u, pen.at().add(1))
+        {
+            end.cast::<[u8; 2]>().write_unaligned(behind);
+            pen.set_at(end.add(2));
+            walk.count(units);
+            return true;
+        }
+    }
+    if u.len() > BLOCK_UNITS || pen.room() < json_room(u.len()) + ROOM {
+        return false;
+    }
+    pen.put_byte(b'"');
+    kernels.put_json_latin1(u, true, pen);
+    walk.count(units);
+    pen.put_short(&behind, 2);
     true
 }
 

@@ -27,15 +27,23 @@ impl Walk<'_, '_> {
         // SAFETY: alive, by the caller's word; attached.
         let _held = unsafe { Bound::from_borrowed_ptr(self.py(), object) };
         // SAFETY: a `str`, by the caller's word; `units` brings it into the form of PEP 393 where it is not.
-        let (units, is_ascii) = unsafe {
+        let (mut units, is_ascii, string) = unsafe {
+            let string = Borrowed::from_ptr(self.py(), object).cast_unchecked();
             match object::text(object) {
-                Some(found) => found,
-                None => {
-                    let string = Borrowed::from_ptr(self.py(), object).cast_unchecked();
-                    (text::units(string).map_err(Stop::Python)?, false)
-                }
+                Some((units, is_ascii)) => (units, is_ascii, string),
+                None => (text::units(string).map_err(Stop::Python)?, false, string),
             }
         };
+        if self.is_latin1 {
+            match text::own_units(string).map_err(Stop::Python)? {
+                own @ Units::Latin1(_) => units = own,
+                _ => {
+                    self.close(&pen);
+                    self.leave_latin1()?;
+                    pen = self.open(ROOM)?;
+                }
+            }
+        }
         self.count(units);
         pen = self.room(pen, ROOM)?;
         pen.put_byte(b'"');
@@ -150,6 +158,7 @@ impl<'s> Work for Long<'_, '_, '_, '_, 's> {
     #[inline(always)]
     fn run<K: Kernels>(self, kernels: K) -> Result<Pen<'s>, Stop> {
         let (walk, mut pen) = (self.walk, self.pen);
+        let is_plain = self.is_ascii || walk.is_latin1;
         macro_rules! blocks {
             ($units:expr, $put:expr) => {{
                 let units = $units;
@@ -164,7 +173,7 @@ impl<'s> Work for Long<'_, '_, '_, '_, 's> {
         }
         match self.units {
             Units::Latin1(u) => blocks!(u, |u, pen: &mut Pen<'s>| {
-                kernels.put_json_latin1(u, self.is_ascii, pen);
+                kernels.put_json_latin1(u, is_plain, pen);
                 true
             }),
             Units::Utf8(u) => blocks!(u, |u, pen: &mut Pen<'s>| {
