@@ -426,6 +426,22 @@ impl<K: Kernels> Events for Build<'_, '_, K> {
     }
 
     #[inline(always)]
+    fn empty_array(&mut self) -> Result<(), Refusal> {
+        let made = self.building.empty_list();
+        self.push(made)
+    }
+
+    #[inline(always)]
+    fn empty_object(&mut self) -> Result<(), Refusal> {
+        if self.options.object_hook.is_some() {
+            self.begin_object()?;
+            return self.end_object();
+        }
+        let made = self.building.empty_dict();
+        self.push(made)
+    }
+
+    #[inline(always)]
     fn begin_object(&mut self) -> Result<(), Refusal> {
         self.building.begin(true);
         Ok(())

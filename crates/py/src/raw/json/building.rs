@@ -205,6 +205,30 @@ impl<'py> Building<'py> {
         }
     }
 
+    /// A list without items, which needs no frame.
+    #[inline(always)]
+    pub(crate) fn empty_list(&mut self) -> PyResult<Bound<'py, PyAny>> {
+        self.has_container();
+        // SAFETY: attached; a new list, or null with an error.
+        unsafe { Bound::from_owned_ptr_or_err(self.py, ffi::PyList_New(0)) }
+    }
+
+    /// A dict without keys, which needs no frame.
+    #[inline(always)]
+    pub(crate) fn empty_dict(&mut self) -> PyResult<Bound<'py, PyAny>> {
+        self.has_container();
+        // SAFETY: attached; a new dict, or null with an error.
+        unsafe { Bound::from_owned_ptr_or_err(self.py, ffi::PyDict_New()) }
+    }
+
+    /// Notes that one of the values of the innermost container may hold others.
+    #[inline(always)]
+    fn has_container(&mut self) {
+        if let Some(frame) = self.state.frames.last_mut() {
+            frame.has_container = true;
+        }
+    }
+
     /// The list that was begun last, taken out.
     ///
     /// # Panics
@@ -250,9 +274,7 @@ impl<'py> Building<'py> {
         if frame.before.last != NONE {
             self.likely = self.state.keys.behind(frame.before.last);
         }
-        if let Some(outer) = self.state.frames.last_mut() {
-            outer.has_container = true;
-        }
+        self.has_container();
         frame
     }
 

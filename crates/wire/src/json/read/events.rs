@@ -91,6 +91,19 @@ pub trait Events {
     /// `}`.
     fn end_object(&mut self) -> Told;
 
+    /// `[]`, written without a blank.
+    #[inline(always)]
+    fn empty_array(&mut self) -> Told {
+        self.begin_array()?;
+        self.end_array()
+    }
+    /// `{}`, written without a blank.
+    #[inline(always)]
+    fn empty_object(&mut self) -> Told {
+        self.begin_object()?;
+        self.end_object()
+    }
+
     /// A key that is likely to come next, without escapes, where one is known: in UTF-8, and all ASCII where the text is in
     /// another form. Where the text has it, `likely_key` is told, not `key`.
     #[inline(always)]

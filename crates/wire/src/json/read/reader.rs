@@ -144,25 +144,37 @@ impl<'a, F: Form, K: Kernels> Reader<'a, F, K> {
             match Start::of(unit) {
                 Start::String => self.string(events)?,
                 Start::Object => {
-                    self.enter(true)?;
-                    self.tell(events.begin_object())?;
-                    self.at += 1;
-                    if self.skip_blank() != 0x7D {
-                        self.key(events)?;
-                        continue 'value;
+                    self.check_depth()?;
+                    if self.unit(self.at + 1) == 0x7D {
+                        self.tell(events.empty_object())?;
+                        self.at += 2;
+                    } else {
+                        self.enter(true);
+                        self.tell(events.begin_object())?;
+                        self.at += 1;
+                        if self.skip_blank() != 0x7D {
+                            self.key(events)?;
+                            continue 'value;
+                        }
+                        self.tell(events.end_object())?;
+                        self.leave();
                     }
-                    self.tell(events.end_object())?;
-                    self.leave();
                 }
                 Start::Array => {
-                    self.enter(false)?;
-                    self.tell(events.begin_array())?;
-                    self.at += 1;
-                    if self.skip_blank() != 0x5D {
-                        continue 'value;
+                    self.check_depth()?;
+                    if self.unit(self.at + 1) == 0x5D {
+                        self.tell(events.empty_array())?;
+                        self.at += 2;
+                    } else {
+                        self.enter(false);
+                        self.tell(events.begin_array())?;
+                        self.at += 1;
+                        if self.skip_blank() != 0x5D {
+                            continue 'value;
+                        }
+                        self.tell(events.end_array())?;
+                        self.leave();
                     }
-                    self.tell(events.end_array())?;
-                    self.leave();
                 }
                 Start::Number => self.number(unit == 0x2D, events)?,
                 Start::True => {
@@ -243,16 +255,20 @@ impl<'a, F: Form, K: Kernels> Reader<'a, F, K> {
     }
 
     #[inline(always)]
-    fn enter(&mut self, is_object: bool) -> Result<(), ReadError> {
+    fn check_depth(&self) -> Result<(), ReadError> {
         if self.depth >= self.limits.max_depth {
             return Err(self.no(Reason::Depth));
         }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, is_object: bool) {
         if self.depth.is_multiple_of(64) && self.depth > 0 {
             self.outer.push(self.levels);
         }
         self.depth += 1;
         self.levels = self.levels << 1 | u64::from(is_object);
-        Ok(())
     }
 
     /// Behind the closing bracket, which is the next unit.
