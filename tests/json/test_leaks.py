@@ -127,7 +127,7 @@ def reset(): Path("/proc/self/clear_refs").write_text("5")
 """
 
 
-def _measured(code: str) -> list[int]:
+def measured(code: str) -> list[int]:
     done = subprocess.run(
         [sys.executable, "-c", MEMORY.format(root=str(ROOT)) + code],
         capture_output=True,
@@ -140,7 +140,7 @@ def _measured(code: str) -> list[int]:
 
 @pytest.mark.parametrize("text", ["東京都" * 5, "я" * 20, "é" * 20, "a" * 30])
 def test_encoding_peaks_at_the_size_of_the_json_and_leaves_nothing(text: str) -> None:
-    size, peak, kept = _measured(f"""
+    size, peak, kept = measured(f"""
 values = [{text!r} + chr(0x4e00 + k % 900) + str(k) for k in range(200_000)]
 json.dumps(values[:10])
 before = now(); reset()
@@ -154,7 +154,7 @@ print(size, most - before, now() - before)
 
 @pytest.mark.parametrize("lines", [False, True])
 def test_the_iterator_of_chunks_stays_flat(lines: bool) -> None:
-    size, peak = _measured(f"""
+    size, peak = measured(f"""
 def rows(n):
     for k in range(n):
         yield {{"id": k, "имя": "東京" * (k % 50), "x": k / 7}}
@@ -167,7 +167,7 @@ print(size, peak() - before)
 
 
 def test_decoding_takes_what_the_objects_take() -> None:
-    kept, peak = _measured("""
+    kept, peak = measured("""
 data = json.dumps([{"id": k, "имя": "東京" * (k % 20), "x": [k / 7, None]} for k in range(50_000)])
 json.loads(data[:0] + b"[1]")
 before = now(); reset()

@@ -116,15 +116,19 @@ def test_a_lone_surrogate_among_good_cells_is_named_at_its_place() -> None:
         assert (said.start, said.end, said.reason) == (expected.start, expected.end, expected.reason)
 
 
+#: A text that no list of another test begins with.
+BEFORE = "b4#~7q"
+
+
 def test_a_handler_that_writes_to_the_data_is_seen() -> None:
-    cells: list[str | None] = ["before", "\ud800", "before", "before"]
+    cells: list[str | None] = [BEFORE, "\ud800", BEFORE, BEFORE]
     data, lengths = column(cells, 12)
     room = bytearray(data)
 
     def handler(error: UnicodeError) -> tuple[str, int]:
         # The list that is being filled is nobody's yet.
         lists = [found for found in gc.get_objects() if type(found) is list and found is not cells]
-        assert not [found for found in lists if found[:1] == ["before"]]
+        assert not [found for found in lists if found[:1] == [BEFORE]]
         room[0:12] = "behind".encode("utf-16-le")
         room[36:48] = "behind".encode("utf-16-le")
         assert isinstance(error, UnicodeDecodeError)
@@ -132,7 +136,7 @@ def test_a_handler_that_writes_to_the_data_is_seen() -> None:
 
     codecs.register_error("onecopy.test_column", handler)
     made = text.decode_column(room, lengths, 12, errors="onecopy.test_column")
-    assert made == ["before", "?", "before", "behind"]
+    assert made == [BEFORE, "?", BEFORE, "behind"]
 
 
 def test_shared_cells_are_counted_and_the_list_is_the_collectors() -> None:

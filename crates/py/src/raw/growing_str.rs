@@ -9,19 +9,27 @@ use std::mem::MaybeUninit;
 use std::slice;
 
 use onecopy_text::convert::{self, Made, NewStr, StrData};
-use onecopy_text::{ByteSink, Kind, Malformed, Policy, Shape, SinkFull, Tally, Units, measure};
+use onecopy_text::{
+    ByteSink, Kind, MOVED_BY_PAGES_BYTES, Malformed, Policy, Shape, SinkFull, Tally, Units, measure,
+};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use super::fresh;
 use super::text::{self, MakeError, data_of};
-use super::{fresh, pages};
 
 /// A block is turned into units where it has as many bytes.
 const BLOCK_BYTES: usize = 16 << 10;
 
 /// What a step may write behind that, mostly.
 const SPARE_BYTES: usize = 8 << 10;
+
+/// What a `str` that turns out too short grows to first: the allocator has it at hand.
+const MIDDLE_BYTES: usize = 120 << 10;
+
+/// What it grows to then, at least: from there on it is moved by its pages, and what is too much is never written to.
+const WHOLE_BYTES: usize = 2 * MOVED_BY_PAGES_BYTES;
 
 /// A sink that ends in a `str`.
 pub(crate) struct GrowingStr<'c, 'py> {
@@ -67,7 +75,7 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
     /// # Errors
     /// [`MakeError::Malformed`], with the place in all that was written, where that was not UTF-8.
     pub(crate) fn finish(mut self) -> Result<(Bound<'py, PyAny>, Shape, usize), MakeError> {
-        if self.made.is_none() && self.turned_bytes == 0 {
+        if self.malformed.is_none() && self.made.is_none() && self.turned_bytes == 0 {
             return self.finish_short();
         }
         let full = self.malformed.is_some() || !self.turn();
@@ -171,18 +179,31 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
             None if self.turned_bytes > 0 => return Err(PyMemoryError::new_err(())), // it was lost
             _ => {}
         }
-        let shape = Shape {
-            kind: kind.max(self.shape.kind),
-            n_chars: match self.made {
-                // Twice as much, where that much can be had: what is too much was never written to.
-                Some(_) if wanted > self.shape.n_chars => wanted.max(2 * self.shape.n_chars),
-                _ => wanted.max(self.shape.n_chars),
-            },
+        let kind = kind.max(self.shape.kind);
+        let n_chars = match self.made {
+            Some(_) if wanted > self.shape.n_chars => {
+                let middle = MIDDLE_BYTES / kind.unit_bytes();
+                let whole = WHOLE_BYTES / kind.unit_bytes();
+                if wanted <= middle {
+                    middle
+                } else {
+                    wanted.saturating_add(wanted / 2).max(whole)
+                }
+            }
+            _ => wanted.max(self.shape.n_chars),
         };
+        let mut shape = Shape { kind, n_chars };
         self.made = Some(match self.made.take() {
             Some(made) if shape.kind == self.shape.kind => {
                 self.moved_bytes += self.n_chars * shape.kind.unit_bytes();
-                resize(made, shape.n_chars)?
+                match resize(made, shape.n_chars) {
+                    Ok(longer) => longer,
+                    Err((made, _)) => {
+                        // Where address space is short, what is asked for has to do.
+                        shape.n_chars = wanted;
+                        resize(made, wanted).map_err(|(_, e)| e)?
+                    }
+                }
             }
             Some(made) => {
                 self.moved_bytes += self.n_chars * self.shape.kind.unit_bytes();
@@ -267,20 +288,24 @@ unsafe impl ByteSink for GrowingStr<'_, '_> {
     }
 }
 
-/// A `str` that is made longer or shorter. It must be ours alone.
-fn resize(string: Bound<'_, PyAny>, n_chars: usize) -> PyResult<Bound<'_, PyAny>> {
+/// A `str` that is made longer or shorter, or the same one and why not. It must be ours alone.
+fn resize(
+    string: Bound<'_, PyAny>,
+    n_chars: usize,
+) -> Result<Bound<'_, PyAny>, (Bound<'_, PyAny>, PyErr)> {
     let py = string.py();
-    let n = isize::try_from(n_chars).map_err(|_| PyMemoryError::new_err(()))?;
+    let Ok(n) = isize::try_from(n_chars) else {
+        return Err((string, PyMemoryError::new_err(())));
+    };
     let mut at = string.into_ptr();
     // SAFETY: a compact `str` with one reference, ours, never hashed, of more than one character, so it is no shared one. Where the
-    // call fails the object is as it was, and let go here.
+    // call fails the object is as it was.
     unsafe {
         let failed = ffi::PyUnicode_Resize(&raw mut at, n) != 0;
         let string = Bound::from_owned_ptr(py, at);
         if failed {
-            return Err(PyErr::fetch(py));
+            return Err((string, PyErr::fetch(py)));
         }
-        pages::ask(at, n_chars);
         Ok(string)
     }
 }
@@ -305,7 +330,7 @@ fn cut(string: Bound<'_, PyAny>, shape: Shape, n_chars: usize) -> PyResult<Bound
         }
         return Ok(string);
     }
-    resize(string, n_chars)
+    resize(string, n_chars).map_err(|(_, e)| e)
 }
 
 /// A part of the data of a `str`, to be written.

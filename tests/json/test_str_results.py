@@ -1,0 +1,113 @@
+"""`dumps_str` past one block: each order of kinds, after each guess, with what only some blocks hold."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import json as standard
+import sys
+from typing import Any
+
+import pytest
+
+from onecopy import json
+from tests.json.test_leaks import measured
+
+#: Texts of each kind in memory, one of them with what is escaped.
+TEXTS = {"ascii": 'say "a"', "latin1": "Zürich", "ucs2": "Цюрих", "ucs4": "tea 🍵"}
+#: Enough for some blocks of 16 KiB each.
+N = 5_000
+
+
+def _is_canonical(string: str) -> bool:
+    """Whether it is as narrow as CPython's own of the same text, with one terminator and no cache."""
+    return sys.getsizeof(string) == sys.getsizeof(string[: len(string) // 2] + string[len(string) // 2 :])
+
+
+@pytest.mark.parametrize("guess", TEXTS)
+@pytest.mark.parametrize("order", [*itertools.permutations(TEXTS, 2), ("ascii", "latin1", "ucs2", "ucs4"), ("ucs4", "ascii")])  # fmt: skip
+def test_blocks_of_each_kind_in_each_order_after_each_guess(guess: str, order: tuple[str, ...]) -> None:
+    json.dumps_str([TEXTS[guess]] * N)
+    value = [f"{TEXTS[kind]}{k}" for kind in order for k in range(N)]
+    made = json.dumps_str(value)
+    assert made == standard.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    assert _is_canonical(made)
+    assert hash(made) == hash(made[:7] + made[7:])
+    assert json.dumps_str(value) == made
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_a_guess_too_long_or_too_wide_leaves_no_trace(kind: str) -> None:
+    json.dumps_str([TEXTS["ucs4"]] * 20 * N)
+    value = [TEXTS[kind]] * N
+    for _ in range(3):
+        made = json.dumps_str(value)
+        assert made == standard.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        assert _is_canonical(made)
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_a_cache_of_utf8_is_not_taken_for_latin1(kind: str) -> None:
+    json.dumps_str(["é"] * N)
+    value = [TEXTS[kind] * 3 + str(k) for k in range(100)] + [TEXTS[kind] * 3000]
+    for string in value:
+        string.encode()
+        _leave_cache(string)
+    assert json.loads(json.dumps_str(value)) == value
+
+
+def _leave_cache(string: str) -> None:
+    """CPython keeps the UTF-8 of a `str` that is used as a name."""
+    import ctypes
+
+    ctypes.pythonapi.PyUnicode_AsUTF8AndSize.restype = ctypes.c_void_p
+    ctypes.pythonapi.PyUnicode_AsUTF8AndSize(ctypes.py_object(string), None)
+
+
+@pytest.mark.parametrize("before", [0, 10, 3000])
+@pytest.mark.parametrize("fragment", ["[1]", '"é"', '"Ж"', '"🍵"', '"' + "é" * 50_000 + '"'], ids=ascii)
+def test_a_fragment_in_a_result_of_latin1(fragment: str, before: int) -> None:
+    json.dumps_str(["é"] * N)
+    value: list[Any] = [*["é" * 10] * before, json.Fragment(fragment), "é", json.Fragment(fragment.encode())]
+    wanted = [*["é" * 10] * before, standard.loads(fragment), "é", standard.loads(fragment)]
+    assert json.loads(json.dumps_str(value)) == wanted
+
+
+@pytest.mark.parametrize("before", [0, 3000])
+def test_a_fragment_that_is_not_utf8_is_told_with_its_place(before: int) -> None:
+    with pytest.raises(ValueError, match="Fragment is not UTF-8") as found:
+        json.dumps_str([*["Ж"] * before, json.Fragment(b'"\xff"'), *["Ж"] * before])
+    assert str(len(("[" + '"Ж",' * before + '"').encode())) in str(found.value)
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_options_in_long_results(kind: str) -> None:
+    json.dumps_str(["é"] * N)
+    value = {f"{TEXTS[kind]}{k}": [k, k / 7, TEXTS[kind]] for k in range(2000)}
+    for options in ({"indent": 2}, {"sort_keys": True}, {"indent": "\t", "sort_keys": True}, {"ensure_ascii": True}):
+        made = json.dumps_str(value, **options)
+        assert made.encode() == json.dumps(value, **options)
+        assert _is_canonical(made)
+
+
+def test_code_that_runs_meanwhile_may_encode_too() -> None:
+    def inner(_: Any) -> Any:
+        assert json.dumps_str(["é" * 100] * 1000) == standard.dumps(["é" * 100] * 1000, ensure_ascii=False, separators=(",", ":"))  # fmt: skip
+        gc.collect()
+        return "Ж"
+
+    assert json.loads(json.dumps_str([*["é" * 100] * 300, object(), "é"], default=inner)) == [*["é" * 100] * 300, "Ж", "é"]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["東京都" * 5, "é" * 20, "a" * 30, "🍵" * 10])
+def test_it_peaks_at_the_size_of_the_str(text: str) -> None:
+    size, peak, kept = measured(f"""
+values = [{text!r} + str(k) for k in range(200_000)]
+json.dumps_str(values[:10])
+before = now(); reset()
+made = json.dumps_str(values)
+most, size = peak(), sys.getsizeof(made)
+del made
+print(size, most - before, now() - before)
+""")
+    assert peak <= 1.1 * size + (1 << 19) and kept < 1 << 19, (size, peak, kept)
