@@ -119,6 +119,8 @@ def test_a_lone_surrogate_is_refused_replaced_or_escaped(before: str, surrogates
         assert outcome(lambda: json.dumps([text])) is NotJson
     replaced = "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
     assert json.loads(json.dumps(text, surrogates="replace")) == replaced
+    ascii_only = json.dumps(text, surrogates="replace", ensure_ascii=True)
+    assert ascii_only.isascii() and json.loads(ascii_only) == replaced
     escaped = json.dumps(text, surrogates="escape")
     assert standard.loads(escaped) == standard.loads(standard.dumps(text))
 

@@ -114,3 +114,10 @@ def test_a_string_of_a_megabyte_of_each_kind() -> None:
         string = _fresh(alphabet, 1_000_003)
         assert json.loads(json.dumps(string)) == string
         assert json.loads(json.dumps_str(string)) == string
+
+
+def test_what_replaces_a_surrogate_is_ascii_where_all_is_asked_to_be() -> None:
+    for string in ("\ud800", "é\udfff東", "😀\ud83d"):
+        plain = json.dumps([string], surrogates="replace")
+        written = json.dumps([string], surrogates="replace", ensure_ascii=True)
+        assert written.isascii() and standard.loads(written) == standard.loads(plain)

@@ -8,6 +8,7 @@ import datetime as dt
 import enum
 import json as standard
 import math
+import sys
 import uuid
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -148,13 +149,15 @@ def test_a_type_without_a_form_is_a_type_error_with_the_path(value: Any) -> None
     assert "$.rows[2].price" in str(caught.value) and type(value).__name__ in str(caught.value)
 
 
-@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, Real("nan"), Decimal("nan"), Decimal("-inf")])
+@pytest.mark.parametrize(
+    "number", [math.nan, -math.inf, Real("nan"), Decimal("nan"), Decimal("-inf"), Decimal("sNaN12")]
+)
 def test_a_number_that_json_does_not_have_is_refused_or_null_or_text(number: Any) -> None:
     with pytest.raises(json.JSONEncodeError, match=r"\$\.a\[1\]"):
         json.dumps({"a": [1, number]})
     assert issubclass(json.JSONEncodeError, ValueError)
     assert json.dumps([number], nan="null") == b"[null]"
-    name = "NaN" if number != number else "Infinity" if number > 0 else "-Infinity"
+    name = "NaN" if "nan" in str(number).lower() else "Infinity" if number > 0 else "-Infinity"
     # A string: a bare `NaN` would be no JSON.
     assert json.dumps([number], nan="text") == f'["{name}"]'.encode()
 
@@ -245,6 +248,31 @@ def test_float_hook_and_object_hook_are_given_what_was_read() -> None:
         json.loads(b'[{"a":1}]', object_hook=lambda d: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         json.loads(b"[1.5]", float_hook=lambda digits: 1 / 0)
+
+
+def test_float_hook_is_given_text_that_knows_it_is_ascii() -> None:
+    for text in ("[-1.5]", b"[-1.5]", bytearray(b"[-1.5]"), '["é", -1.5]', '["東", -1.5]', '["😀", -1.5]'):
+        given: list[str] = []
+        json.loads(text, float_hook=given.append)
+        # A `str` in the form of Latin-1 would be equal.
+        assert given == ["-1.5"] and given[0].isascii() and sys.getsizeof(given[0]) == sys.getsizeof("-1.5")
+
+
+def test_what_stands_for_another_object_is_no_container_inside_of_it() -> None:
+    for value in (Text("a"), Word.A, Whole(7), Real(0.5)):
+        text = json.dumps(value)
+        assert json.dumps(value, max_depth=0) == text
+        for sort_keys in (False, True):
+            rows = [value, {"b": value}]
+            assert json.dumps(rows, max_depth=2, sort_keys=sort_keys) == b'[%b,{"b":%b}]' % (text, text)
+            with pytest.raises(json.JSONEncodeError, match="max_depth"):
+                json.dumps(rows, max_depth=1, sort_keys=sort_keys)
+    assert json.dumps([object()], default=lambda value: [1], max_depth=2) == b"[[1]]"
+    # What stands for an object does not hold itself, however deep it is.
+    with pytest.raises(json.JSONEncodeError, match="max_depth"):
+        json.dumps([object()], default=lambda value: [1], max_depth=1)
+    with pytest.raises(json.JSONEncodeError, match="holds itself"):
+        json.dumps([object()], default=lambda value: value)
 
 
 def test_wrong_options_are_refused() -> None:

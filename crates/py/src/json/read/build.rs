@@ -278,11 +278,17 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
     #[cold]
     #[inline(never)]
     fn hooked_float(&mut self, text: Units<'_>) -> Result<(), Refusal> {
-        let made = scalars::text(self.blanks, self.kernels, text, None);
-        let made = made.map_err(|e| match e {
-            MakeError::Python(e) => e,
-            MakeError::Malformed(_) => unreachable!("numbers are ASCII"),
-        });
+        let made = match text {
+            // As other UTF-8 it would be taken for text with more than ASCII.
+            Units::Utf8(digits) => {
+                let digits = Ascii::new(digits).expect("numbers are ASCII");
+                scalars::ascii(self.blanks, self.kernels, digits, None)
+            }
+            units => scalars::text(self.blanks, self.kernels, units, None).map_err(|e| match e {
+                MakeError::Python(e) => e,
+                MakeError::Malformed(_) => unreachable!("numbers are ASCII"),
+            }),
+        };
         let hook = self.options.float_hook.as_ref().expect("asked before");
         let made = made.and_then(|text| hook.call1((text,)));
         self.push(made)

@@ -482,10 +482,13 @@ impl<'py> Others<'py> for Options {
     }
 }
 
-/// A decimal's name where it is no number, as `write_decimal` knows it.
+/// A decimal's name where it is no number, as `write_decimal` knows it: NaN has no sign there, does not signal, and says no more
+/// in digits behind its name.
 fn named(digits: &[u8]) -> &[u8] {
-    match digits {
-        b"sNaN" | b"-NaN" | b"-sNaN" => b"NaN",
-        other => other,
+    let unsigned = digits.strip_prefix(b"-").unwrap_or(digits);
+    let quiet = unsigned.strip_prefix(b"s").unwrap_or(unsigned);
+    if quiet.starts_with(b"NaN") {
+        return b"NaN";
     }
+    digits
 }

@@ -75,12 +75,18 @@ impl<'py> Frames<'py> {
         }
     }
 
+    /// Frames that are no containers: what stands in place of another object.
+    pub(super) fn n_held(&self) -> usize {
+        self.n_held
+    }
+
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
         self.frames.len()
     }
 
     /// Containers that the walk is inside of.
+    #[inline(always)]
     pub(super) fn depth(&self) -> usize {
         self.frames.len() - self.n_held
     }

@@ -264,16 +264,29 @@ impl<'py> Walk<'_, 'py> {
     /// Fails where there may be no container more inside of those that the walk is in.
     #[inline(always)]
     fn check_depth(&self, object: *mut ffi::PyObject) -> Result<(), Stop> {
-        if self.frames.len() >= self.style.max_depth {
+        if self.frames.depth() >= self.style.max_depth {
             return Err(self.too_deep(object));
+        }
+        Ok(())
+    }
+
+    /// Fails where too many objects stand in each other's place: with no end to them the walk would have none. They are no
+    /// containers, so an object of a class of its own is written at any depth.
+    fn check_held(&self, object: *mut ffi::PyObject) -> Result<(), Stop> {
+        if self.frames.n_held() > self.style.max_depth {
+            return Err(Stop::TooDeep {
+                is_circular: self.frames.iter().any(|f| f.object == object),
+            });
         }
         Ok(())
     }
 
     #[cold]
     fn too_deep(&self, object: *mut ffi::PyObject) -> Stop {
+        // What stands for another object is held before the walk goes inside of it.
+        let mut around = self.frames.iter().filter(|f| f.form != Form::Held);
         Stop::TooDeep {
-            is_circular: self.frames.iter().any(|f| f.object == object),
+            is_circular: around.any(|f| f.object == object),
         }
     }
 
@@ -346,7 +359,7 @@ impl<'py> Walk<'_, 'py> {
             match self.others.other(&object)? {
                 Other::Text(text) => text,
                 Other::Instead(instead) => {
-                    self.check_depth(object.as_ptr())?;
+                    self.check_held(object.as_ptr())?;
                     let item = instead.as_ptr();
                     self.frames.push_owned(instead, Form::Held, 0);
                     return Ok((self.open(ROOM)?, Next::Instead(item)));

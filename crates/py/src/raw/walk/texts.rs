@@ -77,7 +77,7 @@ impl Walk<'_, '_> {
             let Some(c) = char::from_u32(unit) else {
                 match self.style.surrogates {
                     Surrogates::Error => return Err(Stop::Surrogate { at: at + i, unit }),
-                    Surrogates::Replace => pen.put("\u{FFFD}".as_bytes()),
+                    Surrogates::Replace => self.put_char(char::REPLACEMENT_CHARACTER, &mut pen),
                     Surrogates::Escape => put_escape(unit, &mut pen),
                 }
                 continue;
