@@ -1,6 +1,7 @@
 """Writes the seeds: of the text targets, short texts of each script, well-formed and cut, in UTF-8 and UTF-16; of the
 targets that read what people write, a text for each thing they may write (its parts stand between U+0001)."""
 
+import hashlib
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -139,6 +140,22 @@ def main() -> None:
             head = [source, (5 * i + 7 * k) % 46, (i + k) % 5, k % 6, i % 4, k % 3, 1, 255 if (i + k) % 8 == 0 else i]
             cuts = b"".join((97 * i + 31 * k + 1009 * n).to_bytes(2, "little") for n in range(5))
             (folder / f"{name}.{k}").write_bytes(bytes(head) + cuts + text.encode())
+    # Options, the form and how often, then text; a byte 1 repeats what stands before it.
+    folder = HERE / "seeds" / "python_loads"
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = {name: parts[0].encode() for name, parts in WRITTEN["json_reader"].items()}
+    texts |= {"again": b'[{"id":7,"name":"a\\n\xc3\xa9"},\x01\x18\x05null]', "digits": b"-1234567890\x01\x09\x0e.5e-7"}
+    for name, data in texts.items():
+        for k, head in enumerate((b"\x00\x00", b"\x00\x56", b"\x01\xff\x01\x00\x01\x00\x05\x00\x00\x9f")):
+            (folder / f"{name}.{k}").write_bytes(head + data)
+    # One for each kind of object, with options and without; of what, is chance.
+    folder = HERE / "seeds" / "python_dumps"
+    folder.mkdir(parents=True, exist_ok=True)
+    for kind in range(28):
+        for options in (b"\x01", b"\x07\xff\x1f" + bytes(20)):
+            chance = b"".join(hashlib.sha256(bytes([kind, len(options), n])).digest() for n in range(3))
+            # A list of one, and what is tried behind it.
+            (folder / f"kind{kind:02}.{len(options)}").write_bytes(options + bytes([9, 7, kind]) + chance)
 
 
 if __name__ == "__main__":

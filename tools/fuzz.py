@@ -15,7 +15,9 @@ import os
 import re
 import subprocess
 import sys
+import sysconfig
 import tarfile
+from pathlib import Path
 
 import rust
 from house import CACHE, ROOT, give_up, main, say
@@ -25,6 +27,19 @@ _FUZZ = ROOT / "fuzz"
 
 def _targets() -> list[str]:
     return re.findall(r'^\[\[bin\]\]\nname = "(\w+)"', (_FUZZ / "Cargo.toml").read_text(encoding="utf-8"), re.M)
+
+
+def _with_interpreter(environment: dict[str, str]) -> dict[str, str]:
+    """The environment for a target that carries an interpreter: the one that runs this, whose library is linked."""
+    library = Path(sysconfig.get_config_var("LIBDIR") or "", sysconfig.get_config_var("LDLIBRARY") or "")
+    if library.suffix != ".so" or not library.is_file():
+        give_up(
+            f"`{sys.executable}` has no shared library to link\n"
+            "sudo apt-get install -y libpython3-dev, or PYTHON= one that was built with --enable-shared"
+        )
+    # CPython keeps much until the process ends; `check` of the targets counts references.
+    options = f"{environment['ASAN_OPTIONS']}:detect_leaks=0"
+    return environment | {"PYO3_PYTHON": sys.executable, "ASAN_OPTIONS": options}
 
 
 def _run(command: list[str], environment: dict[str, str]) -> tuple[int, bool]:
@@ -70,13 +85,20 @@ def _main() -> int:
         minutes = arguments.minutes if arguments.hours is None else arguments.hours * 60 / len(names)
         seconds = round(minutes * 60)
         limits = [f"-max_total_time={seconds}", "-max_len=600", "-print_final_stats=1"]
-        command = [*cargo, "run", "-O", "-a", name, str(corpus), *known, "--", *limits]
+        features = []
+        own_environment = environment
+        if name.startswith("python_"):
+            features = ["--features", "python"]
+            limits.append("-detect_leaks=0")
+            own_environment = _with_interpreter(environment)
+        command = [*cargo, "run", "-O", "-a", *features, name, str(corpus), *known, "--", *limits]
         say(f"-- {name}: {minutes:g} min")
-        n_inputs, failed = _run(command, environment)
+        n_inputs, failed = _run(command, own_environment)
         if failed:
             found.append(name)
         if arguments.hours is not None:
-            kernel = environment.get("ONECOPY_KERNEL", "best") if name.startswith("text_") else "-"
+            has_kernels = name.startswith(("text_", "json_reader", "python_"))
+            kernel = environment.get("ONECOPY_KERNEL", "best") if has_kernels else "-"
             row = f"| {datetime.date.today()} | `{name}` | {kernel} | {minutes:g} | {n_inputs:,} |"
             say(f"for fuzz/README.md: {row} {'see artifacts' if failed else 'none'} |")
     if found:

@@ -1,6 +1,8 @@
 //! What the targets share: foreign bytes as text in each form, and the comparison with the slow twins.
 
 mod kernels;
+#[cfg(feature = "python")]
+pub mod python;
 
 use std::mem::MaybeUninit;
 

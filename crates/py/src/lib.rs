@@ -16,6 +16,7 @@
 //! | `turn` | a turn for other threads while SQLite steps attached |
 //! | `guard` | the lock behind each object: never waited for while attached |
 //! | `command` | the command, for the wheel's script |
+//! | `fuzzing` | the module for an interpreter in a fuzz target's own process; compiled for those alone |
 //! | `raw` | CPython's own data structures: the only place with `unsafe` |
 #![deny(unsafe_code)]
 
@@ -24,6 +25,8 @@ mod connection;
 mod cursor;
 mod errors;
 mod fetch;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod guard;
 mod json;
 mod ledger;

@@ -1,0 +1,43 @@
+"""The seeds of the fuzz targets that compare with the standard library, and what these found, judged without the fuzzer."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+FUZZ = Path(__file__).resolve().parents[2] / "fuzz"
+TARGETS = ("python_dumps", "python_loads")
+
+
+def _inputs() -> Iterator[object]:
+    for name in TARGETS:
+        for kind in ("seeds", "regressions"):
+            for path in sorted((FUZZ / kind / name).glob("*")):
+                yield pytest.param(name, path, id=f"{name}-{path.name}")
+
+
+@pytest.fixture
+def judge(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, bytes], None]]:
+    """What looks at an input, and raises; the interpreter's limits are as before behind it."""
+    depth, digits = sys.getrecursionlimit(), sys.get_int_max_str_digits()
+    monkeypatch.syspath_prepend(FUZZ / "oracles")
+    yield lambda name, data: importlib.import_module(name).check(data)
+    sys.setrecursionlimit(depth)
+    sys.set_int_max_str_digits(digits)
+    for name in ("objects", *TARGETS):
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.parametrize(("name", "path"), list(_inputs()))
+def test_an_input_of_the_fuzzer_is_as_the_standard_library_says(
+    name: str, path: Path, judge: Callable[[str, bytes], None]
+) -> None:
+    judge(name, path.read_bytes())
+
+
+def test_there_are_inputs_for_each_target() -> None:
+    assert all(any((FUZZ / "seeds" / name).iterdir()) for name in TARGETS)
