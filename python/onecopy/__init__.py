@@ -7,7 +7,7 @@
 | ``onecopy.errors`` | the exception classes |
 | ``onecopy.text`` | text between buffers and `str` |
 | ``onecopy.json`` | JSON to objects and back |
-| ``onecopy.rows`` | what row streams need of Python: iteration in asyncio |
+| ``onecopy.rows`` | rows as dicts, named tuples, dataclasses; row streams in asyncio |
 
 >>> import onecopy
 >>> con = onecopy.connect("sqlite::memory:")
@@ -18,7 +18,7 @@
 (2, '東京')
 """
 
-from onecopy import json, text
+from onecopy import json, rows, text
 from onecopy._core import Connection, Cursor, Ledger, RowStream, __version__, connect, ledger
 from onecopy.dbapi import (
     BINARY,
@@ -87,6 +87,7 @@ __all__ = [
     "json",
     "ledger",
     "paramstyle",
+    "rows",
     "text",
     "threadsafety",
 ]

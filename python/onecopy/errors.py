@@ -35,7 +35,21 @@ __all__ = [
 
 
 class Warning(Exception):
-    """An important warning, by PEP 249. Nothing here raises it: see `DriverWarning`."""
+    """What a database said beside a result: a warning, a notice, what a procedure printed. It stands in ``Cursor.messages``;
+    nothing here raises it, and what one should know about a driver is a `DriverWarning`.
+
+    Attributes:
+        sqlstate: SQLSTATE, five characters.
+        native_code: the database's own code; 0 where there is none.
+    """
+
+    sqlstate: str
+    native_code: int
+
+    def __init__(self, message: str = "", *, sqlstate: str = "", native_code: int = 0) -> None:
+        super().__init__(message)
+        self.sqlstate = sqlstate
+        self.native_code = native_code
 
 
 class DriverWarning(UserWarning):

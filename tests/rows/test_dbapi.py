@@ -256,7 +256,7 @@ def test_a_wrong_number_of_parameters_is_a_programming_error(con: onecopy.Connec
         con.execute("select ?, ?", values)
 
 
-@pytest.mark.parametrize("wrong", ["ab", {"a": 1}, 5])
+@pytest.mark.parametrize("wrong", ["ab", 5])
 def test_parameters_are_a_sequence(con: onecopy.Connection, wrong: object) -> None:
     with pytest.raises(TypeError):
         con.execute("select ?", wrong)  # type: ignore[arg-type]

@@ -1,13 +1,15 @@
 //! `onecopy.connect` and `Connection`.
 
 use std::ffi::CString;
+use std::sync::{Mutex, PoisonError};
 
 use onecopy_rows::connect::{self as db, ConnectOptions};
 use onecopy_text::{Ledger, Policy, Tally};
 use onecopy_wire::CancelHandle;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyType};
+use pyo3::sync::MutexExt;
+use pyo3::types::{PyDict, PyString, PyType};
 
 use crate::cursor::Cursor;
 use crate::raw::{interrupt, process};
@@ -32,6 +34,10 @@ pub(crate) struct Connection {
     about: String,
     policy: Policy,
     generation: u32,
+    /// Functions for what parameters are of other classes, and for values of columns by their types.
+    adapters: Py<PyDict>,
+    converters: Py<PyDict>,
+    row_factory: Mutex<Option<Py<PyAny>>>,
 }
 
 /// Opens a connection to a database.
@@ -43,6 +49,7 @@ pub(crate) struct Connection {
 ///     autocommit: each statement is its own transaction.
 ///     timeout: seconds to connect, above 0.
 ///     errors: malformed text in a cell is a `DataError` (``"strict"``) or read with U+FFFD (``"replace"``).
+///     row_factory: what rows are instead of tuples: see `Connection.row_factory`.
 ///
 /// Returns:
 ///     A `Connection`. What one should know about the driver found comes as a `DriverWarning`.
@@ -56,7 +63,7 @@ pub(crate) struct Connection {
 ///
 /// Source: PEP 249, "Constructors".
 #[pyfunction]
-#[pyo3(signature = (target, *, read_only=false, autocommit=false, timeout=15.0, errors="strict"))]
+#[pyo3(signature = (target, *, read_only=false, autocommit=false, timeout=15.0, errors="strict", row_factory=None))]
 pub(crate) fn connect(
     py: Python<'_>,
     target: &Bound<'_, PyString>,
@@ -64,6 +71,7 @@ pub(crate) fn connect(
     autocommit: bool,
     timeout: f64,
     errors: &str,
+    row_factory: Option<Py<PyAny>>,
 ) -> PyResult<Connection> {
     let target = parameters::utf8(py, target, "the connection string", &mut Tally::default())?;
     if !(timeout > 0.0 && timeout <= 86_400.0) {
@@ -99,6 +107,9 @@ pub(crate) fn connect(
         about,
         policy: text_policy,
         generation: process::generation(),
+        adapters: PyDict::new(py).unbind(),
+        converters: PyDict::new(py).unbind(),
+        row_factory: Mutex::new(row_factory),
     };
     let category = errors::class(py, "DriverWarning")?;
     for notice in notices {
@@ -124,6 +135,18 @@ impl Connection {
         self.policy
     }
 
+    /// What cursors make of rows, unless they are told otherwise.
+    pub(crate) fn row_factory(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        let factory = self.row_factory.lock_py_attached(py);
+        let factory = factory.unwrap_or_else(PoisonError::into_inner);
+        factory.as_ref().map(|f| f.clone_ref(py))
+    }
+
+    /// Functions for the values of columns, by type.
+    pub(crate) fn converters<'py>(&self, py: Python<'py>) -> &Bound<'py, PyDict> {
+        self.converters.bind(py)
+    }
+
     /// Runs a call of the connection detached; Ctrl-C cancels it.
     fn call<T: Send>(
         &self,
@@ -140,12 +163,13 @@ impl Connection {
         &self,
         py: Python<'_>,
         sql: &Bound<'_, PyString>,
-        values: &Bound<'_, PyAny>,
+        parameters: &Bound<'_, PyAny>,
         ledger: &Ledger,
     ) -> PyResult<db::Statement> {
-        let sql = parameters::sql(py, sql)?;
-        let values = parameters::row(values, ledger)?;
-        self.call(py, move |db| db.execute(&sql, &values))
+        let dialect = self.db(py)?.dialect();
+        let statement = parameters::Statement::new(sql, Some(parameters), dialect)?;
+        let values = statement.values(parameters, Some(self.adapters.bind(py)), ledger)?;
+        self.call(py, move |db| db.execute(&statement.sql, &values))
     }
 
     /// Runs one statement for each row of parameters that `rows` gives.
@@ -156,8 +180,10 @@ impl Connection {
         rows: &Bound<'_, PyAny>,
         ledger: &Ledger,
     ) -> PyResult<Option<u64>> {
-        let sql = parameters::sql(py, sql)?;
-        let mut rows = parameters::Rows::new(rows, ledger)?;
+        let dialect = self.db(py)?.dialect();
+        let adapters = self.adapters.bind(py);
+        let mut rows = parameters::Rows::new(sql, rows, dialect, Some(adapters), ledger)?;
+        let sql = rows.sql();
         let done = self.call(py, |db| db.execute_many(&sql, &mut rows));
         // What the iterable raised ended it early: that comes first.
         rows.failure().map_or(done, Err)
@@ -169,7 +195,8 @@ impl Connection {
     /// A new cursor.
     fn cursor(slf: Bound<'_, Self>) -> PyResult<Cursor> {
         slf.get().db(slf.py())?;
-        Ok(Cursor::new(slf.unbind()))
+        let py = slf.py();
+        Ok(Cursor::new(py, slf.unbind()))
     }
 
     /// Runs one statement on a new cursor, and returns the cursor: see `Cursor.execute`.
@@ -180,8 +207,8 @@ impl Connection {
         parameters: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, Cursor>> {
         let py = slf.py();
-        let cursor = Bound::new(py, Cursor::new(slf.unbind()))?;
-        cursor.get().run(py, sql, parameters)?;
+        let cursor = Bound::new(py, Cursor::new(py, slf.unbind()))?;
+        Cursor::run(&cursor, sql, parameters)?;
         Ok(cursor)
     }
 
@@ -193,7 +220,7 @@ impl Connection {
         rows: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, Cursor>> {
         let py = slf.py();
-        let cursor = Bound::new(py, Cursor::new(slf.unbind()))?;
+        let cursor = Bound::new(py, Cursor::new(py, slf.unbind()))?;
         cursor.get().run_many(py, sql, rows)?;
         Ok(cursor)
     }
@@ -224,6 +251,46 @@ impl Connection {
         let db = self.db(py)?;
         py.detach(|| db.cancel_handle().cancel());
         Ok(())
+    }
+
+    /// What rows are, for cursors made from now on: ``None`` for tuples, ``onecopy.rows.dict_row``, ``namedtuple_row``,
+    /// ``dataclass_row(cls)``, or any function that takes a cursor which was executed and gives a function that takes a tuple.
+    ///
+    /// >>> con = onecopy.connect("sqlite::memory:", row_factory=onecopy.rows.dict_row)
+    /// >>> con.execute("select 1 as id, 'Zoë' as name").fetchone()
+    /// {'id': 1, 'name': 'Zoë'}
+    #[getter(row_factory)]
+    fn row_factory_of(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.row_factory(py)
+    }
+
+    #[setter(row_factory)]
+    fn set_row_factory(&self, py: Python<'_>, row_factory: Option<Py<PyAny>>) {
+        let factory = self.row_factory.lock_py_attached(py);
+        let before = std::mem::replace(
+            &mut *factory.unwrap_or_else(PoisonError::into_inner),
+            row_factory,
+        );
+        drop(before); // Code may run here: behind the lock.
+    }
+
+    /// A dict of functions that parameters of other classes are given to first: by their class, or one that it is derived
+    /// from. What a function gives is bound.
+    ///
+    /// >>> con = onecopy.connect("sqlite::memory:")
+    /// >>> con.adapters[complex] = str
+    /// >>> con.execute("select ?", [1 + 2j]).fetchone()
+    /// ('(1+2j)',)
+    #[getter]
+    fn adapters(&self, py: Python<'_>) -> Py<PyDict> {
+        self.adapters.clone_ref(py)
+    }
+
+    /// A dict of functions that values are given to on their way into rows: by the name of the column's type as the database
+    /// has it (in lower case: ``"jsonb"``), or by type code (``"decimal"``). NULL stays ``None``; `Cursor.converters` goes first.
+    #[getter(converters)]
+    fn converters_of(&self, py: Python<'_>) -> Py<PyDict> {
+        self.converters.clone_ref(py)
     }
 
     /// Whether each statement is its own transaction.

@@ -1,18 +1,21 @@
 //! `Cursor`: PEP 249, over pulled rows.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 
 use onecopy_rows::LongValues;
-use onecopy_rows::connect::Format;
+use onecopy_rows::connect::{Format, Statement};
 use onecopy_text::Stage;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString, PyTuple};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use crate::connection::Connection;
 use crate::fetch::{Active, BATCH_ROWS};
 use crate::guard::{Guarded, Locked};
+use crate::maker::Maker;
 use crate::rows::PyRows;
 use crate::stream::RowStream;
 use crate::{errors, ledger, types};
@@ -27,6 +30,12 @@ struct State {
     description: Option<Py<PyTuple>>,
     row_count: i64,
     last_row_id: Option<i64>,
+    /// What becomes of the tuples, where that is something.
+    maker: Option<Arc<Maker>>,
+    /// Rows handed out of the current result.
+    n_taken: usize,
+    /// What the database said beside the result.
+    messages: Vec<Py<PyAny>>,
     /// Tuples made ahead of `fetchone` and iteration.
     ready: std::vec::IntoIter<Py<PyTuple>>,
     /// How many to make ahead next time: 1, 16, then all, so that the first row comes at once.
@@ -40,19 +49,21 @@ struct State {
 pub(crate) struct Cursor {
     connection: Py<Connection>,
     arraysize: AtomicUsize,
+    row_factory: Guarded<Option<Py<PyAny>>>,
+    /// Functions for the values of single columns.
+    converters: PyOnceLock<Py<PyDict>>,
     state: Guarded<State>,
 }
 
 impl Cursor {
-    pub(crate) fn new(connection: Py<Connection>) -> Cursor {
-        let state = State {
-            row_count: -1,
-            ..State::default()
-        };
+    pub(crate) fn new(py: Python<'_>, connection: Py<Connection>) -> Cursor {
+        let row_factory = connection.get().row_factory(py);
         Cursor {
             connection,
             arraysize: AtomicUsize::new(1),
-            state: Guarded::new("cursor", state),
+            row_factory: Guarded::new("cursor", row_factory),
+            converters: PyOnceLock::new(),
+            state: Guarded::new("cursor", State::nothing()),
         }
     }
 
@@ -78,31 +89,63 @@ impl Cursor {
     }
 
     pub(crate) fn run(
-        &self,
-        py: Python<'_>,
+        slf: &Bound<'_, Cursor>,
         sql: &Bound<'_, PyString>,
         parameters: Option<Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let mut state = self.open(py)?;
-        *state = State {
-            row_count: -1,
-            ..State::default()
-        };
+        let (py, cursor) = (slf.py(), slf.get());
+        let mut state = cursor.open(py)?;
+        *state = State::nothing();
         let parameters = parameters.unwrap_or_else(|| PyTuple::empty(py).into_any());
         let ledger = ledger::current(py)?;
-        let mut statement = self.connection.get().run(py, sql, &parameters, &ledger)?;
-        let schema = statement.schema();
+        let connection = cursor.connection.get();
+        let mut statement = connection.run(py, sql, &parameters, &ledger)?;
+        statement.take_more();
+        cursor.begin_result(slf, state, statement)
+    }
+
+    /// Notes what a statement gives, and what is to become of its rows.
+    fn begin_result(
+        &self,
+        slf: &Bound<'_, Cursor>,
+        mut state: Locked<'_, State>,
+        mut statement: Statement,
+    ) -> PyResult<()> {
+        let py = slf.py();
+        let schema = statement.schema().clone();
         state.n_columns = schema.n_columns();
-        state.description = types::description(py, schema)?.map(Bound::unbind);
+        state.description = types::description(py, &schema)?.map(Bound::unbind);
         let row_count = statement.row_count();
         state.row_count = row_count.and_then(|n| i64::try_from(n).ok()).unwrap_or(-1);
         state.last_row_id = statement.last_row_id();
-        if state.n_columns > 0 {
-            statement.set_long_values(LongValues::Whole);
-            state.active = Some(Active::new(statement));
-        } else {
-            drop(crate::fetch::Detached::new(statement));
+        for message in statement.take_messages() {
+            let message = errors::message(py, &message)?.into_pyobject(py)?;
+            state.messages.push(message.into_any().unbind());
         }
+        if state.n_columns == 0 {
+            drop(crate::fetch::Detached::new(statement));
+            return Ok(());
+        }
+        statement.set_long_values(LongValues::Whole);
+        state.active = Some(Active::new(statement));
+        // A row factory is code of the user's, which may use this cursor.
+        drop(state);
+        let row_factory = self.row_factory.lock(py)?.as_ref().map(|f| f.clone_ref(py));
+        let converters = self.connection.get().converters(py);
+        let of_cursor = self.converters.get(py).map(|d| d.bind(py));
+        if row_factory.is_none() && of_cursor.is_none_or(|d| d.is_empty()) && converters.is_empty()
+        {
+            return Ok(());
+        }
+        let row_factory = row_factory.as_ref().map(|f| f.bind(py));
+        let maker = Maker::of(
+            slf.as_any(),
+            &schema,
+            row_factory,
+            of_cursor,
+            Some(converters),
+        )?;
+        self.state.lock(py)?.maker = maker.map(Arc::new);
         Ok(())
     }
 
@@ -113,10 +156,7 @@ impl Cursor {
         rows: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let mut state = self.open(py)?;
-        *state = State {
-            row_count: -1,
-            ..State::default()
-        };
+        *state = State::nothing();
         let ledger = ledger::current(py)?;
         let changed = self.connection.get().run_many(py, sql, rows, &ledger)?;
         state.row_count = changed.and_then(|n| i64::try_from(n).ok()).unwrap_or(-1);
@@ -173,13 +213,25 @@ impl Cursor {
 
     /// The next row for `fetchone` and iteration.
     #[inline]
-    fn next_row(&self, py: Python<'_>) -> PyResult<Option<Py<PyTuple>>> {
+    fn next_row(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         let mut state = self.with_rows(py)?;
-        if let Some(row) = state.ready.next() {
-            return Ok(Some(row));
+        let mut row = state.ready.next();
+        if row.is_none() {
+            self.refill(py, &mut state)?;
+            row = state.ready.next();
         }
-        self.refill(py, &mut state)?;
-        Ok(state.ready.next())
+        let Some(row) = row else {
+            return Ok(None);
+        };
+        state.n_taken += 1;
+        let Some(maker) = &state.maker else {
+            return Ok(Some(row.into_any()));
+        };
+        let maker = Arc::clone(maker);
+        drop(state);
+        maker
+            .make(row.into_bound(py))
+            .map(|made| Some(made.unbind()))
     }
 
     #[cold]
@@ -208,6 +260,23 @@ impl Cursor {
 
     fn fetch(&self, py: Python<'_>, limit: usize) -> PyResult<Py<PyList>> {
         let mut state = self.with_rows(py)?;
+        let rows = self.fetch_tuples(py, &mut state, limit)?;
+        state.n_taken += rows.len();
+        if let Some(maker) = state.maker.clone() {
+            drop(state);
+            for (i, row) in rows.iter().enumerate() {
+                rows.set_item(i, maker.make(row.cast_into()?)?)?;
+            }
+        }
+        Ok(rows.unbind())
+    }
+
+    fn fetch_tuples<'py>(
+        &self,
+        py: Python<'py>,
+        state: &mut State,
+        limit: usize,
+    ) -> PyResult<Bound<'py, PyList>> {
         let n_ready = state.ready.len().min(limit);
         let rows = PyList::empty(py);
         for row in state.ready.by_ref().take(n_ready) {
@@ -215,32 +284,42 @@ impl Cursor {
         }
         if n_ready < limit {
             if let Some(failure) = state.failure.take() {
-                return partial(&mut state, rows, limit, failure);
+                return partial(state, rows, limit, failure);
             }
-            let pulled = self.pull(py, &mut state, limit - n_ready, |sink| {
+            let pulled = self.pull(py, state, limit - n_ready, |sink| {
                 sink.rows().append_to(&rows)
             });
             if let Err(failure) = pulled {
-                return partial(&mut state, rows, limit, failure);
+                return partial(state, rows, limit, failure);
             }
         }
-        Ok(rows.unbind())
+        Ok(rows)
+    }
+}
+
+impl State {
+    /// Of a cursor that ran nothing yet.
+    fn nothing() -> State {
+        State {
+            row_count: -1,
+            ..State::default()
+        }
     }
 }
 
 /// What a fetch gives that failed after `rows`: the rows before the failure, and the failure with the next call. One that
 /// asked for all rows gives the failure alone: a result cut short would look complete.
-fn partial(
+fn partial<'py>(
     state: &mut State,
-    rows: Bound<'_, PyList>,
+    rows: Bound<'py, PyList>,
     limit: usize,
     failure: PyErr,
-) -> PyResult<Py<PyList>> {
+) -> PyResult<Bound<'py, PyList>> {
     if limit == usize::MAX || rows.is_empty() || !errors::is_ours(rows.py(), &failure) {
         return Err(failure);
     }
     state.failure = Some(failure);
-    Ok(rows.unbind())
+    Ok(rows)
 }
 
 /// At most this many rows are made ahead of iteration: enough to spread a call over, few enough to stay in cache.
@@ -251,8 +330,9 @@ impl Cursor {
     /// Runs one statement with its parameters bound, and returns the cursor.
     ///
     /// Args:
-    ///     sql: one statement; parameters are written ``?``.
-    ///     parameters: a sequence of None, bool, int, float, str, bytes (any buffer), Decimal, date, time, datetime, UUID.
+    ///     sql: one statement; parameters are written ``?``, or ``:name`` and ``%(name)s``.
+    ///     parameters: a sequence for ``?``, a mapping for names (what it has besides is left alone), of None, bool, int,
+    ///         float, str, bytes (any buffer), Decimal, date, time, datetime, UUID, and what `Connection.adapters` knows.
     ///
     /// Raises:
     ///     ProgrammingError: the statement is wrong, or there are more or fewer parameters than ``?``.
@@ -264,13 +344,15 @@ impl Cursor {
     /// >>> cur = onecopy.connect("sqlite::memory:").cursor()
     /// >>> cur.execute("select ? || ?", ["Ær", "ø"]).fetchone()
     /// ('Ærø',)
+    /// >>> cur.execute("select :a, ':a', %(b)s", {"a": 1, "b": 2}).fetchone()
+    /// (1, ':a', 2)
     #[pyo3(signature = (sql, parameters=None, /))]
     fn execute<'py>(
         slf: Bound<'py, Self>,
         sql: &Bound<'py, PyString>,
         parameters: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, Self>> {
-        slf.get().run(slf.py(), sql, parameters)?;
+        Cursor::run(&slf, sql, parameters)?;
         Ok(slf)
     }
 
@@ -278,7 +360,7 @@ impl Cursor {
     ///
     /// Args:
     ///     sql: one statement that gives no rows.
-    ///     rows: any iterable of rows of parameters; 1,024 are read ahead.
+    ///     rows: any iterable of rows of parameters, all sequences or all mappings; 1,024 are read ahead.
     ///
     /// Raises:
     ///     Error: as `execute`; ``error.row`` is the row of parameters that failed, from 0. Those before it are in the
@@ -303,7 +385,7 @@ impl Cursor {
     /// Raises:
     ///     ProgrammingError: there are no rows to fetch.
     ///     DataError: text is malformed, or Python has no such value; ``error.row`` and ``error.column`` say where.
-    fn fetchone(&self, py: Python<'_>) -> PyResult<Option<Py<PyTuple>>> {
+    fn fetchone(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         self.next_row(py)
     }
 
@@ -326,8 +408,67 @@ impl Cursor {
         slf
     }
 
-    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyTuple>>> {
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         self.next_row(py)
+    }
+
+    /// Goes to the next result with rows, where a text of several statements or a procedure gives more than one: ``True``, or
+    /// ``None`` where there is none. Rows left of the current one are given up, results without rows are passed.
+    ///
+    /// Raises:
+    ///     Error: of the statements in between, some of which may run only now.
+    ///
+    /// Source: PEP 249, ``.nextset()``.
+    fn nextset(slf: &Bound<'_, Self>) -> PyResult<Option<bool>> {
+        let (py, cursor) = (slf.py(), slf.get());
+        let mut state = cursor.open(py)?;
+        let Some(active) = state.active.take() else {
+            return Ok(None);
+        };
+        *state = State::nothing();
+        match active.into_next(py)? {
+            Some(statement) => cursor
+                .begin_result(slf, state, statement)
+                .map(|()| Some(true)),
+            None => Ok(None),
+        }
+    }
+
+    /// Passes ``value`` rows (``mode="relative"``), or all before the row of that index (``"absolute"``). Cursors go forward.
+    ///
+    /// Raises:
+    ///     IndexError: there are fewer rows.
+    ///     NotSupportedError: it would go back.
+    #[pyo3(signature = (value, mode="relative", /))]
+    fn scroll(&self, py: Python<'_>, value: i64, mode: &str) -> PyResult<()> {
+        let n_taken = self.with_rows(py)?.n_taken as i64;
+        let n = match mode {
+            "relative" => value,
+            "absolute" => value - n_taken,
+            _ => {
+                return Err(PyValueError::new_err(
+                    "`mode` is neither \"relative\" nor \"absolute\"",
+                ));
+            }
+        };
+        let Ok(n) = usize::try_from(n) else {
+            let message = "a cursor goes forward alone\nexecute the statement again, or keep the rows that are needed twice";
+            let error = onecopy_rows::Error::new(onecopy_rows::ErrorKind::NotSupported, message);
+            return Err(errors::to_py(py, &error));
+        };
+        let mut left = n;
+        while left > 0 {
+            let mut state = self.with_rows(py)?;
+            let n_passed = self
+                .fetch_tuples(py, &mut state, left.min(BATCH_ROWS))?
+                .len();
+            state.n_taken += n_passed;
+            if n_passed == 0 {
+                return Err(PyIndexError::new_err("there are fewer rows"));
+            }
+            left -= n_passed;
+        }
+        Ok(())
     }
 
     /// The rows as one JSON array of objects (RFC 8259), as a `RowStream`; no Python object is made for a cell.
@@ -381,6 +522,49 @@ impl Cursor {
         Ok(self.state.lock(py)?.last_row_id)
     }
 
+    /// Index (from 0) of the next row of the result, or ``None`` where there is none.
+    #[getter]
+    fn rownumber(&self, py: Python<'_>) -> PyResult<Option<usize>> {
+        let state = self.state.lock(py)?;
+        Ok(state.active.as_ref().map(|_| state.n_taken))
+    }
+
+    /// What the database said beside the results of the last call (warnings, notices, what a procedure printed): a list of
+    /// tuples of `Warning` and an instance of it.
+    ///
+    /// Source: PEP 249, ``.messages``.
+    #[getter]
+    fn messages(&self, py: Python<'_>) -> PyResult<Py<PyList>> {
+        let state = self.state.lock(py)?;
+        Ok(PyList::new(py, &state.messages)?.unbind())
+    }
+
+    /// What rows of this cursor are, from the next statement on: see `Connection.row_factory`.
+    #[getter]
+    fn row_factory(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        Ok(self.row_factory.lock(py)?.as_ref().map(|f| f.clone_ref(py)))
+    }
+
+    #[setter]
+    fn set_row_factory(&self, py: Python<'_>, row_factory: Option<Py<PyAny>>) -> PyResult<()> {
+        let before = std::mem::replace(&mut *self.row_factory.lock(py)?, row_factory);
+        drop(before); // Code may run here: behind the lock.
+        Ok(())
+    }
+
+    /// A dict of functions that the values of columns are given to on their way into rows, from the next statement on: by name or
+    /// index (from 0). NULL stays ``None``.
+    ///
+    /// >>> cur = onecopy.connect("sqlite::memory:").cursor()
+    /// >>> cur.converters["at"] = onecopy.json.loads
+    /// >>> cur.execute("select '[47.4,8.5]' as at").fetchone()
+    /// ([47.4, 8.5],)
+    #[getter]
+    fn converters(&self, py: Python<'_>) -> Py<PyDict> {
+        let dict = self.converters.get_or_init(py, || PyDict::new(py).unbind());
+        dict.clone_ref(py)
+    }
+
     /// Rows that `fetchmany` gives by default.
     #[getter]
     fn arraysize(&self) -> usize {
@@ -419,9 +603,17 @@ impl Cursor {
         let mut state = self.state.lock(py)?;
         *state = State {
             closed: true,
-            row_count: -1,
-            ..State::default()
+            ..State::nothing()
         };
         Ok(())
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        self.close(py)
     }
 }

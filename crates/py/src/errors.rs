@@ -1,6 +1,6 @@
 //! Errors of the rooms to the classes of PEP 249: one table.
 
-use onecopy_rows::{Error, ErrorKind};
+use onecopy_rows::{Error, ErrorKind, Message};
 use onecopy_wire::ChunkError;
 use onecopy_wire::chunk_source::ChunkErrorKind;
 use pyo3::prelude::*;
@@ -56,6 +56,19 @@ pub(crate) fn to_py(py: Python<'_>, error: &Error) -> PyErr {
         class.call((error.to_string(),), Some(&parts))
     });
     made.map_or_else(|e| e, PyErr::from_value)
+}
+
+/// What a database said, as PEP 249 has it in `Cursor.messages`: a class and its instance.
+pub(crate) fn message<'py>(
+    py: Python<'py>,
+    message: &Message,
+) -> PyResult<(Bound<'py, PyType>, Bound<'py, PyAny>)> {
+    let class = class(py, "Warning")?;
+    let parts = PyDict::new(py);
+    parts.set_item("sqlstate", &message.sqlstate)?;
+    parts.set_item("native_code", message.native)?;
+    let made = class.call((&message.text,), Some(&parts))?;
+    Ok((class, made))
 }
 
 /// The exception for a stream that failed: that of the room behind it.

@@ -32,8 +32,8 @@ pub(crate) struct Active {
 /// What is left of a statement.
 enum Rest {
     Open(Box<Detached<Statement>>),
-    /// The last row was fetched, and the statement closed at once.
-    End,
+    /// The last row was fetched, and the statement closed at once, unless a further result stands behind it.
+    End(Option<Box<Detached<Statement>>>),
     /// It failed, and says so again: what was cut short must not look complete.
     Failed(PyErr),
 }
@@ -58,7 +58,7 @@ impl Active {
 
     /// Whether the last row was fetched.
     pub(crate) fn is_at_end(&self) -> bool {
-        matches!(self.rest, Rest::End)
+        matches!(self.rest, Rest::End(_))
     }
 
     /// Between two pulls of one call: lets other threads run where a turn is due, and runs signal handlers.
@@ -88,7 +88,7 @@ impl Active {
     ) -> PyResult<()> {
         let statement = match &mut self.rest {
             Rest::Open(statement) => statement,
-            Rest::End => return Ok(()),
+            Rest::End(_) => return Ok(()),
             Rest::Failed(error) => return Err(error.clone_ref(py)),
         };
         self.is_touched = true;
@@ -106,7 +106,12 @@ impl Active {
         match pulled {
             Ok(true) => Ok(()),
             Ok(false) => {
-                self.rest = Rest::End;
+                let rest = std::mem::replace(&mut self.rest, Rest::End(None));
+                if let Rest::Open(mut statement) = rest
+                    && statement.inner().has_further()
+                {
+                    self.rest = Rest::End(Some(statement));
+                }
                 Ok(())
             }
             Err(error) => {
@@ -114,6 +119,23 @@ impl Active {
                 Err(error)
             }
         }
+    }
+
+    /// The statement on its next result with rows, those left of this one given up; `None` where there is none.
+    ///
+    /// # Errors
+    /// Of the source, or what a signal handler raised.
+    pub(crate) fn into_next(self, py: Python<'_>) -> PyResult<Option<Statement>> {
+        let mut statement = match self.rest {
+            Rest::Open(statement) | Rest::End(Some(statement)) => statement,
+            Rest::End(None) => return Ok(None),
+            Rest::Failed(error) => return Err(error),
+        };
+        let inner = statement.inner();
+        let cancel = inner.cancel_handle();
+        let found = interrupt::detached(py, || cancel, || inner.next_set())?;
+        let found = found.map_err(|e| errors::to_py(py, &e))?;
+        Ok(found.then(|| statement.into_inner()))
     }
 
     /// Ends it: rows of this fetch may be lost with `error`, so that none may come after it.

@@ -30,6 +30,7 @@ pub mod fuzzing;
 mod guard;
 mod json;
 mod ledger;
+mod maker;
 mod output;
 mod parameters;
 #[allow(unsafe_code)] // Fence: CPython's data structures, signal handlers, descriptors.

@@ -1,22 +1,18 @@
 //! Python objects to parameter values: bound, never pasted into SQL.
 
+use onecopy_rows::named::{self, Dialect};
 use onecopy_rows::{Date, Error, ErrorKind, Time, Timestamp, Value};
 use onecopy_text::{Ledger, Stage, Tally};
 use pyo3::Borrowed;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{
-    PyBool, PyDate, PyDateAccess, PyDateTime, PyDelta, PyDeltaAccess, PyFloat, PyInt, PyIterator,
-    PyString, PyTime, PyTimeAccess, PyTzInfoAccess,
+    PyBool, PyDate, PyDateAccess, PyDateTime, PyDelta, PyDeltaAccess, PyDict, PyFloat, PyInt,
+    PyIterator, PyList, PyString, PyTime, PyTimeAccess, PyTuple, PyTzInfoAccess,
 };
 
 use crate::errors;
 use crate::raw::{binary, number, text, uuid};
-
-/// The SQL text of a statement. Copies: one, to UTF-8; no cache is left on the `str`.
-pub(crate) fn sql(py: Python<'_>, sql: &Bound<'_, PyString>) -> PyResult<String> {
-    utf8(py, sql, "the statement", &mut Tally::default())
-}
 
 /// The text of `string` as UTF-8; `what` names it in the error.
 pub(crate) fn utf8(
@@ -37,25 +33,110 @@ pub(crate) fn utf8(
     })
 }
 
-/// The values of a sequence of parameters, and their text into `ledger`.
-pub(crate) fn row(parameters: &Bound<'_, PyAny>, ledger: &Ledger) -> PyResult<Vec<Value>> {
-    if parameters.is_instance_of::<PyString>() || parameters.hasattr("keys")? {
-        return Err(PyTypeError::new_err(format!(
-            "parameters come as a sequence, one item for each `?`, not as `{}`",
-            type_name(parameters)
-        )));
+/// A statement as the driver takes it, with the names of its parameters where they came by name.
+pub(crate) struct Statement {
+    pub(crate) sql: String,
+    names: Option<Vec<String>>,
+}
+
+impl Statement {
+    /// Of the SQL and the parameters of its (first) execution: `:name` and `%(name)s` where they are a mapping.
+    pub(crate) fn new(
+        sql: &Bound<'_, PyString>,
+        parameters: Option<&Bound<'_, PyAny>>,
+        dialect: Dialect,
+    ) -> PyResult<Statement> {
+        let py = sql.py();
+        let sql = utf8(py, sql, "the statement", &mut Tally::default())?;
+        let Some(parameters) = parameters.filter(|p| is_mapping(p)) else {
+            return Ok(Statement { sql, names: None });
+        };
+        let named = named::by_name(&sql, dialect).map_err(|e| errors::to_py(py, &e))?;
+        if named.names.is_empty() && parameters.len()? > 0 {
+            return Err(errors::programming(
+                py,
+                "the parameters come by name, and the statement names none\nwrite `:name` or `%(name)s`, or give a sequence for `?`",
+            ));
+        }
+        Ok(Statement {
+            sql: named.sql,
+            names: Some(named.names),
+        })
     }
-    let mut tally = Tally::default();
-    let mut values = Vec::with_capacity(parameters.len().unwrap_or(0));
-    for (i, item) in parameters.try_iter()?.enumerate() {
-        values.push(value(&item?, i, &mut tally)?);
+
+    /// The values of one execution, and their text into `ledger`.
+    pub(crate) fn values(
+        &self,
+        parameters: &Bound<'_, PyAny>,
+        adapters: Option<&Bound<'_, PyDict>>,
+        ledger: &Ledger,
+    ) -> PyResult<Vec<Value>> {
+        let adapters = adapters.filter(|a| !a.is_empty());
+        let mut tally = Tally::default();
+        let mut values = Vec::with_capacity(parameters.len().unwrap_or(0));
+        match &self.names {
+            None => {
+                if parameters.is_instance_of::<PyString>() || is_mapping(parameters) {
+                    return Err(PyTypeError::new_err(format!(
+                        "parameters come as a sequence, one item for each `?`, not as `{}`",
+                        type_name(parameters)
+                    )));
+                }
+                for (i, item) in parameters.try_iter()?.enumerate() {
+                    values.push(value(&item?, i, adapters, &mut tally)?);
+                }
+            }
+            Some(names) => {
+                for (i, name) in names.iter().enumerate() {
+                    let item = parameters
+                        .get_item(name)
+                        .map_err(|e| missing(e, name, parameters))?;
+                    values.push(value(&item, i, adapters, &mut tally)?);
+                }
+            }
+        }
+        tally.enter(ledger, Stage::Parameters);
+        Ok(values)
     }
-    tally.enter(ledger, Stage::Parameters);
-    Ok(values)
+}
+
+fn is_mapping(parameters: &Bound<'_, PyAny>) -> bool {
+    parameters.is_instance_of::<PyDict>()
+        || (!parameters.is_instance_of::<PyList>()
+            && !parameters.is_instance_of::<PyTuple>()
+            && parameters.hasattr("keys").unwrap_or(false))
+}
+
+/// The error for a name without a value; any other is the mapping's own.
+fn missing(error: PyErr, name: &str, parameters: &Bound<'_, PyAny>) -> PyErr {
+    let py = parameters.py();
+    if parameters.is_instance_of::<PyDict>() || error.is_instance_of::<PyKeyError>(py) {
+        return errors::programming(py, &format!("there is no value for the parameter `{name}`"));
+    }
+    error
 }
 
 /// One parameter; `position` (from 0) names it in errors.
-fn value(item: &Bound<'_, PyAny>, position: usize, tally: &mut Tally) -> PyResult<Value> {
+fn value(
+    item: &Bound<'_, PyAny>,
+    position: usize,
+    adapters: Option<&Bound<'_, PyDict>>,
+    tally: &mut Tally,
+) -> PyResult<Value> {
+    if let Some(adapters) = adapters {
+        // By its class, then by those it is derived from.
+        for class in item.get_type().mro() {
+            if let Some(adapt) = adapters.get_item(class)? {
+                let adapted = adapt.call1((item,))?;
+                return plain_value(&adapted, position, tally);
+            }
+        }
+    }
+    plain_value(item, position, tally)
+}
+
+/// As [`value`], of one that no adapter is asked for.
+fn plain_value(item: &Bound<'_, PyAny>, position: usize, tally: &mut Tally) -> PyResult<Value> {
     let py = item.py();
     if item.is_none() {
         return Ok(Value::Null);
@@ -201,7 +282,11 @@ const ROWS_AHEAD: usize = 1024;
 
 /// The rows of parameters of `executemany`, as an iterator for a detached caller: it attaches to read ahead.
 pub(crate) struct Rows {
+    /// The first row, which told whether parameters come by name.
+    first: Option<Py<PyAny>>,
     iterator: Py<PyIterator>,
+    statement: Statement,
+    adapters: Option<Py<PyDict>>,
     ledger: Ledger,
     ahead: std::vec::IntoIter<Vec<Value>>,
     ended: bool,
@@ -209,14 +294,30 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    pub(crate) fn new(rows: &Bound<'_, PyAny>, ledger: &Ledger) -> PyResult<Rows> {
+    pub(crate) fn new(
+        sql: &Bound<'_, PyString>,
+        rows: &Bound<'_, PyAny>,
+        dialect: Dialect,
+        adapters: Option<&Bound<'_, PyDict>>,
+        ledger: &Ledger,
+    ) -> PyResult<Rows> {
+        let mut iterator = rows.try_iter()?;
+        let first = iterator.next().transpose()?;
         Ok(Rows {
-            iterator: rows.try_iter()?.unbind(),
+            statement: Statement::new(sql, first.as_ref(), dialect)?,
+            first: first.map(Bound::unbind),
+            iterator: iterator.unbind(),
+            adapters: adapters.map(|a| a.clone().unbind()),
             ledger: ledger.clone(),
             ahead: Vec::new().into_iter(),
             ended: false,
             failure: None,
         })
+    }
+
+    /// The statement's text.
+    pub(crate) fn sql(&self) -> String {
+        self.statement.sql.clone()
     }
 
     /// What the iterable raised, if it did.
@@ -228,17 +329,16 @@ impl Rows {
         Python::attach(|py| {
             let mut batch = Vec::new();
             let mut iterator = self.iterator.bind(py).clone();
+            let adapters = self.adapters.as_ref().map(|a| a.bind(py));
+            let mut first = self.first.take().map(|row| Ok(row.into_bound(py)));
             while batch.len() < ROWS_AHEAD {
-                match iterator
-                    .next()
-                    .map(|r| r.and_then(|r| row(&r, &self.ledger)))
-                {
-                    None => {
-                        self.ended = true;
-                        break;
-                    }
-                    Some(Ok(values)) => batch.push(values),
-                    Some(Err(e)) => {
+                let Some(row) = first.take().or_else(|| iterator.next()) else {
+                    self.ended = true;
+                    break;
+                };
+                match row.and_then(|row| self.statement.values(&row, adapters, &self.ledger)) {
+                    Ok(values) => batch.push(values),
+                    Err(e) => {
                         self.ended = true;
                         self.failure = Some(e);
                         break;

@@ -6,7 +6,7 @@ use pyo3::types::PyTuple;
 
 /// The type code of a column: a `str` that compares equal to one of the type objects of `onecopy.dbapi`, or `any` for
 /// SQLite, where each value has its own type.
-fn type_code(column_type: ColumnType) -> &'static str {
+pub(crate) fn type_code(column_type: ColumnType) -> &'static str {
     match column_type {
         ColumnType::Any => "any",
         ColumnType::Bool => "bool",

@@ -6,7 +6,8 @@
 use onecopy_text::{Ledger, Policy};
 use onecopy_wire::{CancelHandle, ChunkSource};
 
-use crate::error::Error;
+use crate::error::{Error, Message};
+use crate::named::Dialect;
 use crate::schema::Schema;
 use crate::source::{BlockPosition, Budget, LongValues, PumpError, Pumped, RowSink};
 use crate::value::Value;
@@ -194,6 +195,15 @@ impl Connection {
         either!(Connection, self, c => c.close())
     }
 
+    /// Whose SQL it takes: where its strings, comments and quoted names end.
+    #[must_use]
+    pub fn dialect(&self) -> Dialect {
+        match self {
+            Connection::Sqlite(_) => Dialect::Sqlite,
+            Connection::Odbc(c) => c.dialect(),
+        }
+    }
+
     /// What a user should know about this database and its driver (a driver that buffers the whole result, 15-digit
     /// doubles): one sentence each, for a warning or a log line at connect.
     #[must_use]
@@ -238,6 +248,45 @@ impl Statement {
         match self {
             Statement::Sqlite(s) => s.last_row_id(),
             Statement::Odbc(_) => None,
+        }
+    }
+
+    /// Goes to the next result with rows, where a text of several statements or a procedure gives more than one; `false` where
+    /// there is none. Rows that are left of the current one are given up; results without rows are passed.
+    ///
+    /// # Errors
+    /// Of the statements in between, which may run only now.
+    pub fn next_set(&mut self) -> Result<bool, Error> {
+        match self {
+            Statement::Sqlite(_) => Ok(false),
+            Statement::Odbc(s) => s.next_set(),
+        }
+    }
+
+    /// Whether the fetch that found the end of this result has found a further one.
+    #[must_use]
+    pub fn has_further(&self) -> bool {
+        match self {
+            Statement::Sqlite(_) => false,
+            Statement::Odbc(s) => s.has_further(),
+        }
+    }
+
+    /// Says that [`Statement::next_set`] will be asked: without it a further result with rows is an error of the fetch that finds
+    /// the end of the first, since nobody would read it.
+    pub fn take_more(&mut self) {
+        if let Statement::Odbc(s) = self {
+            s.take_more();
+        }
+    }
+
+    /// What the database said beside the result (warnings, notices, what a procedure printed) since this was last asked; at most
+    /// 1,000 for each call of the driver.
+    #[must_use]
+    pub fn take_messages(&mut self) -> Vec<Message> {
+        match self {
+            Statement::Sqlite(_) => Vec::new(),
+            Statement::Odbc(s) => s.take_messages(),
         }
     }
 

@@ -100,6 +100,17 @@ impl Error {
     }
 }
 
+/// What a database said beside the result: a warning, a notice, what a procedure printed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// The words.
+    pub text: String,
+    /// SQLSTATE (five characters), mostly of class 01.
+    pub sqlstate: String,
+    /// The database's own code; 0 where there is none.
+    pub native: i32,
+}
+
 impl Error {
     /// The error with another way out of malformed text, in the words of the front that shows it: each names the policy
     /// `replace` in its own way. Errors of other kinds, and of text that came from no database, stay as they are.

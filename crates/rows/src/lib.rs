@@ -11,7 +11,7 @@
 //! | [`source`] | the traits [`Source`], [`Block`] and [`RowSink`], and the fetch [`Budget`] |
 //! | [`value`] | parameter values, bound and never pasted |
 //! | [`error`] | the one error type of this room |
-//! | [`named`] | `:name` parameters to positional ones, by a lexer that knows literals |
+//! | [`named`] | `:name` and `%(name)s` parameters to positional ones, by a lexer that knows literals |
 //! | [`connect`] | connection strings and URLs to a [`connect::Connection`] of either kind |
 //! | [`odbc`] | any ODBC driver, through a driver manager loaded at run time |
 //! | [`sqlite`] | the embedded database |
@@ -37,7 +37,7 @@ pub mod sqlite;
 pub mod value;
 
 pub use cell::{Cell, Date, LongKind, Time, Timestamp};
-pub use error::{Error, ErrorKind};
+pub use error::{Error, ErrorKind, Message};
 pub use schema::{Column, ColumnType, Schema};
 pub use source::{
     Block, BlockPosition, Budget, Emitted, Fetched, LongValues, PumpError, Pumped, RowSink, Source,

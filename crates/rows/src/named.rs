@@ -1,4 +1,4 @@
-//! `:name` in SQL to positional `?`, by a lexer that knows where SQL text is not SQL: strings, comments, quoted names.
+//! `:name` and `%(name)s` in SQL to positional `?`, by a lexer that knows where SQL text is not SQL: strings, comments, quoted names.
 //!
 //! Nothing is parsed beyond that: a token is either copied as it stands, or is a parameter and becomes `?`. What differs
 //! between databases (does a backslash escape a quote? does `[` quote a name?) is a [`Dialect`].
@@ -95,10 +95,26 @@ pub struct Named {
 /// [`ErrorKind::Programming`], with line and column: a string, comment or quoted name that does not end; a `?` beside named
 /// parameters (the driver would count it as one more).
 pub fn positional(sql: &str, dialect: Dialect) -> Result<Named, Error> {
+    translate(sql, dialect, false)
+}
+
+/// Translates `:name`, and `%(name)s` as well: the two named styles of PEP 249.
+///
+/// Where a `%(name)s` stands, `%%` is a percent sign, inside of strings and comments too, as Python's own formatting has it;
+/// without one, percent signs are left alone.
+///
+/// # Errors
+/// As [`positional`].
+pub fn by_name(sql: &str, dialect: Dialect) -> Result<Named, Error> {
+    translate(sql, dialect, true)
+}
+
+fn translate(sql: &str, dialect: Dialect, pyformat: bool) -> Result<Named, Error> {
     let mut lexer = Lexer {
         sql,
         at: 0,
         dialect,
+        pyformat,
     };
     let mut out = Named {
         sql: String::with_capacity(sql.len()),
@@ -106,12 +122,18 @@ pub fn positional(sql: &str, dialect: Dialect) -> Result<Named, Error> {
         n_statements: 0,
     };
     let mut question_mark = None;
+    let mut is_formatted = false;
     let mut in_statement = false;
     while let Some((start, token)) = lexer.next_token()? {
         match token {
             Token::Parameter => {
                 out.names.push(sql[start + 1..lexer.at].to_owned());
                 out.sql.push('?');
+            }
+            Token::Pyformat => {
+                out.names.push(sql[start + 2..lexer.at - 2].to_owned());
+                out.sql.push('?');
+                is_formatted = true;
             }
             _ => out.sql.push_str(&sql[start..lexer.at]),
         }
@@ -127,6 +149,9 @@ pub fn positional(sql: &str, dialect: Dialect) -> Result<Named, Error> {
         if token == Token::QuestionMark {
             question_mark.get_or_insert(start);
         }
+    }
+    if is_formatted {
+        out.sql = out.sql.replace("%%", "%");
     }
     match question_mark {
         Some(at) if !out.names.is_empty() => Err(error_at(
@@ -146,7 +171,10 @@ enum Token {
     Space,
     Semicolon,
     QuestionMark,
+    /// `:name`.
     Parameter,
+    /// `%(name)s`.
+    Pyformat,
     /// A word, a string, a quoted name, a number, an operator.
     Other,
 }
@@ -155,6 +183,8 @@ struct Lexer<'a> {
     sql: &'a str,
     at: usize,
     dialect: Dialect,
+    /// Whether `%(name)s` is a parameter.
+    pyformat: bool,
 }
 
 /// A letter, digit or `_` of any script: what can stand in a name.
@@ -192,6 +222,7 @@ impl Lexer<'_> {
             }
             '$' if self.dialect.dollar_quotes() => self.dollar()?,
             ':' => self.colon(rest),
+            '%' if self.pyformat => self.percent(rest),
             ';' => self.one(c, Token::Semicolon),
             '?' => self.one(c, Token::QuestionMark),
             'e' | 'E' if self.dialect == Dialect::Postgres && rest[1..].starts_with('\'') => {
@@ -303,6 +334,24 @@ impl Lexer<'_> {
                 start,
                 "this dollar-quoted string does not end",
             )),
+        }
+    }
+
+    /// `%(name)s`, where it is one.
+    fn percent(&mut self, rest: &str) -> Token {
+        let name = rest
+            .strip_prefix("%(")
+            .and_then(|rest| rest.split_once(")s"));
+        match name {
+            Some((name, _)) if !name.is_empty() && name.chars().all(is_word) => {
+                self.at += name.len() + 4;
+                Token::Pyformat
+            }
+            _ if rest.starts_with("%%") => {
+                self.at += 2;
+                Token::Other
+            }
+            _ => self.one('%', Token::Other),
         }
     }
 

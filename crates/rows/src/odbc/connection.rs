@@ -427,6 +427,17 @@ impl Connection {
         self.shared.facts.notices.clone()
     }
 
+    pub fn dialect(&self) -> crate::named::Dialect {
+        use super::quirks::Dialect;
+        match self.shared.quirks.dialect {
+            Dialect::Postgres => crate::named::Dialect::Postgres,
+            Dialect::MySql => crate::named::Dialect::MySql,
+            Dialect::SqlServer => crate::named::Dialect::SqlServer,
+            Dialect::Sqlite => crate::named::Dialect::Sqlite,
+            Dialect::Other => crate::named::Dialect::Generic,
+        }
+    }
+
     pub fn describe(&self) -> String {
         let f = &self.shared.facts;
         let width = match self.shared.width {

@@ -1,5 +1,6 @@
 //! A statement handle inside its connection's lock: the calls on it, and the errors that they give.
 
+use std::cell::RefCell;
 use std::ffi::c_void;
 
 use super::connection::Shared;
@@ -9,7 +10,7 @@ use super::parameters::Parameters;
 use super::quirks::{Dialect, Width};
 use super::{describe, diag};
 use crate::column::{self, Planned};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Message};
 use crate::value::Value;
 
 /// A statement handle inside its connection's lock.
@@ -17,12 +18,45 @@ pub(crate) struct Driver<'a> {
     pub(crate) shared: &'a Shared,
     pub(crate) handle: &'a StatementHandle,
     pub(crate) raw: Handle,
+    /// What it said beside results.
+    pub(crate) messages: RefCell<Vec<Message>>,
 }
+
+/// Messages that are kept of a statement: one that prints in a loop must not fill the memory.
+const MOST_MESSAGES: usize = 1000;
+
+/// A further result with rows: rows changed, where that is told, and its columns.
+pub(crate) type Further = (Option<u64>, Vec<Planned>);
 
 /// A function of a statement and its text.
 type OfText<U> = unsafe extern "system" fn(Handle, *const U, i32) -> ffi::Return;
 
-impl Driver<'_> {
+impl<'a> Driver<'a> {
+    pub(crate) fn new(shared: &'a Shared, handle: &'a StatementHandle) -> Driver<'a> {
+        Driver {
+            shared,
+            handle,
+            raw: handle.get(),
+            messages: RefCell::default(),
+        }
+    }
+
+    /// Keeps what the driver says of a call that succeeded "with information".
+    fn listen(&self) {
+        let shared = self.shared;
+        let records = diag::records(shared.manager, ffi::HANDLE_STMT, self.raw, shared.width);
+        let mut messages = self.messages.borrow_mut();
+        for record in records {
+            if messages.len() < MOST_MESSAGES {
+                messages.push(Message {
+                    text: shared.secrets.scrub(record.message.trim_end()),
+                    sqlstate: record.sqlstate,
+                    native: record.native,
+                });
+            }
+        }
+    }
+
     /// What the driver says of a failed `call`; a cancelled statement's error is of that kind whatever the driver says.
     pub(crate) fn error(&self, call: &str) -> Error {
         let mut error = diag::error(
@@ -75,6 +109,9 @@ impl Driver<'_> {
     fn check(&self, rc: ffi::Return, call: &str) -> Result<ffi::Return, Error> {
         match rc {
             ffi::SUCCESS | ffi::SUCCESS_WITH_INFO | ffi::NO_DATA => {
+                if rc == ffi::SUCCESS_WITH_INFO {
+                    self.listen();
+                }
                 self.check_cancelled()?;
                 Ok(rc)
             }
@@ -178,7 +215,7 @@ impl Driver<'_> {
 
     /// Goes to the next result, which runs the statement behind it where the driver has not run all at once. Returns whether
     /// there was one. What is left of the current one is lost.
-    fn next_result(&self) -> Result<bool, Error> {
+    pub(super) fn next_result(&self) -> Result<bool, Error> {
         self.check_cancelled()?;
         // SAFETY: a live, executed statement.
         let rc = unsafe { (self.shared.manager.call.more_results)(self.raw) };
@@ -186,7 +223,10 @@ impl Driver<'_> {
             ffi::NO_DATA => Ok(false),
             ffi::SUCCESS => Ok(true),
             // As in a fetch, information can be an error.
-            ffi::SUCCESS_WITH_INFO => self.check_information("SQLMoreResults").map(|()| true),
+            ffi::SUCCESS_WITH_INFO => {
+                self.listen();
+                self.check_information("SQLMoreResults").map(|()| true)
+            }
             _ => match self.error("SQLMoreResults") {
                 // A driver that knows one result a statement.
                 error if matches!(error.sqlstate.as_str(), "IM001" | "HYC00") => Ok(false),
@@ -230,19 +270,41 @@ impl Driver<'_> {
         }
     }
 
-    /// After the last row of a result: runs the statements behind it, so that their errors are seen.
-    ///
-    /// # Errors
-    /// Theirs, and [`ErrorKind::NotSupported`] where one of them gives rows, which nobody would read.
-    pub(super) fn finish(&self) -> Result<(), Error> {
-        if self.next_result()? && self.pass_counts()?.1 > 0 {
-            return Err(Error::new(
-                ErrorKind::NotSupported,
-                "a further statement of the same text gives rows too, and those of the first alone can be read\n\
-                 Run the statements one by one; of a procedure, select from its first result what you need.",
-            ));
+    /// After the last row of a result, or with its rows given up: runs the statements behind it, so that their errors are seen,
+    /// up to one that gives rows. Rows changed, and columns of that one.
+    /// Where there is none the cursor is closed.
+    pub(super) fn further_rows(&self) -> Result<Option<Further>, Error> {
+        let further = self.next_rows();
+        if !matches!(further, Ok(Some(_))) {
+            self.close_cursor();
         }
-        Ok(())
+        further
+    }
+
+    fn next_rows(&self) -> Result<Option<Further>, Error> {
+        if !self.next_result()? {
+            return Ok(None);
+        }
+        match self.pass_counts()? {
+            (_, 0) => Ok(None),
+            (row_count, n_columns) => Ok(Some((row_count, self.columns(n_columns)?))),
+        }
+    }
+
+    /// Forgets the buffers that a result was bound to, and how.
+    pub(super) fn unbind(&self) {
+        // SAFETY: a live statement; it forgets addresses, and goes back to what each statement begins with: one row, by column.
+        unsafe {
+            (self.shared.manager.call.free_stmt)(self.raw, ffi::UNBIND);
+            for attribute in [
+                ffi::ATTR_ROWS_FETCHED_PTR,
+                ffi::ATTR_ROW_STATUS_PTR,
+                ffi::ATTR_ROW_BIND_OFFSET_PTR,
+                ffi::ATTR_ROW_BIND_TYPE,
+            ] {
+                self.set_attribute(attribute, std::ptr::null_mut());
+            }
+        }
     }
 
     pub(super) fn columns(&self, n: usize) -> Result<Vec<Planned>, Error> {

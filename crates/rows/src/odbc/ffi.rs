@@ -49,6 +49,7 @@ pub(crate) const LOCK_NO_CHANGE: u16 = 0;
 
 // SQLFreeStmt.
 pub(crate) const CLOSE: u16 = 0;
+pub(crate) const UNBIND: u16 = 2;
 pub(crate) const RESET_PARAMS: u16 = 3;
 
 // SQLEndTran.

@@ -17,7 +17,8 @@
 //! # Several statements of one text
 //!
 //! All run, or the driver refuses the text: `execute` passes results without rows, and so does the fetch that finds the end
-//! of the first result with rows. A further result with rows is an error ([`crate::ErrorKind::NotSupported`]).
+//! of a result with rows. A further result with rows is for `next_set`, where the reader has said that it will ask for it; to
+//! one that has not, it is an error ([`crate::ErrorKind::NotSupported`]).
 //!
 //! # Read-only connections
 //!

@@ -7,14 +7,14 @@ use onecopy_text::Policy;
 use onecopy_wire::CancelHandle;
 
 use super::connection::Shared;
-use super::driver::Driver;
+use super::driver::{Driver, Further};
 use super::handle::StatementHandle;
 use super::quirks::FIRST_FETCH;
 use super::reader::Reader;
 use crate::block::CurrentBlock;
 use crate::column::Planned;
 use crate::connect::Prepared;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Message};
 use crate::schema::Schema;
 use crate::source::{Budget, Fetched, LongValues, Source};
 use crate::value::Value;
@@ -30,6 +30,11 @@ pub struct Statement {
     /// `Shared::ended` when it was executed.
     ended: u64,
     done: bool,
+    messages: Vec<Message>,
+    /// The next result with rows, where the driver stands on it already.
+    pending: Option<Further>,
+    /// Whether anybody asks for further results.
+    takes_more: bool,
 }
 
 impl std::fmt::Debug for Statement {
@@ -63,15 +68,11 @@ pub(crate) fn execute(
     let handle = call.statement()?;
     let result = {
         let _busy = shared.busy(&handle);
-        let driver = Driver {
-            shared,
-            handle: &handle,
-            raw: handle.get(),
-        };
-        run(&driver, sql, parameters)
+        let driver = Driver::new(shared, &handle);
+        run(&driver, sql, parameters).map(|ran| (ran, driver.messages.into_inner()))
     };
     match result {
-        Ok((columns, row_count)) => Ok(Statement {
+        Ok(((columns, row_count), messages)) => Ok(Statement {
             schema: Schema::new(columns.iter().map(|p| p.column.clone()).collect()),
             done: columns.is_empty(),
             reader: Reader::new(columns),
@@ -79,6 +80,9 @@ pub(crate) fn execute(
             shared: Arc::clone(shared),
             row_count,
             ended,
+            messages,
+            pending: None,
+            takes_more: false,
         }),
         Err(error) => {
             handle.free();
@@ -112,11 +116,7 @@ pub(crate) fn execute_many(
     let handle = call.statement()?;
     let result = {
         let _busy = shared.busy(&handle);
-        let driver = Driver {
-            shared,
-            handle: &handle,
-            raw: handle.get(),
-        };
+        let driver = Driver::new(shared, &handle);
         run_many(&driver, sql, rows)
     };
     handle.free();
@@ -149,11 +149,7 @@ pub(crate) fn prepare_check(shared: &Arc<Shared>, sql: &str) -> Result<Prepared,
     let handle = call.statement()?;
     let result = {
         let _busy = shared.busy(&handle);
-        let driver = Driver {
-            shared,
-            handle: &handle,
-            raw: handle.get(),
-        };
+        let driver = Driver::new(shared, &handle);
         driver.prepare(sql).and_then(|()| {
             let columns = match driver.n_columns().and_then(|n| driver.columns(n)) {
                 Ok(columns) => Some(columns),
@@ -183,7 +179,54 @@ impl Statement {
         self.reader.long_values = long_values;
     }
 
-    fn next_block(&mut self, budget: Budget) -> Result<usize, Error> {
+    /// What the database said beside the result since this was last asked.
+    pub fn take_messages(&mut self) -> Vec<Message> {
+        std::mem::take(&mut self.messages)
+    }
+
+    /// Further results with rows are for [`Statement::next_set`]; without this they are an error, since nobody would read them.
+    pub fn take_more(&mut self) {
+        self.takes_more = true;
+    }
+
+    /// Whether the driver stands on a further result.
+    pub fn has_further(&self) -> bool {
+        self.pending.is_some()
+    }
+
+    /// Goes to the next result with rows. Rows that are left of the current one are given up.
+    pub fn next_set(&mut self) -> Result<bool, Error> {
+        let pending = self.pending.take();
+        if self.done && pending.is_none() {
+            return Ok(false);
+        }
+        let found = self.in_call(|_, driver| {
+            driver.unbind();
+            match pending {
+                Some(found) => Ok(Some(found)),
+                None => driver.further_rows(),
+            }
+        })?;
+        // The driver knows the old buffers no more.
+        let (long_values, fetch_size) = (self.reader.long_values, self.reader.fetch_size);
+        let (row_count, columns) = found.unwrap_or_default();
+        self.done = columns.is_empty();
+        self.schema = Schema::new(columns.iter().map(|p| p.column.clone()).collect());
+        self.row_count = row_count;
+        let before = std::mem::replace(&mut self.reader, Reader::new(columns));
+        if let Some(rowset) = before.block.rowset {
+            self.shared.keep_spare(rowset.into_buffer());
+        }
+        self.reader.long_values = long_values;
+        self.reader.fetch_size = fetch_size;
+        Ok(!self.done)
+    }
+
+    /// Runs `work` with the driver, where the statement can go on.
+    fn in_call<T>(
+        &mut self,
+        work: impl FnOnce(&mut Reader, &Driver<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         if self.handle.is_cancelled() {
             return Err(Error::new(
                 ErrorKind::Cancelled,
@@ -191,8 +234,7 @@ impl Statement {
             ));
         }
         let call = self.shared.enter()?;
-        let raw = self.handle.get();
-        if raw.is_null() {
+        if self.handle.get().is_null() {
             return Err(Error::new(
                 ErrorKind::Interface,
                 "the statement was closed with its connection",
@@ -206,18 +248,29 @@ impl Statement {
             ));
         }
         let _busy = self.shared.busy(&self.handle);
-        let driver = Driver {
-            shared: &self.shared,
-            handle: &self.handle,
-            raw,
-        };
+        let driver = Driver::new(&self.shared, &self.handle);
         call.set_fetch_size(self.reader.fetch_size);
-        let n_rows = self.reader.advance(&driver, budget)?;
-        if n_rows == 0 {
-            let finished = driver.finish();
-            driver.close_cursor();
-            finished?;
+        let result = work(&mut self.reader, &driver);
+        self.messages.append(&mut driver.messages.into_inner());
+        result
+    }
+
+    fn next_block(&mut self, budget: Budget) -> Result<usize, Error> {
+        let (n_rows, pending) = self.in_call(|reader, driver| {
+            let n_rows = reader.advance(driver, budget)?;
+            if n_rows > 0 {
+                return Ok((n_rows, None));
+            }
+            Ok((0, driver.further_rows()?))
+        })?;
+        if pending.is_some() && !self.takes_more {
+            return Err(Error::new(
+                ErrorKind::NotSupported,
+                "a further statement of the same text gives rows too, and those of the first alone can be read here\n\
+                 Run the statements one by one; of a procedure, select from its first result what you need.",
+            ));
         }
+        self.pending = pending;
         Ok(n_rows)
     }
 }
