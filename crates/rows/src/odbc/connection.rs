@@ -14,7 +14,7 @@ use super::handle::{RawHandle, StatementHandle, lock};
 use super::manager::Manager;
 use super::quirks::{Quirks, Width};
 use super::secrets::Secrets;
-use super::{diag, open, statement};
+use super::{diag, many, open, statement};
 use crate::block::buffer::Buffer;
 use crate::connect::{ConnectOptions, Prepared};
 use crate::error::{Error, ErrorKind};
@@ -254,7 +254,7 @@ impl Call<'_> {
         Ok(handle)
     }
 
-    fn end(&mut self, how: i16) -> Result<(), Error> {
+    pub(crate) fn end(&mut self, how: i16) -> Result<(), Error> {
         if !self.shared.facts.transactions {
             return Ok(());
         }
@@ -274,7 +274,12 @@ impl Call<'_> {
         Ok(())
     }
 
-    fn set_autocommit(&mut self, on: bool) -> Result<(), Error> {
+    /// Whether each statement is its own transaction.
+    pub(crate) fn autocommit(&self) -> bool {
+        self.state.autocommit
+    }
+
+    pub(crate) fn set_autocommit(&mut self, on: bool) -> Result<(), Error> {
         if self.state.autocommit == on {
             return Ok(());
         }
@@ -362,7 +367,7 @@ impl Connection {
         rows: &mut dyn Iterator<Item = Vec<Value>>,
     ) -> Result<Option<u64>, Error> {
         self.check_single(sql)?;
-        statement::execute_many(&self.shared, sql, rows)
+        many::execute_many(&self.shared, sql, rows)
     }
 
     pub fn prepare_check(&self, sql: &str) -> Result<Prepared, Error> {

@@ -173,7 +173,11 @@ impl<'a> Driver<'a> {
                 ),
             ));
         }
-        let mut parameters = Parameters::new(values, self.shared);
+        self.execute_with(&mut Parameters::new(values, self.shared))
+    }
+
+    /// Executes what was prepared with these parameters.
+    pub(super) fn execute_with(&self, parameters: &mut Parameters) -> Result<(), Error> {
         // SAFETY: the statement is alive; `parameters` lives until after the execution and the reset below.
         let bound = unsafe { parameters.bind_to(self.raw, self.shared) };
         let result = match bound {

@@ -36,6 +36,9 @@ pub(crate) const IS_UINTEGER: i32 = -5;
 
 // Statement attributes.
 pub(crate) const ATTR_ROW_BIND_TYPE: i32 = 5;
+pub(crate) const ATTR_PARAM_STATUS_PTR: i32 = 20;
+pub(crate) const ATTR_PARAMS_PROCESSED_PTR: i32 = 21;
+pub(crate) const ATTR_PARAMSET_SIZE: i32 = 22;
 pub(crate) const ATTR_ROW_BIND_OFFSET_PTR: i32 = 23;
 pub(crate) const ATTR_ROW_STATUS_PTR: i32 = 25;
 pub(crate) const ATTR_ROWS_FETCHED_PTR: i32 = 26;
@@ -81,6 +84,8 @@ pub(crate) const FETCH_FIRST: u16 = 2;
 pub(crate) const DRIVER_NOPROMPT: u16 = 0;
 
 pub(crate) const PARAM_INPUT: i16 = 1;
+/// In an array of statuses: this row of parameters failed.
+pub(crate) const PARAM_ERROR: u16 = 5;
 pub(crate) const NO_NULLS: i16 = 0;
 pub(crate) const NULLABLE: i16 = 1;
 
@@ -138,37 +143,6 @@ pub(crate) mod c {
     pub(crate) const SS_TIME2: i16 = 0x4000;
     /// Microsoft's struct for `datetimeoffset`.
     pub(crate) const SS_TIMESTAMPOFFSET: i16 = 0x4001;
-}
-
-/// `SQL_DATE_STRUCT`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct DateStruct {
-    pub(crate) year: i16,
-    pub(crate) month: u16,
-    pub(crate) day: u16,
-}
-
-/// `SQL_TIME_STRUCT`: without a fraction.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TimeStruct {
-    pub(crate) hour: u16,
-    pub(crate) minute: u16,
-    pub(crate) second: u16,
-}
-
-/// `SQL_TIMESTAMP_STRUCT`; `fraction` is in nanoseconds.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TimestampStruct {
-    pub(crate) year: i16,
-    pub(crate) month: u16,
-    pub(crate) day: u16,
-    pub(crate) hour: u16,
-    pub(crate) minute: u16,
-    pub(crate) second: u16,
-    pub(crate) fraction: u32,
 }
 
 /// `SQLGUID`: the first three fields in the machine's byte order.

@@ -10,6 +10,7 @@
 //! | `open`, `probe` | opening a connection, and the round trip that decides the width of text |
 //! | `connection`, `handle` | its lock, its transactions, and who may cancel |
 //! | `statement`, `driver`, `parameters`, `describe`, `reader` | executing, calling, binding, describing, reading |
+//! | `many` | one statement for many rows of parameters |
 //! | `sql_text` | where a statement ends, per dialect |
 //! | `unit` | text as calls pass it, of either width |
 //! | `diag` | diagnostics, and the table from SQLSTATE to kind |
@@ -38,6 +39,7 @@ pub(crate) mod ffi;
 pub mod fuzzing;
 mod handle;
 mod manager;
+mod many;
 mod open;
 mod parameters;
 mod probe;

@@ -1,53 +1,266 @@
 //! Parameter values to buffers that a driver reads: bound, never pasted.
+//!
+//! The values of one execution, or of many rows: column by column then, each column in one form, which takes the widest of its
+//! values. A driver reads them in one call.
 
 use std::ffi::c_void;
 
 use super::connection::Shared;
 use super::ffi::{self, GuidStruct, Handle, c, sql};
 use super::quirks::{Quirks, Width};
+use crate::block::buffer::Buffer;
 use crate::cell::{Date, Time, Timestamp};
 use crate::value::Value;
 
-/// One value as a driver reads it.
-struct Bound {
+/// Memory that the values of many rows take at most, unless one row takes more.
+const SLICE_BYTES: usize = 1 << 20;
+
+/// How a value, or each one of a column, goes to the driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Form {
     c_type: i16,
     sql_type: i16,
     /// Column size.
     size: usize,
     digits: i16,
-    data: Data,
+    /// Bytes that it takes.
+    bytes: usize,
+    is_null: bool,
 }
 
-enum Data {
-    Null,
-    I32(i32),
-    I64(i64),
-    F64(f64),
-    Bit(u8),
-    Bytes(Vec<u8>),
-    Wide(Vec<u16>),
-    Date(ffi::DateStruct),
-    Time(ffi::TimeStruct),
-    Timestamp(ffi::TimestampStruct),
-    Guid(GuidStruct),
+const fn form(c_type: i16, sql_type: i16, size: usize, digits: i16, bytes: usize) -> Form {
+    Form {
+        c_type,
+        sql_type,
+        size,
+        digits,
+        bytes,
+        is_null: false,
+    }
 }
 
-/// The values of one execution, alive until the driver has read them.
+impl Form {
+    /// The form of `value`.
+    fn of(value: &Value, width: Width, quirks: &Quirks) -> Form {
+        match value {
+            Value::Null => Form {
+                is_null: true,
+                ..form(c::CHAR, sql::VARCHAR, 1, 0, 0)
+            },
+            Value::Bool(_) => form(c::BIT, sql::BIT, 1, 0, 1),
+            // The smaller type where it does: PostgreSQL has `repeat(text, int)`, not `repeat(text, bigint)`.
+            Value::I64(n) if i32::try_from(*n).is_ok() => form(c::SLONG, sql::INTEGER, 10, 0, 4),
+            Value::I64(_) => form(c::SBIGINT, sql::BIGINT, 19, 0, 8),
+            Value::F64(_) => form(c::DOUBLE, sql::DOUBLE, 15, 0, 8),
+            Value::Decimal(digits) => decimal(digits),
+            Value::Text(text) => of_text(text, width, quirks),
+            Value::Bytes(bytes) => of_bytes(bytes.len(), quirks),
+            Value::Date(_) => form(c::TYPE_DATE, sql::TYPE_DATE, 10, 0, 6),
+            Value::Time(t) if has_struct(*t) => form(c::TYPE_TIME, sql::TYPE_TIME, 8, 0, 6),
+            // ODBC's struct has no fraction: as text, which each server turns into a time.
+            Value::Time(t) => ascii(time_text(*t).len()),
+            Value::Timestamp(t) if t.offset_minutes.is_none() => timestamp(*t),
+            // Nor is there a struct with an offset that drivers share.
+            Value::Timestamp(t) => ascii(timestamp_text(*t).len()),
+            Value::Uuid(_) if quirks.guid_parameters => form(c::GUID, sql::GUID, 16, 0, 16),
+            Value::Uuid(_) => ascii(36),
+        }
+    }
+
+    /// The form that values of both take; `None` where there is none that means the same for each.
+    fn merged(self, other: Form) -> Option<Form> {
+        let ints = [c::SLONG, c::SBIGINT];
+        let is_alike = (self.c_type, self.sql_type) == (other.c_type, other.sql_type)
+            // A size of 0 means another type to SQL Server, and a decimal keeps the places that it is told.
+            && (self.size == 0) == (other.size == 0)
+            && (self.sql_type != sql::DECIMAL || self.digits == other.digits);
+        match (self, other) {
+            (a, b) if b.is_null => Some(a),
+            (a, b) if a.is_null => Some(b),
+            (a, b) if is_alike => Some(Form {
+                size: a.size.max(b.size),
+                digits: a.digits.max(b.digits),
+                bytes: a.bytes.max(b.bytes),
+                ..a
+            }),
+            (a, b) if ints.contains(&a.c_type) && ints.contains(&b.c_type) => {
+                Some(form(c::SBIGINT, sql::BIGINT, 19, 0, 8))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Puts `value` at the start of `out`, which takes what its form says; the length, or that it is NULL.
+fn put(value: &Value, form: &Form, out: &mut [u8]) -> ffi::Len {
+    let mut put = |bytes: &[u8]| {
+        out[..bytes.len()].copy_from_slice(bytes);
+        bytes.len() as ffi::Len
+    };
+    match value {
+        Value::Null => ffi::NULL_DATA,
+        Value::Bool(b) => put(&[u8::from(*b)]),
+        Value::I64(n) if form.c_type == c::SBIGINT => put(&n.to_ne_bytes()),
+        Value::I64(n) => put(&(*n as i32).to_ne_bytes()),
+        Value::F64(f) => put(&f.to_ne_bytes()),
+        Value::Decimal(digits) => put(digits.as_bytes()),
+        Value::Text(text) if form.c_type == c::WCHAR => {
+            let mut n = 0;
+            for (to, unit) in out.chunks_exact_mut(2).zip(text.encode_utf16()) {
+                to.copy_from_slice(&unit.to_ne_bytes());
+                n += 2;
+            }
+            n
+        }
+        Value::Text(text) => put(text.as_bytes()),
+        Value::Bytes(bytes) => put(bytes),
+        Value::Date(d) => put(&fields([year(*d), d.month.into(), d.day.into()])),
+        Value::Time(t) if has_struct(*t) => {
+            put(&fields([t.hour.into(), t.minute.into(), t.second.into()]))
+        }
+        Value::Time(t) => put(time_text(*t).as_bytes()),
+        Value::Timestamp(t) if t.offset_minutes.is_none() => {
+            let (d, time) = (t.date, t.time);
+            let date: [u8; 6] = fields([year(d), d.month.into(), d.day.into()]);
+            let day: [u8; 6] = fields([time.hour.into(), time.minute.into(), time.second.into()]);
+            let fraction = time.nanosecond.to_ne_bytes();
+            put(&[&date[..], &day, &fraction].concat())
+        }
+        Value::Timestamp(t) => put(timestamp_text(*t).as_bytes()),
+        Value::Uuid(uuid) if form.c_type == c::GUID => {
+            let GuidStruct {
+                data1,
+                data2,
+                data3,
+                data4,
+            } = crate::column::guid(*uuid);
+            let parts = [data2.to_ne_bytes(), data3.to_ne_bytes()].concat();
+            put(&[&data1.to_ne_bytes()[..], &parts, &data4].concat())
+        }
+        Value::Uuid(uuid) => put(uuid_text(*uuid).as_bytes()),
+    }
+}
+
+/// The fields of a struct of 16-bit numbers.
+fn fields(of: [u16; 3]) -> [u8; 6] {
+    let mut bytes = [0; 6];
+    for (to, field) in bytes.chunks_exact_mut(2).zip(of) {
+        to.copy_from_slice(&field.to_ne_bytes());
+    }
+    bytes
+}
+
+/// Whether ODBC's struct of a time holds it.
+fn has_struct(t: Time) -> bool {
+    t.nanosecond == 0 && t.hour < 24
+}
+
+/// One parameter of all rows.
+struct Column {
+    form: Form,
+    /// Where its values start in the memory, and how far they are apart.
+    at: usize,
+    stride: usize,
+    /// Where its lengths start.
+    lengths_at: usize,
+}
+
+/// The values of one execution or of several rows, alive until the driver has read them.
 pub(crate) struct Parameters {
-    bound: Vec<Bound>,
-    /// Boxed: the driver keeps pointers to them.
-    indicators: Box<[ffi::Len]>,
+    columns: Vec<Column>,
+    memory: Buffer,
+    n_rows: usize,
 }
+
+const LENGTH_BYTES: usize = size_of::<ffi::Len>();
 
 impl Parameters {
-    /// Buffers for `values`.
+    /// Buffers for the values of one execution.
     pub(crate) fn new(values: &[Value], shared: &Shared) -> Parameters {
-        let bound: Vec<Bound> = values
-            .iter()
-            .map(|v| bind(v, shared.width, shared.quirks))
+        let forms = values.iter();
+        let forms = forms.map(|v| Form::of(v, shared.width, shared.quirks));
+        Parameters::made(&[values], forms.collect(), None)
+    }
+
+    /// Buffers for the first of these rows: as many as have one form in each column, and fit; at least one. `spare` is memory of
+    /// those before.
+    pub(crate) fn of_rows<R: AsRef<[Value]>>(
+        rows: &[R],
+        shared: &Shared,
+        spare: Option<Buffer>,
+    ) -> Parameters {
+        let of = |row: &R| -> Vec<Form> {
+            let values = row.as_ref().iter();
+            values
+                .map(|v| Form::of(v, shared.width, shared.quirks))
+                .collect()
+        };
+        let mut forms = of(&rows[0]);
+        let mut n_rows = 1;
+        while let Some(row) = rows.get(n_rows) {
+            let next = of(row);
+            if next.len() != forms.len() {
+                break;
+            }
+            let merged = forms.iter().zip(next).map(|(a, b)| a.merged(b));
+            let Some(merged) = merged.collect::<Option<Vec<Form>>>() else {
+                break;
+            };
+            let row_bytes: usize = merged.iter().map(|f| f.bytes + LENGTH_BYTES).sum();
+            if row_bytes * (n_rows + 1) > SLICE_BYTES {
+                break;
+            }
+            forms = merged;
+            n_rows += 1;
+        }
+        Parameters::made(&rows[..n_rows], forms, spare)
+    }
+
+    fn made<R: AsRef<[Value]>>(rows: &[R], forms: Vec<Form>, spare: Option<Buffer>) -> Parameters {
+        let n_rows = rows.len();
+        let mut len = 0;
+        let mut take = |bytes: usize| {
+            let at = len;
+            len += bytes.next_multiple_of(8);
+            at
+        };
+        let columns: Vec<Column> = forms
+            .into_iter()
+            .map(|form| {
+                let stride = form.bytes.max(1);
+                Column {
+                    form,
+                    at: take(stride * n_rows),
+                    stride,
+                    lengths_at: take(LENGTH_BYTES * n_rows),
+                }
+            })
             .collect();
-        let indicators = bound.iter().map(|b| b.data.indicator()).collect();
-        Parameters { bound, indicators }
+        let mut memory = Buffer::reuse(spare, len);
+        let bytes = memory.bytes_mut();
+        for (k, row) in rows.iter().enumerate() {
+            for (value, column) in row.as_ref().iter().zip(&columns) {
+                let slot = &mut bytes[column.at + k * column.stride..][..column.stride];
+                let length = put(value, &column.form, slot);
+                let at = column.lengths_at + k * LENGTH_BYTES;
+                bytes[at..][..LENGTH_BYTES].copy_from_slice(&length.to_ne_bytes());
+            }
+        }
+        Parameters {
+            columns,
+            memory,
+            n_rows,
+        }
+    }
+
+    /// Rows of values that stand here.
+    pub(crate) fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// The memory, for the next rows.
+    pub(crate) fn into_memory(self) -> Buffer {
+        self.memory
     }
 
     /// Binds all of them to `statement`; returns the number (from 0) of the one that the driver refuses.
@@ -59,26 +272,31 @@ impl Parameters {
         statement: Handle,
         shared: &Shared,
     ) -> Result<(), usize> {
-        for (index, bound) in self.bound.iter_mut().enumerate() {
+        for (index, column) in self.columns.iter_mut().enumerate() {
             let number = u16::try_from(index + 1).map_err(|_| index)?;
-            if matches!(bound.data, Data::Null) && shared.quirks.describe_null {
+            let form = &mut column.form;
+            if form.is_null && shared.quirks.describe_null {
                 // SAFETY: the caller vouches for the statement.
-                unsafe { describe(bound, statement, number, shared) };
+                unsafe { describe(form, statement, number, shared) };
             }
-            let (data, len) = bound.data.pointer();
-            // SAFETY: the data and the indicator live in `self`, which the caller keeps alive.
+            // SAFETY: places inside of the memory, which the caller keeps alive with `self`: values and lengths of all rows, as
+            // `made` has laid them out.
             let rc = unsafe {
+                let data: *mut c_void = match form.is_null {
+                    true => std::ptr::null_mut(),
+                    false => self.memory.ptr().add(column.at).cast(),
+                };
                 (shared.manager.call.bind_parameter)(
                     statement,
                     number,
                     ffi::PARAM_INPUT,
-                    bound.c_type,
-                    bound.sql_type,
-                    bound.size,
-                    bound.digits,
+                    form.c_type,
+                    form.sql_type,
+                    form.size,
+                    form.digits,
                     data,
-                    len,
-                    &raw mut self.indicators[index],
+                    form.bytes as ffi::Len,
+                    self.memory.ptr().add(column.lengths_at).cast(),
                 )
             };
             if rc != ffi::SUCCESS && rc != ffi::SUCCESS_WITH_INFO {
@@ -93,7 +311,7 @@ impl Parameters {
 ///
 /// # Safety
 /// `statement` is alive and prepared.
-unsafe fn describe(bound: &mut Bound, statement: Handle, number: u16, shared: &Shared) {
+unsafe fn describe(form: &mut Form, statement: Handle, number: u16, shared: &Shared) {
     let (mut sql_type, mut digits, mut nullable) = (0i16, 0i16, 0i16);
     let mut size: ffi::ULen = 0;
     // SAFETY: the caller vouches for the statement; the out pointers are live locals.
@@ -108,175 +326,69 @@ unsafe fn describe(bound: &mut Bound, statement: Handle, number: u16, shared: &S
         )
     };
     if rc == ffi::SUCCESS || rc == ffi::SUCCESS_WITH_INFO {
-        (bound.sql_type, bound.size, bound.digits) = (sql_type, size, digits);
+        (form.sql_type, form.size, form.digits) = (sql_type, size, digits);
     }
 }
 
-impl Data {
-    fn indicator(&self) -> ffi::Len {
-        let len = match self {
-            Data::Null => return ffi::NULL_DATA,
-            Data::I32(_) => 4,
-            Data::I64(_) | Data::F64(_) => 8,
-            Data::Bit(_) => 1,
-            Data::Bytes(b) => b.len(),
-            Data::Wide(u) => u.len() * 2,
-            Data::Date(_) | Data::Time(_) => 6,
-            Data::Timestamp(_) | Data::Guid(_) => 16,
-        };
-        isize::try_from(len).unwrap_or(isize::MAX)
-    }
-
-    fn pointer(&mut self) -> (*mut c_void, ffi::Len) {
-        let len = self.indicator().max(0);
-        let pointer: *mut c_void = match self {
-            Data::Null => std::ptr::null_mut(),
-            Data::I32(v) => (&raw mut *v).cast(),
-            Data::I64(v) => (&raw mut *v).cast(),
-            Data::F64(v) => (&raw mut *v).cast(),
-            Data::Bit(v) => (&raw mut *v).cast(),
-            Data::Bytes(v) => v.as_mut_ptr().cast(),
-            Data::Wide(v) => v.as_mut_ptr().cast(),
-            Data::Date(v) => (&raw mut *v).cast(),
-            Data::Time(v) => (&raw mut *v).cast(),
-            Data::Timestamp(v) => (&raw mut *v).cast(),
-            Data::Guid(v) => (&raw mut *v).cast(),
-        };
-        (pointer, len)
-    }
-}
-
-fn fixed(c_type: i16, sql_type: i16, size: usize, digits: i16, data: Data) -> Bound {
-    Bound {
-        c_type,
-        sql_type,
-        size,
-        digits,
-        data,
-    }
-}
-
-fn bind(value: &Value, width: Width, quirks: &Quirks) -> Bound {
-    match value {
-        Value::Null => fixed(c::CHAR, sql::VARCHAR, 1, 0, Data::Null),
-        Value::Bool(b) => fixed(c::BIT, sql::BIT, 1, 0, Data::Bit(u8::from(*b))),
-        // The smaller type where it does: PostgreSQL has `repeat(text, int)`, not `repeat(text, bigint)`.
-        Value::I64(n) => match i32::try_from(*n) {
-            Ok(n) => fixed(c::SLONG, sql::INTEGER, 10, 0, Data::I32(n)),
-            Err(_) => fixed(c::SBIGINT, sql::BIGINT, 19, 0, Data::I64(*n)),
-        },
-        Value::F64(f) => fixed(c::DOUBLE, sql::DOUBLE, 15, 0, Data::F64(*f)),
-        Value::Decimal(digits) => decimal(digits),
-        Value::Text(text) => text_parameter(text, width, quirks),
-        Value::Bytes(bytes) => binary(bytes, quirks),
-        Value::Date(d) => fixed(c::TYPE_DATE, sql::TYPE_DATE, 10, 0, Data::Date(date(*d))),
-        Value::Time(t) if t.nanosecond == 0 && t.hour < 24 => fixed(
-            c::TYPE_TIME,
-            sql::TYPE_TIME,
-            8,
-            0,
-            Data::Time(ffi::TimeStruct {
-                hour: t.hour.into(),
-                minute: t.minute.into(),
-                second: t.second.into(),
-            }),
-        ),
-        // ODBC's struct has no fraction: as text, which each server turns into a time.
-        Value::Time(t) => ascii(&time_text(*t)),
-        Value::Timestamp(t) if t.offset_minutes.is_none() => timestamp(*t),
-        // Nor is there a struct with an offset that drivers share.
-        Value::Timestamp(t) => ascii(&timestamp_text(*t)),
-        Value::Uuid(uuid) if quirks.guid_parameters => {
-            let guid = crate::column::guid(*uuid);
-            fixed(c::GUID, sql::GUID, 16, 0, Data::Guid(guid))
-        }
-        Value::Uuid(uuid) => ascii(&uuid_text(*uuid)),
-    }
-}
-
-fn decimal(digits: &str) -> Bound {
+fn decimal(digits: &str) -> Form {
     let n_digits = digits.bytes().filter(u8::is_ascii_digit).count().max(1);
     let scale = digits.split_once('.').map_or(0, |(_, after)| after.len());
     if n_digits > 38 {
         // More than ODBC's decimal can say: as text, every digit.
-        return ascii(digits);
+        return ascii(digits.len());
     }
-    fixed(
-        c::CHAR,
-        sql::DECIMAL,
-        n_digits,
-        i16::try_from(scale).unwrap_or(0),
-        Data::Bytes(digits.as_bytes().to_vec()),
-    )
+    let scale = i16::try_from(scale).unwrap_or(0);
+    form(c::CHAR, sql::DECIMAL, n_digits, scale, digits.len())
 }
 
-fn ascii(text: &str) -> Bound {
-    let size = text.len().max(1);
-    fixed(
-        c::CHAR,
-        sql::VARCHAR,
-        size,
-        0,
-        Data::Bytes(text.as_bytes().to_vec()),
-    )
+fn ascii(len: usize) -> Form {
+    form(c::CHAR, sql::VARCHAR, len.max(1), 0, len)
 }
 
-fn text_parameter(text: &str, width: Width, quirks: &Quirks) -> Bound {
+fn of_text(text: &str, width: Width, quirks: &Quirks) -> Form {
     let long = text.len() > quirks.long_parameter_bytes;
     let max = quirks.long_parameter_bytes == 0;
     match width {
-        Width::Narrow => {
-            let (sql_type, size) = if long && !max {
-                (sql::LONGVARCHAR, text.len())
-            } else {
-                (sql::VARCHAR, text.len().max(1))
-            };
-            fixed(
-                c::CHAR,
-                sql_type,
-                size,
-                0,
-                Data::Bytes(text.as_bytes().to_vec()),
-            )
-        }
+        Width::Narrow if long && !max => form(c::CHAR, sql::LONGVARCHAR, text.len(), 0, text.len()),
+        Width::Narrow => ascii(text.len()),
         Width::Wide => {
-            let units: Vec<u16> = text.encode_utf16().collect();
-            let (sql_type, size) = if max && units.len() > 4000 {
+            let n_units = if text.is_ascii() {
+                text.len()
+            } else {
+                text.encode_utf16().count()
+            };
+            let (sql_type, size) = if max && n_units > 4000 {
                 // nvarchar(max): SQL_WLONGVARCHAR would be the old ntext, which compares with nothing.
                 (sql::WVARCHAR, 0)
             } else if long && !max {
-                (sql::WLONGVARCHAR, units.len())
+                (sql::WLONGVARCHAR, n_units)
             } else {
-                (sql::WVARCHAR, units.len().max(1))
+                (sql::WVARCHAR, n_units.max(1))
             };
-            fixed(c::WCHAR, sql_type, size, 0, Data::Wide(units))
+            form(c::WCHAR, sql_type, size, 0, 2 * n_units)
         }
     }
 }
 
-fn binary(bytes: &[u8], quirks: &Quirks) -> Bound {
+fn of_bytes(len: usize, quirks: &Quirks) -> Form {
     let max = quirks.long_parameter_bytes == 0;
-    let (sql_type, size) = if max && bytes.len() > 8000 {
+    let (sql_type, size) = if max && len > 8000 {
         (sql::VARBINARY, 0)
-    } else if !max && bytes.len() > quirks.long_parameter_bytes {
-        (sql::LONGVARBINARY, bytes.len())
+    } else if !max && len > quirks.long_parameter_bytes {
+        (sql::LONGVARBINARY, len)
     } else {
-        (sql::VARBINARY, bytes.len().max(1))
+        (sql::VARBINARY, len.max(1))
     };
-    fixed(c::BINARY, sql_type, size, 0, Data::Bytes(bytes.to_vec()))
+    form(c::BINARY, sql_type, size, 0, len)
 }
 
-fn date(d: Date) -> ffi::DateStruct {
-    ffi::DateStruct {
-        year: i16::try_from(d.year).unwrap_or(i16::MAX),
-        month: d.month.into(),
-        day: d.day.into(),
-    }
+/// The year as ODBC's structs have it: 16 bits with a sign.
+fn year(d: Date) -> u16 {
+    i16::try_from(d.year).unwrap_or(i16::MAX).cast_unsigned()
 }
 
 /// With as many digits of fraction as the value needs: a driver refuses (22008) a fraction finer than it was told.
-fn timestamp(t: Timestamp) -> Bound {
-    let d = date(t.date);
+fn timestamp(t: Timestamp) -> Form {
     let fraction = t.time.nanosecond;
     let digits = (0..9)
         .find(|n| fraction.is_multiple_of(10u32.pow(9 - n)))
@@ -288,22 +400,8 @@ fn timestamp(t: Timestamp) -> Bound {
     } else {
         20 + digits as usize
     };
-    let value = ffi::TimestampStruct {
-        year: d.year,
-        month: d.month,
-        day: d.day,
-        hour: t.time.hour.into(),
-        minute: t.time.minute.into(),
-        second: t.time.second.into(),
-        fraction,
-    };
-    fixed(
-        c::TYPE_TIMESTAMP,
-        sql::TYPE_TIMESTAMP,
-        size,
-        i16::try_from(digits).unwrap_or(9),
-        Data::Timestamp(value),
-    )
+    let digits = i16::try_from(digits).unwrap_or(9);
+    form(c::TYPE_TIMESTAMP, sql::TYPE_TIMESTAMP, size, digits, 16)
 }
 
 fn time_text(t: Time) -> String {
@@ -404,9 +502,32 @@ mod tests {
     #[test]
     fn long_text_for_sql_server_is_nvarchar_max() {
         let q = known("libmsodbcsql-18.so").unwrap();
-        let b = text_parameter(&"x".repeat(5000), Width::Wide, q);
+        let b = of_text(&"x".repeat(5000), Width::Wide, q);
         assert_eq!((b.sql_type, b.size), (sql::WVARCHAR, 0));
-        let b = text_parameter(&"x".repeat(9000), Width::Wide, &UNKNOWN);
+        let b = of_text(&"x".repeat(9000), Width::Wide, &UNKNOWN);
         assert_eq!((b.sql_type, b.size), (sql::WLONGVARCHAR, 9000));
+    }
+
+    #[test]
+    fn columns_take_the_widest_of_their_values() {
+        let of = |v: &Value| Form::of(v, Width::Narrow, &UNKNOWN);
+        let text = |s: &str| of(&Value::Text(s.to_owned()));
+        let null = of(&Value::Null);
+        assert_eq!(null.merged(text("abc")), Some(text("abc")));
+        assert_eq!(text("abc").merged(null), Some(text("abc")));
+        assert_eq!(text("a").merged(text("東京")), Some(text("東京")));
+        let (small, large) = (of(&Value::I64(1)), of(&Value::I64(1 << 40)));
+        assert_eq!(small.merged(large), Some(large));
+        assert_eq!(large.merged(small), Some(large));
+        assert_eq!(small.merged(of(&Value::F64(1.0))), None);
+        assert_eq!(small.merged(text("1")), None);
+        let decimal = |s: &str| of(&Value::Decimal(s.to_owned()));
+        assert_eq!(
+            decimal("1.25").merged(decimal("100.50")),
+            Some(decimal("100.50"))
+        );
+        assert_eq!(decimal("1.25").merged(decimal("1.5")), None);
+        let long = Form::of(&Value::Text("x".repeat(9000)), Width::Narrow, &UNKNOWN);
+        assert_eq!(text("a").merged(long), None);
     }
 }

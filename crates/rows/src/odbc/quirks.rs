@@ -115,6 +115,8 @@ pub(crate) struct Quirks {
     /// cancelled. In FreeTDS 1.3 a reader that is not waiting for the network, but about to, waits for ever when another
     /// thread cancels just then. One that has been in a call this long waits for the network already.
     pub(crate) cancel_after: Duration,
+    /// Rows of parameters may be bound as arrays: one call of the driver for many rows.
+    pub(crate) arrays: bool,
     /// That a prepared statement has no columns can be believed before it runs.
     pub(crate) describes_prepared: bool,
     /// A rollback or commit ends cursors although SQLGetInfo says that they are kept.
@@ -148,6 +150,7 @@ pub(crate) static UNKNOWN: Quirks = Quirks {
     float_text: false,
     fetch_size: None,
     cancel_after: Duration::ZERO,
+    arrays: false,
     describes_prepared: true,
     ends_cursors: false,
     notices: &[],
@@ -195,6 +198,7 @@ const PSQLODBC: Quirks = Quirks {
         first: FIRST_FETCH,
     }),
     cancel_after: Duration::ZERO,
+    arrays: true,
     describes_prepared: true,
     ends_cursors: true,
     notices: &[],
@@ -229,6 +233,7 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         other_width: false,
         connect: &[("CHARSET", "utf8mb4")],
         read_only: &["SET SESSION TRANSACTION READ ONLY"],
+        arrays: true,
         // SQLSetPos in a block of a forward-only cursor is ignored, and moves the place where the next block begins.
         block_tails_broken: true,
         bind_offset: true,

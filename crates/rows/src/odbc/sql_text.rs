@@ -45,6 +45,28 @@ pub(crate) fn has_second(sql: &str, dialect: Dialect) -> bool {
     false
 }
 
+/// The first word of a text, in capitals: what kind of statement it is. Empty where it begins with anything else.
+pub(crate) fn first_word(sql: &str, dialect: Dialect) -> String {
+    let bytes = sql.as_bytes();
+    let mut at = 0;
+    while let Some(&b) = bytes.get(at) {
+        let next = bytes.get(at + 1).copied();
+        match b {
+            b'-' if next == Some(b'-') && is_dash_comment(bytes, at, dialect) => {
+                at = line_end(bytes, at);
+            }
+            b'#' if dialect == Dialect::MySql => at = line_end(bytes, at),
+            b'/' if next == Some(b'*') && !(dialect == Dialect::MySql && executable(bytes, at)) => {
+                at = comment_end(bytes, at, dialect);
+            }
+            b if b.is_ascii_whitespace() => at += 1,
+            _ => break,
+        }
+    }
+    let word = bytes[at..].iter().take_while(|b| b.is_ascii_alphabetic());
+    word.map(|b| char::from(b.to_ascii_uppercase())).collect()
+}
+
 /// Behind the name, keyword or number at `at`: what stands inside it opens nothing (`a$b$`). PostgreSQL's `E'…'`, whose
 /// backslashes escape, is one with its string.
 fn name_end(bytes: &[u8], at: usize, dialect: Dialect) -> usize {
@@ -152,6 +174,20 @@ mod tests {
             "select \"a;b\", 'it''s; fine'",
         ] {
             assert!(!has_second(sql, Dialect::Other), "{sql}");
+        }
+    }
+
+    #[test]
+    fn the_first_word_stands_behind_blanks_and_comments() {
+        for (sql, dialect, word) in [
+            ("insert into t", Dialect::Other, "INSERT"),
+            (" -- x\n /* y */ Update t", Dialect::Postgres, "UPDATE"),
+            ("# x\ndelete", Dialect::MySql, "DELETE"),
+            ("/*! insert */ x", Dialect::MySql, ""),
+            ("(select 1)", Dialect::Other, ""),
+            ("", Dialect::Other, ""),
+        ] {
+            assert_eq!(first_word(sql, dialect), word, "{sql}");
         }
     }
 

@@ -106,43 +106,6 @@ fn run(
     Ok((driver.columns(n_columns)?, row_count))
 }
 
-/// Runs `sql` once for each row of parameters, prepared once.
-pub(crate) fn execute_many(
-    shared: &Arc<Shared>,
-    sql: &str,
-    rows: &mut dyn Iterator<Item = Vec<Value>>,
-) -> Result<Option<u64>, Error> {
-    let mut call = shared.enter()?;
-    let handle = call.statement()?;
-    let result = {
-        let _busy = shared.busy(&handle);
-        let driver = Driver::new(shared, &handle);
-        run_many(&driver, sql, rows)
-    };
-    handle.free();
-    result
-}
-
-fn run_many(
-    driver: &Driver<'_>,
-    sql: &str,
-    rows: &mut dyn Iterator<Item = Vec<Value>>,
-) -> Result<Option<u64>, Error> {
-    driver.prepare(sql)?;
-    let mut total = Some(0u64);
-    for (index, row) in rows.enumerate() {
-        driver.execute(&row).map_err(|e| e.at_row(index as u64))?;
-        let changed = driver.changed().map_err(|e| e.at_row(index as u64))?;
-        total = match (total, changed) {
-            (Some(total), Some(n)) => Some(total + n),
-            _ => None,
-        };
-        // A statement that gives rows (INSERT … RETURNING) has a cursor open, which the next execution would trip over.
-        driver.close_cursor();
-    }
-    Ok(total)
-}
-
 /// Prepares `sql` and runs nothing.
 pub(crate) fn prepare_check(shared: &Arc<Shared>, sql: &str) -> Result<Prepared, Error> {
     let mut call = shared.enter()?;

@@ -1,0 +1,178 @@
+"""`executemany` in slices, against one `execute` for each row: the same rows, the same error, the same state behind it."""
+
+from __future__ import annotations
+
+import datetime
+import uuid
+from collections.abc import Iterator
+from decimal import Decimal
+from random import Random
+from typing import Any
+
+import pytest
+
+import onecopy
+from tests.conftest import Database
+
+pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
+
+#: Columns of the table: what each database calls the type, and values of it.
+TYPES = {
+    "small": ("integer", "integer"),
+    "large": ("bigint", "bigint"),
+    "exact": ("numeric(20,6)", "decimal(20,6)"),
+    "near": ("double precision", "double"),
+    "word": ("varchar(200)", "varchar(200)"),
+    "story": ("text", "longtext"),
+    "raw": ("bytea", "longblob"),
+    "day": ("date", "date"),
+    "clock": ("time(6)", "time(6)"),
+    "moment": ("timestamp(6)", "datetime(6)"),
+}
+ALPHABETS = ("abc xyz", "Zürich é", "Москва", "東京都", "tea 🍵🌱")
+
+
+def _value(column: str, draw: Random) -> Any:
+    if draw.random() < 0.15:
+        return None
+    match column:
+        case "small":
+            return draw.randrange(-(2**31), 2**31)
+        case "large":
+            return draw.choice((draw.randrange(100), draw.randrange(-(2**63), 2**63)))
+        case "exact":
+            return Decimal(draw.randrange(-(10**12), 10**12)).scaleb(-draw.choice((0, 2, 2, 2, 6)))
+        case "near":
+            return draw.choice((draw.uniform(-1e6, 1e6), float(draw.randrange(10))))
+        case "word":
+            return "".join(draw.choices(draw.choice(ALPHABETS), k=draw.randrange(40)))
+        case "story":
+            return draw.choice(ALPHABETS) * draw.choice((0, 1, 10, 100, 3000))
+        case "raw":
+            return draw.randbytes(draw.choice((0, 1, 40, 9000)))
+        case "day":
+            return datetime.date(draw.randrange(1, 10_000), 1, 1) + datetime.timedelta(days=draw.randrange(300))
+        case "clock":
+            return datetime.time(draw.randrange(24), 5, 6, draw.choice((0, 120_000)))
+        case _:
+            return datetime.datetime(2000, 1, 1) + datetime.timedelta(
+                seconds=draw.randrange(10**9), microseconds=draw.choice((0, 0, 123_456))
+            )
+
+
+@pytest.fixture(params=["postgres", "postgres_ansi", "mariadb"])
+def con(request: pytest.FixtureRequest) -> Iterator[onecopy.Connection]:
+    """An empty table ``many`` in each database that takes arrays."""
+    database: Database = request.getfixturevalue(request.param)
+    connection = onecopy.connect(database.odbc)
+    place = 1 if request.param == "mariadb" else 0
+    columns = ", ".join(f"{name} {types[place]}" for name, types in TYPES.items())
+    connection.execute("drop table if exists many")
+    end = " default charset utf8mb4" if place else ""
+    connection.execute(f"create table many (id integer primary key, {columns}){end}")
+    connection.commit()
+    yield connection
+    connection.rollback()
+    connection.execute("drop table if exists many")
+    connection.commit()
+    connection.close()
+
+
+INSERT = f"insert into many values ({', '.join('?' * (1 + len(TYPES)))})"
+
+
+def _rows(n: int, seed: int) -> list[tuple[Any, ...]]:
+    draw = Random(seed)
+    return [(k, *(_value(column, draw) for column in TYPES)) for k in range(n)]
+
+
+def _kept(con: onecopy.Connection) -> list[tuple[Any, ...]]:
+    kept: list[tuple[Any, ...]] = con.execute("select * from many order by id").fetchall()
+    return kept
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_slices_come_to_what_single_rows_come_to(con: onecopy.Connection, seed: int) -> None:
+    rows = _rows(300, seed)
+    for row in rows:
+        con.execute(INSERT, row)
+    wanted = _kept(con)
+    con.rollback()
+    assert con.executemany(INSERT, iter(rows)).rowcount == 300
+    assert _kept(con) == wanted
+
+
+def test_rows_of_one_shape_in_several_slices(con: onecopy.Connection) -> None:
+    sql = "insert into many (id, word, story) values (?, ?, ?)"
+    rows = [(k, f"word {k} é東🍵", "long " * 500) for k in range(3000)]
+    assert con.executemany(sql, rows).rowcount == 3000
+    assert con.execute("select id, word, story from many order by id").fetchall() == rows
+
+
+@pytest.mark.parametrize("autocommit", [False, True])
+@pytest.mark.parametrize("at", [0, 3, 40, 1500, 2999])
+def test_a_row_that_fails_is_named_and_those_behind_it_are_not_run(
+    con: onecopy.Connection, at: int, autocommit: bool
+) -> None:
+    con.autocommit = autocommit
+    con.execute("insert into many (id) values (100000)")
+    con.commit()
+    rows = [(k if k != at else 100_000, f"w{k}") for k in range(3000)]
+    with pytest.raises(onecopy.IntegrityError) as failed:
+        con.executemany("insert into many (id, word) values (?, ?)", rows)
+    assert failed.value.row == at and failed.value.sqlstate.startswith("23")
+    kept = [row[0] for row in con.execute("select id from many order by id").fetchall()]
+    assert kept == [*range(at), 100_000]
+
+
+def test_a_value_that_does_not_fit_is_a_data_error_of_its_row(con: onecopy.Connection) -> None:
+    rows = [(k, "x" * (201 if k == 77 else 10)) for k in range(200)]
+    with pytest.raises(onecopy.DataError) as failed:
+        con.executemany("insert into many (id, word) values (?, ?)", rows)
+    assert failed.value.row == 77
+    assert con.execute("select count(*) from many").fetchone() == (77,)
+
+
+def test_a_wrong_number_of_values_names_its_row(con: onecopy.Connection) -> None:
+    rows: list[tuple[Any, ...]] = [(k, "x") for k in range(50)]
+    rows[20] = (20,)
+    with pytest.raises(onecopy.ProgrammingError) as failed:
+        con.executemany("insert into many (id, word) values (?, ?)", rows)
+    assert failed.value.row == 20
+    assert con.execute("select count(*) from many").fetchone() == (20,)
+
+
+def test_what_the_iterable_raises_comes_through(con: onecopy.Connection) -> None:
+    def rows() -> Iterator[tuple[int, str]]:
+        yield from ((k, "x") for k in range(10))
+        raise LookupError("no more")
+
+    with pytest.raises(LookupError, match="no more"):
+        con.executemany("insert into many (id, word) values (?, ?)", rows())
+
+
+def test_updates_and_deletes_are_counted(con: onecopy.Connection) -> None:
+    con.executemany("insert into many (id, small) values (?, ?)", [(k, k % 10) for k in range(500)])
+    cur = con.executemany("update many set word = ? where small = ?", [(f"w{k}", k) for k in range(12)])
+    assert cur.rowcount == 500
+    assert con.executemany("delete from many where id = ?", [(k,) for k in range(490, 510)]).rowcount == 10
+    assert con.execute("select count(*) from many where word = 'w3'").fetchone() == (49,)
+
+
+def test_rows_come_by_name_too(con: onecopy.Connection) -> None:
+    rows = [{"word": f"w{k}", "id": k, "besides": None} for k in range(30)]
+    assert con.executemany("insert into many (id, word) values (:id, :word)", rows).rowcount == 30
+    assert con.execute("select word from many where id = %(id)s", {"id": 7}).fetchone() == ("w7",)
+
+
+def test_uuids_and_columns_of_nulls(con: onecopy.Connection) -> None:
+    key = uuid.UUID(int=7)
+    rows = [(k, None, str(key)) for k in range(20)]
+    con.executemany("insert into many (id, story, word) values (?, ?, ?)", rows)
+    assert con.execute("select distinct story, word from many").fetchall() == [(None, str(key))]
+
+
+def test_inserts_that_give_rows_run_one_by_one(con: onecopy.Connection) -> None:
+    rows = [(k, "x") for k in range(10)]
+    assert con.executemany("insert into many (id, word) values (?, ?) returning id", rows).rowcount in (10, -1)
+    assert con.execute("select count(*) from many").fetchone() == (10,)
