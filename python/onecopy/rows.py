@@ -115,7 +115,9 @@ def _fit_names(cursor: Cursor) -> list[str]:
     for i, name in enumerate(found):
         if not name or name in found[:i]:
             what = "stands twice" if name else "has no name"
-            raise ProgrammingError(f"column {i} `{name}` {what}\ngive it another one in the query: `… as name`", column=(i, name))
+            raise ProgrammingError(
+                f"column {i} `{name}` {what}\ngive it another one in the query: `… as name`", column=(i, name)
+            )
     return found
 
 

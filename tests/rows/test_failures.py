@@ -137,14 +137,20 @@ def test_the_rows_before_an_error_come_first(
     con.close()
 
 
-def test_several_statements_of_a_text_run_and_a_second_result_is_an_error(sql_server: Database) -> None:
+def test_several_statements_of_a_text_run_and_a_second_result_is_for_nextset(sql_server: Database) -> None:
     con = onecopy.connect(sql_server.odbc)
     cur = con.execute("insert into x values (1); select 7 as a; update x set a = 1")
     assert cur.fetchall() == [(7,)]
     got: list[object] = []
-    with pytest.raises(onecopy.NotSupportedError, match="one by one"):
-        one_by_one(con.execute("select 1 as a from repeat(3); select 2 as a"), got)
+    cur = con.execute("select 1 as a from repeat(3); select 2 as b, N'é' as c")
+    one_by_one(cur, got)
     assert got == [(1,)] * 3
+    assert cur.nextset() is True
+    assert cur.fetchall() == [(2, "é")]
+    assert cur.nextset() is None
+    cur = con.execute("select 1 as a from repeat(3000); select 2 as b")
+    assert cur.nextset() is True
+    assert cur.fetchall() == [(2,)]
     with pytest.raises(onecopy.NotSupportedError, match="one by one"):
         con.execute("select 1 as a; select 2 as a").json().read()
     assert con.execute("select 5").fetchall() == [(5,)]

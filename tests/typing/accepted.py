@@ -32,11 +32,14 @@ def connections() -> None:
 
 
 def cursors(cur: onecopy.Cursor) -> None:
-    assert_type(cur.fetchone(), tuple[Any, ...] | None)
-    assert_type(cur.fetchmany(3), list[tuple[Any, ...]])
-    assert_type(cur.fetchall(), list[tuple[Any, ...]])
-    for row in cur:
-        assert_type(row, tuple[Any, ...])
+    # Rows are what the row factory makes.
+    assert_type(cur.fetchone(), Any)
+    assert_type(cur.fetchmany(3), list[Any])
+    assert_type(cur.fetchall(), list[Any])
+    cur.execute("select :a", {"a": 1})
+    cur.row_factory = onecopy.rows.dict_row
+    cur.converters["a"] = int
+    assert_type(cur.nextset(), bool | None)
     if cur.description is not None:
         assert_type(cur.description[0][0], str)
         assert_type(cur.description[0][1] == onecopy.NUMBER, bool)

@@ -125,7 +125,7 @@ impl Connection {
     pub fn execute(&self, sql: &str, parameters: &[Value]) -> Result<Statement, Error> {
         Ok(match self {
             Connection::Sqlite(c) => Statement::Sqlite(c.execute(sql, parameters)?),
-            Connection::Odbc(c) => Statement::Odbc(c.execute(sql, parameters)?),
+            Connection::Odbc(c) => Statement::Odbc(Box::new(c.execute(sql, parameters)?)),
         })
     }
 
@@ -225,7 +225,7 @@ pub enum Statement {
     /// Of the embedded database.
     Sqlite(sqlite::Statement),
     /// Of an ODBC driver.
-    Odbc(odbc::Statement),
+    Odbc(Box<odbc::Statement>),
 }
 
 impl Statement {
@@ -272,11 +272,11 @@ impl Statement {
         }
     }
 
-    /// Says that [`Statement::next_set`] will be asked: without it a further result with rows is an error of the fetch that finds
+    /// Says whether [`Statement::next_set`] will be asked: where not, a further result with rows is an error of the fetch that finds
     /// the end of the first, since nobody would read it.
-    pub fn take_more(&mut self) {
+    pub fn set_takes_more(&mut self, takes_more: bool) {
         if let Statement::Odbc(s) = self {
-            s.take_more();
+            s.set_takes_more(takes_more);
         }
     }
 
@@ -328,6 +328,10 @@ impl Statement {
         self.set_long_values(LongValues::Parts {
             part_bytes: crate::row_stream::PART_BYTES,
         });
-        either!(Statement, self, s => crate::row_stream::chunks(s, format, ledger))
+        self.set_takes_more(false);
+        match self {
+            Statement::Sqlite(s) => crate::row_stream::chunks(s, format, ledger),
+            Statement::Odbc(s) => crate::row_stream::chunks(*s, format, ledger),
+        }
     }
 }

@@ -9,7 +9,7 @@
 //! | `quirks` | what drivers do differently: one table |
 //! | `open`, `probe` | opening a connection, and the round trip that decides the width of text |
 //! | `connection`, `handle` | its lock, its transactions, and who may cancel |
-//! | `statement`, `driver`, `parameters`, `describe`, `reader` | executing, calling, binding, describing, reading |
+//! | `statement`, `driver`, `parameters`, `form`, `describe`, `reader` | executing, calling, binding, describing, reading |
 //! | `many` | one statement for many rows of parameters |
 //! | `sql_text` | where a statement ends, per dialect |
 //! | `unit` | text as calls pass it, of either width |
@@ -35,6 +35,7 @@ mod diag;
 mod driver;
 mod drivers;
 pub(crate) mod ffi;
+mod form;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod handle;

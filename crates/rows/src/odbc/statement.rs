@@ -147,9 +147,9 @@ impl Statement {
         std::mem::take(&mut self.messages)
     }
 
-    /// Further results with rows are for [`Statement::next_set`]; without this they are an error, since nobody would read them.
-    pub fn take_more(&mut self) {
-        self.takes_more = true;
+    /// Further results with rows are for [`Statement::next_set`]; where not, they are an error, since nobody would read them.
+    pub fn set_takes_more(&mut self, takes_more: bool) {
+        self.takes_more = takes_more;
     }
 
     /// Whether the driver stands on a further result.

@@ -1,12 +1,8 @@
 //! `Cursor`: PEP 249, over pulled rows.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::time::Instant;
 
-use onecopy_rows::LongValues;
-use onecopy_rows::connect::{Format, Statement};
-use onecopy_text::Stage;
+use onecopy_rows::connect::Format;
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -15,34 +11,12 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use crate::connection::Connection;
 use crate::fetch::{Active, BATCH_ROWS};
 use crate::guard::{Guarded, Locked};
-use crate::maker::Maker;
-use crate::rows::PyRows;
 use crate::stream::RowStream;
-use crate::{errors, ledger, types};
+use crate::{errors, ledger};
 
-/// What the last statement left.
-#[derive(Default)]
-struct State {
-    closed: bool,
-    /// Its rows; `None` for a statement without rows, and after a stream took them.
-    active: Option<Active>,
-    n_columns: usize,
-    description: Option<Py<PyTuple>>,
-    row_count: i64,
-    last_row_id: Option<i64>,
-    /// What becomes of the tuples, where that is something.
-    maker: Option<Arc<Maker>>,
-    /// Rows handed out of the current result.
-    n_taken: usize,
-    /// What the database said beside the result.
-    messages: Vec<Py<PyAny>>,
-    /// Tuples made ahead of `fetchone` and iteration.
-    ready: std::vec::IntoIter<Py<PyTuple>>,
-    /// How many to make ahead next time: 1, 16, then all, so that the first row comes at once.
-    ahead: usize,
-    /// An error that came after the rows in `ready`.
-    failure: Option<PyErr>,
-}
+mod pulled;
+
+use pulled::State;
 
 /// A cursor (PEP 249): runs statements and gives their rows as tuples.
 #[pyclass(frozen, weakref, module = "onecopy")]
@@ -100,53 +74,8 @@ impl Cursor {
         let ledger = ledger::current(py)?;
         let connection = cursor.connection.get();
         let mut statement = connection.run(py, sql, &parameters, &ledger)?;
-        statement.take_more();
+        statement.set_takes_more(true);
         cursor.begin_result(slf, state, statement)
-    }
-
-    /// Notes what a statement gives, and what is to become of its rows.
-    fn begin_result(
-        &self,
-        slf: &Bound<'_, Cursor>,
-        mut state: Locked<'_, State>,
-        mut statement: Statement,
-    ) -> PyResult<()> {
-        let py = slf.py();
-        let schema = statement.schema().clone();
-        state.n_columns = schema.n_columns();
-        state.description = types::description(py, &schema)?.map(Bound::unbind);
-        let row_count = statement.row_count();
-        state.row_count = row_count.and_then(|n| i64::try_from(n).ok()).unwrap_or(-1);
-        state.last_row_id = statement.last_row_id();
-        for message in statement.take_messages() {
-            let message = errors::message(py, &message)?.into_pyobject(py)?;
-            state.messages.push(message.into_any().unbind());
-        }
-        if state.n_columns == 0 {
-            drop(crate::fetch::Detached::new(statement));
-            return Ok(());
-        }
-        statement.set_long_values(LongValues::Whole);
-        state.active = Some(Active::new(statement));
-        // A row factory is code of the user's, which may use this cursor.
-        drop(state);
-        let row_factory = self.row_factory.lock(py)?.as_ref().map(|f| f.clone_ref(py));
-        let converters = self.connection.get().converters(py);
-        let of_cursor = self.converters.get(py).map(|d| d.bind(py));
-        if row_factory.is_none() && of_cursor.is_none_or(|d| d.is_empty()) && converters.is_empty()
-        {
-            return Ok(());
-        }
-        let row_factory = row_factory.as_ref().map(|f| f.bind(py));
-        let maker = Maker::of(
-            slf.as_any(),
-            &schema,
-            row_factory,
-            of_cursor,
-            Some(converters),
-        )?;
-        self.state.lock(py)?.maker = maker.map(Arc::new);
-        Ok(())
     }
 
     pub(crate) fn run_many(
@@ -181,149 +110,7 @@ impl Cursor {
             source.map_err(|e| errors::to_py(py, &e))?,
         )
     }
-
-    /// Up to `limit` further rows, handed to `take` in batches; an error comes after the rows before it.
-    fn pull<'py>(
-        &self,
-        py: Python<'py>,
-        state: &mut State,
-        limit: usize,
-        mut take: impl FnMut(&mut PyRows<'py>) -> PyResult<()>,
-    ) -> PyResult<()> {
-        let mut sink = PyRows::new(py, state.n_columns, self.connection.get().policy())?;
-        let ledger = ledger::current(py)?;
-        let mut left = limit;
-        let mut last_turn = Instant::now();
-        while left > 0 {
-            let Some(active) = state.active.as_mut().filter(|a| !a.is_at_end()) else {
-                break;
-            };
-            let pulled = active.pull(py, left.min(BATCH_ROWS), &mut sink);
-            sink.fetched.enter(&ledger, Stage::Fetch);
-            sink.tally.enter(&ledger, Stage::Decode);
-            left -= sink.rows().len();
-            take(&mut sink)?;
-            pulled?;
-            if left > 0 {
-                active.between(py, &mut last_turn)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The next row for `fetchone` and iteration.
-    #[inline]
-    fn next_row(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
-        let mut state = self.with_rows(py)?;
-        let mut row = state.ready.next();
-        if row.is_none() {
-            self.refill(py, &mut state)?;
-            row = state.ready.next();
-        }
-        let Some(row) = row else {
-            return Ok(None);
-        };
-        state.n_taken += 1;
-        let Some(maker) = &state.maker else {
-            return Ok(Some(row.into_any()));
-        };
-        let maker = Arc::clone(maker);
-        drop(state);
-        maker
-            .make(row.into_bound(py))
-            .map(|made| Some(made.unbind()))
-    }
-
-    #[cold]
-    fn refill(&self, py: Python<'_>, state: &mut State) -> PyResult<()> {
-        if let Some(failure) = state.failure.take() {
-            return Err(failure);
-        }
-        state.ahead = (state.ahead * 16).clamp(1, AHEAD_ROWS);
-        let mut rows = Vec::with_capacity(state.ahead);
-        let ahead = state.ahead;
-        let pulled = self.pull(py, state, ahead, |sink| {
-            rows.extend(sink.rows().take().map(Bound::unbind));
-            Ok(())
-        });
-        let is_empty = rows.is_empty();
-        state.ready = rows.into_iter();
-        match pulled {
-            // The rows before it come first. What a signal handler raised does not wait.
-            Err(failure) if !is_empty && errors::is_ours(py, &failure) => {
-                state.failure = Some(failure);
-                Ok(())
-            }
-            pulled => pulled,
-        }
-    }
-
-    fn fetch(&self, py: Python<'_>, limit: usize) -> PyResult<Py<PyList>> {
-        let mut state = self.with_rows(py)?;
-        let rows = self.fetch_tuples(py, &mut state, limit)?;
-        state.n_taken += rows.len();
-        if let Some(maker) = state.maker.clone() {
-            drop(state);
-            for (i, row) in rows.iter().enumerate() {
-                rows.set_item(i, maker.make(row.cast_into()?)?)?;
-            }
-        }
-        Ok(rows.unbind())
-    }
-
-    fn fetch_tuples<'py>(
-        &self,
-        py: Python<'py>,
-        state: &mut State,
-        limit: usize,
-    ) -> PyResult<Bound<'py, PyList>> {
-        let n_ready = state.ready.len().min(limit);
-        let rows = PyList::empty(py);
-        for row in state.ready.by_ref().take(n_ready) {
-            rows.append(row)?;
-        }
-        if n_ready < limit {
-            if let Some(failure) = state.failure.take() {
-                return partial(state, rows, limit, failure);
-            }
-            let pulled = self.pull(py, state, limit - n_ready, |sink| {
-                sink.rows().append_to(&rows)
-            });
-            if let Err(failure) = pulled {
-                return partial(state, rows, limit, failure);
-            }
-        }
-        Ok(rows)
-    }
 }
-
-impl State {
-    /// Of a cursor that ran nothing yet.
-    fn nothing() -> State {
-        State {
-            row_count: -1,
-            ..State::default()
-        }
-    }
-}
-
-/// What a fetch gives that failed after `rows`: the rows before the failure, and the failure with the next call. One that
-/// asked for all rows gives the failure alone: a result cut short would look complete.
-fn partial<'py>(
-    state: &mut State,
-    rows: Bound<'py, PyList>,
-    limit: usize,
-    failure: PyErr,
-) -> PyResult<Bound<'py, PyList>> {
-    if limit == usize::MAX || rows.is_empty() || !errors::is_ours(rows.py(), &failure) {
-        return Err(failure);
-    }
-    state.failure = Some(failure);
-    Ok(rows)
-}
-
-/// At most this many rows are made ahead of iteration: enough to spread a call over, few enough to stay in cache.
-const AHEAD_ROWS: usize = 256;
 
 #[pymethods]
 impl Cursor {
@@ -508,6 +295,13 @@ impl Cursor {
     fn description(&self, py: Python<'_>) -> PyResult<Option<Py<PyTuple>>> {
         let state = self.state.lock(py)?;
         Ok(state.description.as_ref().map(|d| d.clone_ref(py)))
+    }
+
+    /// The names of the columns' types as the database or its driver has them, in lower case: keys of `Connection.converters`.
+    /// Empty where it does not tell, and for SQLite.
+    #[getter]
+    fn type_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        Ok(self.state.lock(py)?.type_names.clone())
     }
 
     /// Rows inserted, changed or deleted by the last statement; -1 where the database does not tell, and for queries.
