@@ -50,8 +50,8 @@ def namedtuple_row(cursor: Cursor) -> Callable[[tuple[Any, ...]], tuple[Any, ...
     >>> con.execute("select 1 as id, 'Zoë' as name").fetchone()
     Row(id=1, name='Zoë')
     """
-    row: Any = collections.namedtuple("Row", names(cursor), rename=True)  # type: ignore[misc]
-    make: Callable[[tuple[Any, ...]], tuple[Any, ...]] = row._make
+    new_class: Callable[..., Any] = collections.namedtuple
+    make: Callable[[tuple[Any, ...]], tuple[Any, ...]] = new_class("Row", names(cursor), rename=True)._make
     return make
 
 

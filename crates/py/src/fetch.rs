@@ -95,10 +95,7 @@ impl Active {
         sink.set_limit(limit);
         let pulled = match statement.inner() {
             Statement::Sqlite(s) => step(py, s, limit, sink, self.n_given),
-            Statement::Odbc(s) => {
-                let s = &mut **s;
-                block(py, s, &mut self.position, limit, sink, self.n_given)
-            }
+            Statement::Odbc(s) => block(py, s, &mut self.position, limit, sink, self.n_given),
             _ => Err(errors::interface(
                 py,
                 "this kind of statement has no rows for Python",

@@ -125,7 +125,7 @@ impl Connection {
     pub fn execute(&self, sql: &str, parameters: &[Value]) -> Result<Statement, Error> {
         Ok(match self {
             Connection::Sqlite(c) => Statement::Sqlite(c.execute(sql, parameters)?),
-            Connection::Odbc(c) => Statement::Odbc(Box::new(c.execute(sql, parameters)?)),
+            Connection::Odbc(c) => Statement::Odbc(c.execute(sql, parameters)?),
         })
     }
 
@@ -225,7 +225,7 @@ pub enum Statement {
     /// Of the embedded database.
     Sqlite(sqlite::Statement),
     /// Of an ODBC driver.
-    Odbc(Box<odbc::Statement>),
+    Odbc(odbc::Statement),
 }
 
 impl Statement {
@@ -329,9 +329,6 @@ impl Statement {
             part_bytes: crate::row_stream::PART_BYTES,
         });
         self.set_takes_more(false);
-        match self {
-            Statement::Sqlite(s) => crate::row_stream::chunks(s, format, ledger),
-            Statement::Odbc(s) => crate::row_stream::chunks(*s, format, ledger),
-        }
+        either!(Statement, self, s => crate::row_stream::chunks(s, format, ledger))
     }
 }

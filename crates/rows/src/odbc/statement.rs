@@ -32,7 +32,7 @@ pub struct Statement {
     done: bool,
     messages: Vec<Message>,
     /// The next result with rows, where the driver stands on it already.
-    pending: Option<Further>,
+    pending: Option<Box<Further>>,
     /// Whether anybody asks for further results.
     takes_more: bool,
 }
@@ -166,7 +166,7 @@ impl Statement {
         let found = self.in_call(|_, driver| {
             driver.unbind();
             match pending {
-                Some(found) => Ok(Some(found)),
+                Some(found) => Ok(Some(*found)),
                 None => driver.further_rows(),
             }
         })?;
@@ -233,7 +233,7 @@ impl Statement {
                  Run the statements one by one; of a procedure, select from its first result what you need.",
             ));
         }
-        self.pending = pending;
+        self.pending = pending.map(Box::new);
         Ok(n_rows)
     }
 }
