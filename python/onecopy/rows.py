@@ -10,10 +10,8 @@ A row factory is called once for each result, with the cursor, and gives the fun
 
 from __future__ import annotations
 
-import asyncio
 import collections
 import contextlib
-import dataclasses
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -62,7 +60,7 @@ def dataclass_row(of: type[T]) -> Callable[[Cursor], Callable[[tuple[Any, ...]],
         TypeError: ``of`` is no dataclass.
         ProgrammingError: when the statement is executed, where a column has no field, or a field without a default no column.
 
-    >>> import onecopy
+    >>> import dataclasses, onecopy
     >>> @dataclasses.dataclass
     ... class City:
     ...     id: int
@@ -71,6 +69,8 @@ def dataclass_row(of: type[T]) -> Callable[[Cursor], Callable[[tuple[Any, ...]],
     >>> con.execute("select 'Zoë' as name, 1 as id").fetchone()
     City(id=1, name='Zoë')
     """
+    import dataclasses  # Here, as asyncio below: each takes longer to load than all the rest.
+
     if not (isinstance(of, type) and dataclasses.is_dataclass(of)):
         raise TypeError(f"`{of!r}` is no dataclass")
     fields = {field.name: field for field in dataclasses.fields(of) if field.init}
@@ -129,6 +129,8 @@ async def chunks_in_thread(stream: RowStream) -> AsyncIterator[bytes]:
 
     Copies: none; the chunk is the ``bytes`` that cells were converted into.
     """
+    import asyncio
+
     try:
         while (chunk := await asyncio.to_thread(next, stream, None)) is not None:
             yield chunk
