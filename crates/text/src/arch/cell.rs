@@ -16,10 +16,16 @@ use crate::arch::large::{Made, NewStr};
 use crate::convert::StrData;
 use crate::{Kind, Shape, Units};
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
 pub(super) mod common;
 #[cfg(test)]
 mod tests;
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) use avx2::Avx2;
+#[cfg(all(test, target_arch = "x86_64"))]
+pub(crate) use avx2::with_avx2;
 pub(crate) use common::Common;
 
 /// Bytes that a cell has at most; longer text goes the way of any text.
@@ -39,9 +45,12 @@ pub trait Work {
 #[inline(always)]
 pub fn with_kernels<W: Work>(work: W) -> W::Output {
     #[cfg(target_arch = "x86_64")]
-    if kernel() == Kernel::Avx512 {
+    match kernel() {
         // SAFETY: `best` has found AVX-512 with VBMI2.
-        return unsafe { on_avx512(work) };
+        Kernel::Avx512 => return unsafe { on_avx512(work) },
+        // SAFETY: `best` has found AVX2.
+        Kernel::Avx2 => return unsafe { avx2::on_avx2(work) },
+        _ => {}
     }
     work.run(Common)
 }

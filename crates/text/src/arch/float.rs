@@ -128,7 +128,7 @@ unsafe fn best(value: f64, out: *mut u8) -> Option<*mut u8> {
 ///
 /// # Safety
 /// `out` is writable for [`FLOAT_BYTES`].
-#[inline]
+#[inline(always)]
 pub(super) unsafe fn put(value: f64, out: *mut u8) -> Option<*mut u8> {
     let bits = value.to_bits();
     let Decimal {

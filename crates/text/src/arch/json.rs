@@ -5,11 +5,11 @@
 use std::mem::MaybeUninit;
 use std::slice;
 
-#[cfg(target_arch = "x86_64")]
-use super::avx512::{float as avx512_float, json as avx512};
-#[cfg(target_arch = "x86_64")]
-use super::cell::Avx512;
 use super::cell::Common;
+#[cfg(target_arch = "x86_64")]
+use super::cell::{Avx2, Avx512};
+#[cfg(target_arch = "x86_64")]
+use super::{avx2, avx512};
 use super::{
     copy_to_escape, encode, find_escape_u8, find_escape_u16, is_ascii, narrow_plain, scalar,
 };
@@ -81,78 +81,87 @@ fn check(pen: &Pen<'_>, n_units: usize) {
 }
 
 #[cfg(target_arch = "x86_64")]
-impl JsonKernels for Avx512 {
-    #[inline(always)]
-    unsafe fn json_plain(self, u: &[u8], out: *mut u8) -> Option<*mut u8> {
-        // SAFETY: a value of this type proves that AVX-512 is there; the duty of the caller.
-        let end = unsafe { avx512::plain(u, out) };
-        (!end.is_null()).then_some(end)
-    }
-
-    #[inline(always)]
-    unsafe fn json_short_latin1(self, u: &[u8], out: *mut u8) -> Option<*mut u8> {
-        // SAFETY: a value of this type proves that AVX-512 is there; the duty of the caller.
-        let end = unsafe { avx512::short_latin1(u, out) };
-        (!end.is_null()).then_some(end)
-    }
-
-    #[inline(always)]
-    unsafe fn json_short_ucs2(self, u: &[u16], out: *mut u8) -> Option<*mut u8> {
-        // SAFETY: a value of this type proves that AVX-512 is there; the duty of the caller.
-        let end = unsafe { avx512::short_wide(u, out) };
-        (!end.is_null()).then_some(end)
-    }
-
-    #[inline(always)]
-    unsafe fn json_float(self, value: f64, out: *mut u8) -> Option<*mut u8> {
-        // SAFETY: a value of this type proves that AVX-512 is there; the duty of the caller.
-        let end = unsafe { avx512_float::put(value, out) };
-        (!end.is_null()).then_some(end)
-    }
-
-    #[inline(always)]
-    fn put_json_latin1(self, u: &[u8], is_ascii: bool, pen: &mut Pen<'_>) {
-        check(pen, u.len());
-        // SAFETY: a value of this type proves that AVX-512 is there; the pen has the room, checked above, and all up to where
-        // the kernel says was written.
-        unsafe {
-            let at = avx512::latin1(u, is_ascii, pen.at());
-            pen.set_at(at);
-        }
-    }
-
-    #[inline(always)]
-    fn put_json_utf8(self, u: &[u8], pen: &mut Pen<'_>) {
-        // Bytes past ASCII are as good as others: they are not looked at.
-        self.put_json_latin1(u, true, pen);
-    }
-
-    #[inline(always)]
-    fn put_json_ucs2(self, u: &[u16], pen: &mut Pen<'_>) -> bool {
-        check(pen, u.len());
-        // SAFETY: AVX-512 is there, and the pen has the room, as for Latin-1; up to where the kernel says all was written.
-        unsafe {
-            let at = avx512::ucs2(u, pen.at());
-            if !at.is_null() {
-                pen.set_at(at);
+macro_rules! vectors {
+    ($family:ident, $kernels:ident, $float:path) => {
+        impl JsonKernels for $family {
+            #[inline(always)]
+            unsafe fn json_plain(self, u: &[u8], out: *mut u8) -> Option<*mut u8> {
+                // SAFETY: a value of this type proves that its instructions are there; the duty of the caller.
+                let end = unsafe { $kernels::json::plain(u, out) };
+                (!end.is_null()).then_some(end)
             }
-            !at.is_null()
-        }
-    }
 
-    #[inline(always)]
-    fn put_json_ucs4(self, u: &[u32], pen: &mut Pen<'_>) -> bool {
-        check(pen, u.len());
-        // SAFETY: AVX-512 is there, and the pen has the room, as for Latin-1; up to where the kernel says all was written.
-        unsafe {
-            let at = avx512::ucs4(u, pen.at());
-            if !at.is_null() {
-                pen.set_at(at);
+            #[inline(always)]
+            unsafe fn json_short_latin1(self, u: &[u8], out: *mut u8) -> Option<*mut u8> {
+                // SAFETY: a value of this type proves that its instructions are there; the duty of the caller.
+                let end = unsafe { $kernels::json::short_latin1(u, out) };
+                (!end.is_null()).then_some(end)
             }
-            !at.is_null()
+
+            #[inline(always)]
+            unsafe fn json_short_ucs2(self, u: &[u16], out: *mut u8) -> Option<*mut u8> {
+                // SAFETY: a value of this type proves that its instructions are there; the duty of the caller.
+                let end = unsafe { $kernels::json::short_wide(u, out) };
+                (!end.is_null()).then_some(end)
+            }
+
+            #[inline(always)]
+            unsafe fn json_float(self, value: f64, out: *mut u8) -> Option<*mut u8> {
+                // SAFETY: a value of this type proves that its instructions are there; the duty of the caller.
+                let end = unsafe { $float(value, out) };
+                (!end.is_null()).then_some(end)
+            }
+
+            #[inline(always)]
+            fn put_json_latin1(self, u: &[u8], is_ascii: bool, pen: &mut Pen<'_>) {
+                check(pen, u.len());
+                // SAFETY: a value of this type proves that its instructions are there; the pen has the room, checked above, and all up to where
+                // the kernel says was written.
+                unsafe {
+                    let at = $kernels::json::latin1(u, is_ascii, pen.at());
+                    pen.set_at(at);
+                }
+            }
+
+            #[inline(always)]
+            fn put_json_utf8(self, u: &[u8], pen: &mut Pen<'_>) {
+                // Bytes past ASCII are as good as others: they are not looked at.
+                self.put_json_latin1(u, true, pen);
+            }
+
+            #[inline(always)]
+            fn put_json_ucs2(self, u: &[u16], pen: &mut Pen<'_>) -> bool {
+                check(pen, u.len());
+                // SAFETY: the instructions are there, and the pen has the room, as for Latin-1; up to where the kernel says all was written.
+                unsafe {
+                    let at = $kernels::json::ucs2(u, pen.at());
+                    if !at.is_null() {
+                        pen.set_at(at);
+                    }
+                    !at.is_null()
+                }
+            }
+
+            #[inline(always)]
+            fn put_json_ucs4(self, u: &[u32], pen: &mut Pen<'_>) -> bool {
+                check(pen, u.len());
+                // SAFETY: the instructions are there, and the pen has the room, as for Latin-1; up to where the kernel says all was written.
+                unsafe {
+                    let at = $kernels::json::ucs4(u, pen.at());
+                    if !at.is_null() {
+                        pen.set_at(at);
+                    }
+                    !at.is_null()
+                }
+            }
         }
-    }
+    };
 }
+
+#[cfg(target_arch = "x86_64")]
+vectors!(Avx512, avx512, avx512::float::put);
+#[cfg(target_arch = "x86_64")]
+vectors!(Avx2, avx2, avx2::float::put);
 
 /// The rest of the room of a pen.
 ///

@@ -1,9 +1,9 @@
 //! What the reader of JSON asks of the kernels, inlined into the reader's loop.
 
 #[cfg(target_arch = "x86_64")]
-use super::avx512::json_read as avx512;
+use super::cell::{Avx2, Avx512};
 #[cfg(target_arch = "x86_64")]
-use super::cell::Avx512;
+use super::{avx2, avx512};
 use super::{find_escape_u8, find_escape_u16, is_ascii, scalar};
 
 mod common;
@@ -113,8 +113,8 @@ pub trait JsonSteps: Copy {
     /// What the first 64 bytes are. Those behind the end are special.
     fn look(self, rest: &[u8]) -> Look;
 
-    /// The number of `n_before` digits, a point if there are others behind it, and these: at most 19 in all.
-    fn digits(self, rest: &[u8], n_before: u32, n_behind: u32) -> u64;
+    /// The number of `n_before` digits at `at`, a point if there are others behind it, and these: at most 19 in all.
+    fn digits(self, text: &[u8], at: usize, n_before: u32, n_behind: u32) -> u64;
 
     /// Where the string that `rest` is in the middle of has its closing quote; `rest` starts outside of any escape. `None` where
     /// it has none, or a character below U+0020 before it.
@@ -139,74 +139,97 @@ pub trait JsonSteps: Copy {
     fn starts_with(self, rest: &[u8], text: &[u8]) -> bool;
 }
 
+/// The places that a backslash before them escapes; `carry` is 1 where the vector before ended in one that is open.
 #[cfg(target_arch = "x86_64")]
-impl JsonSteps for Avx512 {
-    #[inline(always)]
-    fn plain_u8(self, rest: &[u8]) -> Plain<'_> {
-        // SAFETY: a value of this type proves that AVX-512 is there.
-        let (n, is_ascii) = unsafe { avx512::plain_u8(rest) };
-        let text = &rest[..n];
-        if is_ascii {
-            Plain::Ascii(Ascii(text))
-        } else {
-            Plain::Other(text)
-        }
-    }
-
-    #[inline(always)]
-    fn plain_u16(self, rest: &[u16]) -> (usize, bool) {
-        // SAFETY: a value of this type proves that AVX-512 is there.
-        unsafe { avx512::plain_u16(rest) }
-    }
-
-    #[inline(always)]
-    fn plain_u32(self, rest: &[u32]) -> (usize, bool) {
-        // SAFETY: a value of this type proves that AVX-512 is there.
-        unsafe { avx512::plain_u32(rest) }
-    }
-
-    #[inline(always)]
-    fn blank_u8(self, rest: &[u8]) -> usize {
-        // SAFETY: a value of this type proves that AVX-512 is there.
-        unsafe { avx512::blank_u8(rest) }
-    }
-
-    const LOOKS: bool = true;
-
-    #[inline(always)]
-    fn look(self, rest: &[u8]) -> Look {
-        // SAFETY: a value of this type proves that AVX-512 is there.
-        unsafe { avx512::look(rest) }
-    }
-
-    #[inline(always)]
-    fn digits(self, rest: &[u8], n_before: u32, n_behind: u32) -> u64 {
-        // SAFETY: a value of this type proves that AVX-512 is there.
-        unsafe { avx512::digits(rest, n_before, n_behind) }
-    }
-
-    #[inline(always)]
-    fn closing_quote_u8(self, rest: &[u8]) -> Option<usize> {
-        // SAFETY: a value of this type proves that AVX-512 is there.
-        unsafe { avx512::closing_quote_u8(rest) }
-    }
-
-    #[inline(always)]
-    fn unescape_u8(self, body: &[u8], out: &mut [u8]) -> Unescaped {
-        assert!(out.len() >= body.len());
-        // SAFETY: a value of this type proves that AVX-512 is there; out takes as many bytes as the body has.
-        unsafe { avx512::unescape_u8(body, out.as_mut_ptr()) }
-    }
-
-    #[inline(always)]
-    unsafe fn copy_half(self, text: &[u8], out: *mut u8) {
-        // SAFETY: a value of this type proves that AVX-512 is there; the duty of the caller.
-        unsafe { avx512::copy_half(text, out) }
-    }
-
-    #[inline(always)]
-    fn starts_with(self, rest: &[u8], text: &[u8]) -> bool {
-        // SAFETY: a value of this type proves that AVX-512 is there.
-        unsafe { avx512::starts_with(rest, text) }
-    }
+#[inline(always)]
+pub(super) fn escaped(backslashes: u64, carry: &mut u64) -> u64 {
+    const EVEN: u64 = 0x5555_5555_5555_5555;
+    let open = backslashes & !*carry;
+    let follows = open << 1 | *carry;
+    // Runs that start at an odd place: their ends come out of the addition elsewhere than those of the others.
+    let odd_starts = open & !EVEN & !follows;
+    let (sum, over) = odd_starts.overflowing_add(open);
+    *carry = u64::from(over);
+    (EVEN ^ (sum << 1)) & follows
 }
+
+#[cfg(target_arch = "x86_64")]
+macro_rules! vectors {
+    ($family:ident, $kernels:ident) => {
+        impl JsonSteps for $family {
+            #[inline(always)]
+            fn plain_u8(self, rest: &[u8]) -> Plain<'_> {
+                // SAFETY: a value of this type proves that its instructions are there.
+                let (n, is_ascii) = unsafe { $kernels::json_read::plain_u8(rest) };
+                let text = &rest[..n];
+                if is_ascii {
+                    Plain::Ascii(Ascii(text))
+                } else {
+                    Plain::Other(text)
+                }
+            }
+
+            #[inline(always)]
+            fn plain_u16(self, rest: &[u16]) -> (usize, bool) {
+                // SAFETY: a value of this type proves that its instructions are there.
+                unsafe { $kernels::json_read::plain_u16(rest) }
+            }
+
+            #[inline(always)]
+            fn plain_u32(self, rest: &[u32]) -> (usize, bool) {
+                // SAFETY: a value of this type proves that its instructions are there.
+                unsafe { $kernels::json_read::plain_u32(rest) }
+            }
+
+            #[inline(always)]
+            fn blank_u8(self, rest: &[u8]) -> usize {
+                // SAFETY: a value of this type proves that its instructions are there.
+                unsafe { $kernels::json_read::blank_u8(rest) }
+            }
+
+            const LOOKS: bool = true;
+
+            #[inline(always)]
+            fn look(self, rest: &[u8]) -> Look {
+                // SAFETY: a value of this type proves that its instructions are there.
+                unsafe { $kernels::json_read::look(rest) }
+            }
+
+            #[inline(always)]
+            fn digits(self, text: &[u8], at: usize, n_before: u32, n_behind: u32) -> u64 {
+                // SAFETY: a value of this type proves that its instructions are there.
+                unsafe { $kernels::json_read::digits(text, at, n_before, n_behind) }
+            }
+
+            #[inline(always)]
+            fn closing_quote_u8(self, rest: &[u8]) -> Option<usize> {
+                // SAFETY: a value of this type proves that its instructions are there.
+                unsafe { $kernels::json_read::closing_quote_u8(rest) }
+            }
+
+            #[inline(always)]
+            fn unescape_u8(self, body: &[u8], out: &mut [u8]) -> Unescaped {
+                assert!(out.len() >= body.len());
+                // SAFETY: a value of this type proves that its instructions are there.
+                unsafe { $kernels::json_read::unescape_u8(body, out) }
+            }
+
+            #[inline(always)]
+            unsafe fn copy_half(self, text: &[u8], out: *mut u8) {
+                // SAFETY: a value of this type proves that its instructions are there; the duty of the caller.
+                unsafe { $kernels::json_read::copy_half(text, out) }
+            }
+
+            #[inline(always)]
+            fn starts_with(self, rest: &[u8], text: &[u8]) -> bool {
+                // SAFETY: a value of this type proves that its instructions are there.
+                unsafe { $kernels::json_read::starts_with(rest, text) }
+            }
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+vectors!(Avx512, avx512);
+#[cfg(target_arch = "x86_64")]
+vectors!(Avx2, avx2);

@@ -118,6 +118,8 @@ fn choose() -> Kernel {
 fn best() -> Kernel {
     if !(is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt")
         && is_x86_feature_detected!("popcnt"))
     {
         Kernel::Sse2
@@ -126,9 +128,7 @@ fn best() -> Kernel {
         && is_x86_feature_detected!("avx512cd")
         && is_x86_feature_detected!("avx512ifma")
         && is_x86_feature_detected!("avx512vbmi")
-        && is_x86_feature_detected!("avx512vbmi2")
-        && is_x86_feature_detected!("bmi2")
-        && is_x86_feature_detected!("lzcnt"))
+        && is_x86_feature_detected!("avx512vbmi2"))
     {
         Kernel::Avx2
     } else {

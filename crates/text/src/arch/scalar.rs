@@ -56,6 +56,53 @@ pub(crate) fn escape(c: u8) -> Escape {
     ESCAPES[usize::from(c)]
 }
 
+/// Writes characters as the body of a JSON string, one by one: for vectors with a control that has no letter.
+///
+/// # Safety
+/// `out` takes 6 bytes for each. None is a surrogate or past U+10FFFF.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn json_one_by_one(
+    units: impl Iterator<Item = u32>,
+    mut out: *mut u8,
+) -> *mut u8 {
+    // SAFETY: an escape has at most 6 bytes, UTF-8 at most 4; the rest is the caller's duty.
+    unsafe {
+        for c in units {
+            if is_escape(c) {
+                let escape = escape(c as u8);
+                let escape = escape.as_slice();
+                out.copy_from_nonoverlapping(escape.as_ptr(), escape.len());
+                out = out.add(escape.len());
+            } else {
+                out = out.add(write_utf8(c, out));
+            }
+        }
+    }
+    out
+}
+
+/// As [`json_one_by_one`], of bytes, those past ASCII `as_is` or as Latin-1.
+///
+/// # Safety
+/// As [`json_one_by_one`].
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn json_bytes_one_by_one(u: &[u8], as_is: bool, mut out: *mut u8) -> *mut u8 {
+    // SAFETY: the duty of the caller.
+    unsafe {
+        for &byte in u {
+            if as_is && byte >= 0x80 {
+                out.write(byte);
+                out = out.add(1);
+            } else {
+                out = json_one_by_one(std::iter::once(u32::from(byte)), out);
+            }
+        }
+    }
+    out
+}
+
 /// How many units a string of JSON goes on with before its end or an escape, and whether all are ASCII.
 pub(crate) fn plain_u32(rest: &[u32]) -> (usize, bool) {
     let end = rest.iter().position(|&c| is_escape(c));
@@ -114,6 +161,13 @@ pub(crate) fn short_number(rest: &[u8]) -> Option<ShortNumber> {
         digits,
         n_behind,
     })
+}
+
+/// The number of `n_before` digits, a point if there are others behind it, and these.
+pub(crate) fn digits(rest: &[u8], n_before: u32, n_behind: u32) -> u64 {
+    let n = (n_before + n_behind + u32::from(n_behind > 0)) as usize;
+    let digits = rest[..n].iter().filter(|&&b| b != b'.');
+    digits.fold(0, |n, &b| n * 10 + u64::from(b - b'0'))
 }
 
 /// See [`JsonSteps::unescape_u8`](super::json_read::JsonSteps::unescape_u8).

@@ -13,7 +13,7 @@ use crate::arch::sse2::load_padded;
 
 /// For each mask of 8 lanes of 16 bits, the order of bytes that keeps the low byte of each lane, and the high byte of those
 /// whose bits are set.
-static TWO: [[u8; 16]; 256] = {
+pub(super) static TWO: [[u8; 16]; 256] = {
     let mut all = [[0x80; 16]; 256];
     let mut mask = 0;
     while mask < 256 {
@@ -34,7 +34,7 @@ static TWO: [[u8; 16]; 256] = {
 
 /// The last one to four bytes of each of four lanes of 32 bits, by how many are kept but for the last: the low bits of the
 /// four numbers, and the high bits of them.
-static ANY: [[u8; 16]; 256] = {
+pub(super) static ANY: [[u8; 16]; 256] = {
     let mut all = [[0x80; 16]; 256];
     let mut index = 0;
     while index < 256 {
@@ -88,41 +88,50 @@ fn put_lanes(out: &mut Bounded, v: __m128i, high: u8, n: usize) {
     }
 }
 
+/// The bytes of 8 code points, none of which is malformed, the last one highest in each lane; and the lanes that have two or
+/// more, three or more, and four.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn any(chars: __m256i) -> (__m256i, __m256i, __m256i, __m256i) {
+    let two = _mm256_cmpgt_epi32(chars, _mm256_set1_epi32(0x7F));
+    let three = _mm256_cmpgt_epi32(chars, _mm256_set1_epi32(0x7FF));
+    let four = _mm256_cmpgt_epi32(chars, _mm256_set1_epi32(0xFFFF));
+    // Six bits in each byte, the last one highest, all marked as continuation bytes.
+    let ascii = _mm256_slli_epi32::<24>(chars);
+    let last = _mm256_or_si256(
+        _mm256_and_si256(ascii, _mm256_set1_epi32(0x3F00_0000)),
+        _mm256_and_si256(
+            _mm256_slli_epi32::<10>(chars),
+            _mm256_set1_epi32(0x003F_0000),
+        ),
+    );
+    let first = _mm256_or_si256(
+        _mm256_and_si256(_mm256_srli_epi32::<4>(chars), _mm256_set1_epi32(0x3F00)),
+        _mm256_srli_epi32::<18>(chars),
+    );
+    let marks = _mm256_set1_epi32(0x8080_8080_u32 as i32);
+    let six = _mm256_or_si256(_mm256_or_si256(last, first), marks);
+    // What makes the first of those that are needed a lead: each length takes back the mark of the one below it.
+    let lead = _mm256_xor_si256(
+        _mm256_and_si256(two, _mm256_set1_epi32(0x0040_0000)),
+        _mm256_xor_si256(
+            _mm256_and_si256(three, _mm256_set1_epi32(0x0040_6000)),
+            _mm256_and_si256(four, _mm256_set1_epi32(0x0000_6070)),
+        ),
+    );
+    let bytes = _mm256_blendv_epi8(ascii, _mm256_or_si256(six, lead), two);
+    (bytes, two, three, four)
+}
+
 /// Puts the first `n` of 8 code points, of which those behind are zeros; none is malformed.
 ///
 /// # Safety
 /// AVX2.
 #[inline(always)]
 unsafe fn put_any(out: &mut Bounded, chars: __m256i, n: usize) {
-    // SAFETY: the caller has AVX2; the tables have an entry for each index of 8 bits.
+    // SAFETY: the caller has AVX2.
     unsafe {
-        let two = _mm256_cmpgt_epi32(chars, _mm256_set1_epi32(0x7F));
-        let three = _mm256_cmpgt_epi32(chars, _mm256_set1_epi32(0x7FF));
-        let four = _mm256_cmpgt_epi32(chars, _mm256_set1_epi32(0xFFFF));
-        // Six bits in each byte, the last one highest, all marked as continuation bytes.
-        let ascii = _mm256_slli_epi32::<24>(chars);
-        let last = _mm256_or_si256(
-            _mm256_and_si256(ascii, _mm256_set1_epi32(0x3F00_0000)),
-            _mm256_and_si256(
-                _mm256_slli_epi32::<10>(chars),
-                _mm256_set1_epi32(0x003F_0000),
-            ),
-        );
-        let first = _mm256_or_si256(
-            _mm256_and_si256(_mm256_srli_epi32::<4>(chars), _mm256_set1_epi32(0x3F00)),
-            _mm256_srli_epi32::<18>(chars),
-        );
-        let marks = _mm256_set1_epi32(0x8080_8080_u32 as i32);
-        let six = _mm256_or_si256(_mm256_or_si256(last, first), marks);
-        // What makes the first of those that are needed a lead: each length takes back the mark of the one below it.
-        let lead = _mm256_xor_si256(
-            _mm256_and_si256(two, _mm256_set1_epi32(0x0040_0000)),
-            _mm256_xor_si256(
-                _mm256_and_si256(three, _mm256_set1_epi32(0x0040_6000)),
-                _mm256_and_si256(four, _mm256_set1_epi32(0x0000_6070)),
-            ),
-        );
-        let bytes = _mm256_blendv_epi8(ascii, _mm256_or_si256(six, lead), two);
+        let (bytes, two, three, four) = any(chars);
         // How many bytes each lane has more than one: the low bits, and the high ones.
         let low = _mm256_xor_si256(_mm256_xor_si256(two, three), four);
         let index = _mm256_packs_epi32(low, three);
@@ -149,10 +158,10 @@ unsafe fn put_four(out: &mut Bounded, v: __m128i, index: u8, n: usize) {
     }
 }
 
-/// Puts 16 units from U+0800 on, no surrogates.
+/// The bytes of 16 units from U+0800 on, no surrogates: in each half 16 bytes of each 8 units' 24, and the 8 behind them.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn put_three(out: &mut Bounded, units: __m256i) {
+pub(super) fn three(units: __m256i) -> (__m256i, __m256i) {
     let six = |v, bits| _mm256_and_si256(v, _mm256_set1_epi16(bits));
     // The first two bytes in each lane, and the third.
     let two = _mm256_or_si256(
@@ -168,7 +177,6 @@ fn put_three(out: &mut Bounded, units: __m256i) {
             _mm256_shuffle_epi8(third, order(rest)),
         )
     };
-    // 16 bytes of each 8 units' 24, and the 8 behind them.
     let most = place(
         _mm_setr_epi8(0, 1, -1, 2, 3, -1, 4, 5, -1, 6, 7, -1, 8, 9, -1, 10),
         _mm_setr_epi8(-1, -1, 0, -1, -1, 2, -1, -1, 4, -1, -1, 6, -1, -1, 8, -1),
@@ -181,6 +189,14 @@ fn put_three(out: &mut Bounded, units: __m256i) {
             -1, 10, -1, -1, 12, -1, -1, 14, -1, -1, -1, -1, -1, -1, -1, -1,
         ),
     );
+    (most, rest)
+}
+
+/// Puts 16 units from U+0800 on, no surrogates.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn put_three(out: &mut Bounded, units: __m256i) {
+    let (most, rest) = three(units);
     // SAFETY: SSE2 is part of x86-64.
     unsafe {
         out.put(_mm256_castsi256_si128(most), 16);

@@ -8,6 +8,11 @@
 //! | `measure` | the lengths of units of any width in UTF-8 |
 //! | `encode` | units of any width to UTF-8 |
 //! | `out` | where they put it |
+//! | `start` | the start of a text of any length, in whole vectors |
+//! | `json` | units of any width to the body of a JSON string |
+//! | `json_read` | the looks of the reader of JSON |
+//! | `cell` | short texts |
+//! | `float` | the digits of a float, its point and its zeros |
 #![allow(unused_unsafe)] // Newer compilers know which intrinsics are safe where the feature is on; ours may not.
 
 use std::arch::x86_64::*;
@@ -15,9 +20,14 @@ use std::arch::x86_64::*;
 use super::generic::{self, EscapeU8, EscapeU16, Surrogate, Vector};
 use super::{Scan8, Scan16};
 
+pub(super) mod cell;
 pub(super) mod encode;
+pub(super) mod float;
+pub(super) mod json;
+pub(super) mod json_read;
 pub(super) mod measure;
 mod out;
+mod start;
 pub(super) mod utf16;
 pub(super) mod utf8;
 

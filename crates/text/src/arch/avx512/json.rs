@@ -11,7 +11,9 @@ use std::arch::x86_64::*;
 
 use super::encode::{LOWER, UPPER, latin1_pairs};
 use super::{BYTES, first, load, load_first, splat8, store};
-use crate::arch::scalar;
+use crate::arch::scalar::{
+    json_bytes_one_by_one as bytes_one_by_one, json_one_by_one as one_by_one,
+};
 
 mod wide;
 
@@ -62,50 +64,6 @@ unsafe fn squeeze(out: *mut u8, bytes: __m512i, needed: u64) -> *mut u8 {
         store(out, _mm512_maskz_compress_epi8(needed, bytes));
         out.add(needed.count_ones() as usize)
     }
-}
-
-/// Writes characters one by one: for vectors with a control that has no letter.
-///
-/// # Safety
-/// `out` takes 6 bytes for each. None is a surrogate or past U+10FFFF.
-#[cold]
-#[inline(never)]
-unsafe fn one_by_one(units: impl Iterator<Item = u32>, mut out: *mut u8) -> *mut u8 {
-    // SAFETY: an escape has at most 6 bytes, UTF-8 at most 4; the rest is the caller's duty.
-    unsafe {
-        for c in units {
-            if scalar::is_escape(c) {
-                let escape = scalar::escape(c as u8);
-                let escape = escape.as_slice();
-                out.copy_from_nonoverlapping(escape.as_ptr(), escape.len());
-                out = out.add(escape.len());
-            } else {
-                out = out.add(scalar::write_utf8(c, out));
-            }
-        }
-    }
-    out
-}
-
-/// As [`one_by_one`], of bytes, those past ASCII `as_is` or as Latin-1.
-///
-/// # Safety
-/// As [`one_by_one`].
-#[cold]
-#[inline(never)]
-unsafe fn bytes_one_by_one(u: &[u8], as_is: bool, mut out: *mut u8) -> *mut u8 {
-    // SAFETY: the duty of the caller.
-    unsafe {
-        for &byte in u {
-            if as_is && byte >= 0x80 {
-                out.write(byte);
-                out = out.add(1);
-            } else {
-                out = one_by_one(std::iter::once(u32::from(byte)), out);
-            }
-        }
-    }
-    out
 }
 
 /// Puts up to a vector of bytes of which none is to be widened, and of which none is escaped; null where one is.

@@ -5,7 +5,8 @@ use std::arch::x86_64::*;
 
 use super::cell::is_equal;
 use super::{BYTES, first, load, load_first, splat8, splat16, splat32, store, store_first};
-use crate::arch::json_read::{Look, Unescaped};
+use crate::arch::avx2::json_read::{number, places};
+use crate::arch::json_read::{Look, Unescaped, escaped};
 
 /// The first 64 bytes at most, and zeros.
 #[inline]
@@ -168,21 +169,11 @@ fn load_half(src: &[u8]) -> __m256i {
     unsafe { _mm256_maskz_loadu_epi8(mask, src.as_ptr().cast()) }
 }
 
-/// 0 to 31.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn places() -> __m256i {
-    _mm256_setr_epi8(
-        0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24,
-        25, 26, 27, 28, 29, 30, 31,
-    )
-}
-
 /// The number of the digits before a point, and behind it where there is one: at most 19 in all.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi2")]
-pub(in crate::arch) fn digits(rest: &[u8], n_before: u32, n_behind: u32) -> u64 {
-    let mut digits = _mm256_sub_epi8(load_half(rest), _mm256_set1_epi8(b'0' as i8));
+pub(in crate::arch) fn digits(text: &[u8], at: usize, n_before: u32, n_behind: u32) -> u64 {
+    let mut digits = _mm256_sub_epi8(load_half(&text[at..]), _mm256_set1_epi8(b'0' as i8));
     let n = n_before + n_behind;
     if n_behind > 0 {
         let point = 1 << (n_before & 31);
@@ -192,35 +183,6 @@ pub(in crate::arch) fn digits(rest: &[u8], n_before: u32, n_behind: u32) -> u64 
     let from = _mm256_add_epi8(places(), _mm256_set1_epi8(n as i8));
     let digits = _mm256_maskz_permutexvar_epi8(!(u32::MAX >> (n & 31)), from, digits);
     number(digits)
-}
-
-/// The number of 32 digits, at most 24 of which are not zero.
-#[inline]
-#[target_feature(enable = "avx512bw,avx512vl")]
-fn number(digits: __m256i) -> u64 {
-    let pairs = _mm256_maddubs_epi16(digits, _mm256_set1_epi16(0x010A));
-    let fours = _mm256_madd_epi16(pairs, _mm256_set1_epi32(0x0001_0064));
-    let fours = _mm256_packus_epi32(fours, fours);
-    let eights = _mm256_madd_epi16(fours, _mm256_set1_epi32(0x0001_2710));
-    let high = _mm256_extract_epi64::<0>(eights) as u64;
-    let low = _mm256_extract_epi64::<2>(eights) as u64;
-    let low = (low & 0xFFFF_FFFF) * 100_000_000 + (low >> 32);
-    (high >> 32)
-        .wrapping_mul(10_000_000_000_000_000)
-        .wrapping_add(low)
-}
-
-/// The places that a backslash before them escapes; `carry` is 1 where the vector before ended in one that is open.
-#[inline(always)]
-fn escaped(backslashes: u64, carry: &mut u64) -> u64 {
-    const EVEN: u64 = 0x5555_5555_5555_5555;
-    let open = backslashes & !*carry;
-    let follows = open << 1 | *carry;
-    // Runs that start at an odd place: their ends come out of the addition elsewhere than those of the others.
-    let odd_starts = open & !EVEN & !follows;
-    let (sum, over) = odd_starts.overflowing_add(open);
-    *carry = u64::from(over);
-    (EVEN ^ (sum << 1)) & follows
 }
 
 #[inline]
@@ -256,11 +218,11 @@ static LETTERS: [u8; 128] = {
     all
 };
 
-/// # Safety
-/// `out` takes as many bytes as the body has.
+/// `out` takes as many bytes as the body has, which the caller has checked.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-pub(in crate::arch) unsafe fn unescape_u8(body: &[u8], out: *mut u8) -> Unescaped {
+pub(in crate::arch) fn unescape_u8(body: &[u8], out: &mut [u8]) -> Unescaped {
+    let out = out.as_mut_ptr();
     let (p, len) = (body.as_ptr(), body.len());
     let (mut at, mut n_written) = (0, 0);
     while at < len {

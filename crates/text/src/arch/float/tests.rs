@@ -1,6 +1,8 @@
 //! Both writers against a library (the standard one does not round ties to even).
 
 use super::{FLOAT_BYTES, put, put_float};
+#[cfg(target_arch = "x86_64")]
+use crate::arch::cell::with_avx2;
 use crate::arch::cell::{Kernels, Work, with_kernels};
 use crate::sink::ByteSink;
 
@@ -35,6 +37,10 @@ fn check(value: f64) -> bool {
         vector.is_none() || vector == expected,
         "{vector:?} {value:e}"
     );
+    #[cfg(target_arch = "x86_64")]
+    if let Some(vector) = with_avx2(Written(value)) {
+        assert_eq!(vector, expected, "{value:e} by AVX2");
+    }
     // SAFETY: the place is as large.
     let twin = written(|out| unsafe { put(value, out) });
     assert_eq!(twin, expected, "{value:e} by the twin");

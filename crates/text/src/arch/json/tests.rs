@@ -2,6 +2,8 @@
 //! canaries behind what was written.
 
 use super::{JSON_PLAIN_BYTES, JsonKernels, json_room};
+#[cfg(target_arch = "x86_64")]
+use crate::arch::cell::with_avx2;
 use crate::arch::cell::{Kernels, Work, with_kernels};
 use crate::sink::Pen;
 use crate::{Policy, Units, naive};
@@ -88,6 +90,10 @@ fn body<K: JsonKernels>(kernels: K, text: Text<'_>) -> Option<Vec<u8>> {
 fn check(text: Text<'_>) {
     let expected = naive::to_json_body(text.units(), Policy::Strict).ok();
     assert_eq!(with_kernels(Body(text)), expected, "{:?}", text.units());
+    #[cfg(target_arch = "x86_64")]
+    if let Some(made) = with_avx2(Body(text)) {
+        assert_eq!(made, expected, "{:?}", text.units());
+    }
     assert_eq!(body(super::Common, text), expected, "{:?}", text.units());
 }
 

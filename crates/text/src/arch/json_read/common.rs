@@ -40,10 +40,8 @@ impl JsonSteps for Common {
     }
 
     #[inline(always)]
-    fn digits(self, rest: &[u8], n_before: u32, n_behind: u32) -> u64 {
-        let n = (n_before + n_behind + u32::from(n_behind > 0)) as usize;
-        let digits = rest[..n].iter().filter(|&&b| b != b'.');
-        digits.fold(0, |n, &b| n * 10 + u64::from(b - b'0'))
+    fn digits(self, text: &[u8], at: usize, n_before: u32, n_behind: u32) -> u64 {
+        scalar::digits(&text[at..], n_before, n_behind)
     }
 
     #[inline(always)]

@@ -133,7 +133,7 @@ impl<'a, K: Kernels> Scan<'a, K> {
         }
         Some(ShortNumber {
             len: (n_before + n_behind + u32::from(n_behind > 0)) as usize,
-            digits: self.kernels.digits(rest, n_before, n_behind),
+            digits: self.kernels.digits(self.text, at, n_before, n_behind),
             n_behind: n_behind as usize,
         })
     }

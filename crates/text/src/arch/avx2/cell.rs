@@ -1,0 +1,147 @@
+//! Texts of at most 128 bytes, of those that JSON has.
+#![allow(unused_unsafe)] // Newer compilers know which intrinsics are safe where the feature is on; ours may not.
+
+use std::arch::x86_64::*;
+
+use super::json_read::first;
+use super::start::load_start;
+use super::utf8;
+use crate::Kind;
+use crate::arch::cell::{MOST_CELL_BYTES, one, two};
+use crate::arch::large::{Made, NewStr};
+
+/// UTF-8 of at most 64 bytes without a character of four: its kind and its characters; `None` of any other, and where it is
+/// malformed.
+#[inline]
+#[target_feature(enable = "avx2,bmi2,popcnt")]
+fn look(text: &[u8]) -> Option<(Kind, usize)> {
+    if text.len() > 64 {
+        return None;
+    }
+    let here = first(text.len());
+    let (a, b) = load_start(text);
+    let bits = |a, b| {
+        let of = |v| u64::from(_mm256_movemask_epi8(v) as u32);
+        (of(a) | of(b) << 32) & here
+    };
+    let splat = |byte: u8| _mm256_set1_epi8(byte as i8);
+    let is = |byte| {
+        bits(
+            _mm256_cmpeq_epi8(a, splat(byte)),
+            _mm256_cmpeq_epi8(b, splat(byte)),
+        )
+    };
+    let from = |byte| {
+        let is_it = |v| _mm256_cmpeq_epi8(_mm256_max_epu8(v, splat(byte)), v);
+        bits(is_it(a), is_it(b))
+    };
+    let high = bits(a, b);
+    // Signed: continuation bytes are the lowest.
+    let is_tail = |v| _mm256_cmpgt_epi8(splat(0xC0), v);
+    let tails = bits(is_tail(a), is_tail(b));
+    let (leads, three) = (high & !tails, from(0xE0));
+    let due = leads << 1 | three << 2;
+    // Called for behind the end; the places behind a shorter text hold no continuation.
+    let owed = leads >> 63 | three >> 62;
+    let mut bad = due ^ tails | owed | leads & !from(0xC2);
+    if three != 0 {
+        // Overlong, and surrogates: by the third highest bit of the second byte.
+        let upper = bits(_mm256_slli_epi16::<2>(a), _mm256_slli_epi16::<2>(b));
+        bad |= is(0xE0) << 1 & !upper | is(0xED) << 1 & upper | from(0xF0);
+    }
+    if bad != 0 {
+        return None;
+    }
+    let kind = if from(0xC4) != 0 {
+        Kind::Ucs2
+    } else {
+        Kind::Latin1
+    };
+    Some((kind, (here & !tails).count_ones() as usize))
+}
+
+/// Makes a `str` of UTF-8 that is not all ASCII; `None` where that is not for this.
+///
+/// # Safety
+/// AVX2 is there.
+#[inline(always)]
+pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
+    text: &[u8],
+    new: &mut N,
+) -> Option<Result<Made<N::Str>, N::Error>> {
+    // SAFETY: AVX2 is there; measured, and as `one` and `two` have checked: a unit for each character, and no character wider.
+    unsafe {
+        let (kind, n) = look(text)?;
+        if n < 2 {
+            return None;
+        }
+        Some(if kind == Kind::Ucs2 {
+            two(new, kind, n, false, |out| {
+                utf8::to_ucs2(text, out, n);
+            })
+        } else {
+            one(new, kind, n, false, |out| {
+                utf8::to_latin1(text, out, n);
+            })
+        })
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2,bmi2")]
+pub(in crate::arch) fn is_ascii(text: &[u8]) -> bool {
+    debug_assert!(text.len() <= MOST_CELL_BYTES);
+    let bits = |text: &[u8]| {
+        let (a, b) = load_start(text);
+        let of = |v| u64::from(_mm256_movemask_epi8(v) as u32);
+        (of(a) | of(b) << 32) & first(text.len())
+    };
+    if text.len() <= 64 {
+        return bits(text) == 0;
+    }
+    bits(&text[..64]) | bits(&text[64..]) == 0
+}
+
+/// # Safety
+/// `out` takes the bytes, at most 128, apart from the text.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(in crate::arch) unsafe fn copy(text: &[u8], out: *mut u8) {
+    let (p, n) = (text.as_ptr(), text.len());
+    // SAFETY: each arm moves its size from the start and up to the end, both inside n bytes, and reads before it writes.
+    unsafe {
+        if n >= 32 {
+            let load = |at: usize| _mm256_loadu_si256(p.add(at).cast());
+            let store = |at: usize, v| _mm256_storeu_si256(out.add(at).cast(), v);
+            let last = load(n - 32);
+            let mut at = 0;
+            while at + 32 < n {
+                store(at, load(at));
+                at += 32;
+            }
+            store(n - 32, last);
+        } else if n >= 16 {
+            let (a, b) = (
+                _mm_loadu_si128(p.cast()),
+                _mm_loadu_si128(p.add(n - 16).cast()),
+            );
+            _mm_storeu_si128(out.cast(), a);
+            _mm_storeu_si128(out.add(n - 16).cast(), b);
+        } else if n >= 8 {
+            let a = p.cast::<u64>().read_unaligned();
+            let b = p.add(n - 8).cast::<u64>().read_unaligned();
+            out.cast::<u64>().write_unaligned(a);
+            out.add(n - 8).cast::<u64>().write_unaligned(b);
+        } else if n >= 4 {
+            let a = p.cast::<u32>().read_unaligned();
+            let b = p.add(n - 4).cast::<u32>().read_unaligned();
+            out.cast::<u32>().write_unaligned(a);
+            out.add(n - 4).cast::<u32>().write_unaligned(b);
+        } else if n > 0 {
+            let (a, b, c) = (*p, *p.add(n / 2), *p.add(n - 1));
+            *out = a;
+            *out.add(n / 2) = b;
+            *out.add(n - 1) = c;
+        }
+    }
+}

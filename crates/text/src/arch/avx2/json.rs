@@ -1,0 +1,242 @@
+//! Units of any width to the body of a JSON string: escaped and UTF-8 in one go.
+//!
+//! As in `encode`, each character is put together in a lane as wide as the longest that occurs, and what it does not need is
+//! squeezed out by a table. An escape of two bytes is one more form of a lane. Escapes of six (controls that have no letter)
+//! are rare: a vector with one is written character by character.
+//!
+//! Every store is a whole vector: the room is that of the longest result and 64 bytes more.
+#![allow(unused_unsafe)] // Newer compilers know which intrinsics are safe where the feature is on; ours may not.
+
+use std::arch::x86_64::*;
+
+use super::encode::TWO;
+use super::start::load_half;
+use crate::arch::scalar::{
+    json_bytes_one_by_one as bytes_one_by_one, json_one_by_one as one_by_one,
+};
+
+mod wide;
+
+pub(in crate::arch) use wide::{short_wide, ucs2, ucs4};
+
+/// Bytes of a vector.
+const BYTES: usize = 32;
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn splat8(b: u8) -> __m256i {
+    _mm256_set1_epi8(b as i8)
+}
+
+/// The bytes that JSON escapes, all ones.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn escapes8(v: __m256i) -> __m256i {
+    // With this bit exchanged a quote is the least behind the controls; with the highest, signed is unsigned.
+    let moved = _mm256_xor_si256(v, splat8(0x82));
+    let low = _mm256_cmpgt_epi8(splat8(0x21 ^ 0x80), moved);
+    _mm256_or_si256(low, _mm256_cmpeq_epi8(v, splat8(b'\\')))
+}
+
+/// The high bits of the bytes.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn mask(v: __m256i) -> u32 {
+    _mm256_movemask_epi8(v) as u32
+}
+
+/// What stands behind the backslash, of bytes that are escaped; 0 where that is `u` and four digits.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn letters(v: __m256i) -> __m256i {
+    let of = _mm_setr_epi8(
+        0, 0, 0, 0, 0, 0, 0, 0, b'b' as i8, b't' as i8, b'n' as i8, 0, b'f' as i8, b'r' as i8, 0, 0,
+    );
+    // From 0x10 on the index has its highest bit set, which gives zero.
+    let index = _mm256_adds_epu8(v, splat8(0x70));
+    let controls = _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(of), index);
+    let own = _mm256_cmpgt_epi8(v, splat8(0x1F));
+    _mm256_or_si256(controls, _mm256_and_si256(own, v))
+}
+
+/// Puts up to 64 bytes of which none is to be widened, and of which none is escaped; null where one is.
+///
+/// # Safety
+/// `out` is writable for 64 bytes, apart from `u`.
+#[inline]
+#[target_feature(enable = "avx2,bmi2")]
+pub(in crate::arch) unsafe fn plain(u: &[u8], out: *mut u8) -> *mut u8 {
+    let (p, n) = (u.as_ptr(), u.len());
+    // SAFETY: the loads of more than a vector end inside u; room is the caller's duty.
+    unsafe {
+        if n <= BYTES {
+            let v = load_half(u);
+            _mm256_storeu_si256(out.cast(), v);
+            if _bzhi_u32(mask(escapes8(v)), n as u32) != 0 {
+                return std::ptr::null_mut();
+            }
+        } else {
+            let v = _mm256_loadu_si256(p.cast());
+            let last = _mm256_loadu_si256(p.add(n - BYTES).cast());
+            _mm256_storeu_si256(out.cast(), v);
+            _mm256_storeu_si256(out.add(n - BYTES).cast(), last);
+            if mask(_mm256_or_si256(escapes8(v), escapes8(last))) != 0 {
+                return std::ptr::null_mut();
+            }
+        }
+        out.add(n)
+    }
+}
+
+/// Puts 8 lanes of 16 bits, of which the first `n` count: the low byte of each, and the high byte of those of `high`.
+///
+/// # Safety
+/// `out` is writable for 16 bytes.
+#[inline]
+#[target_feature(enable = "avx2,bmi2,popcnt")]
+unsafe fn put_lanes(v: __m128i, high: u32, n: usize, out: *mut u8) -> *mut u8 {
+    // SAFETY: the table has an entry for each mask of 8 bits; room is the caller's duty.
+    unsafe {
+        let high = high & 0xFF;
+        let order = _mm_loadu_si128(TWO[high as usize].as_ptr().cast());
+        _mm_storeu_si128(out.cast(), _mm_shuffle_epi8(v, order));
+        let n_high = _bzhi_u32(high, n as u32).count_ones();
+        out.add(n.min(8) + n_high as usize)
+    }
+}
+
+/// Puts the first `n` bytes of a vector, `high` of them as two: `first` and `second`.
+///
+/// # Safety
+/// `out` is writable for twice as many bytes, and where these are no multiple of 16 up to the next one.
+#[inline]
+#[target_feature(enable = "avx2,bmi2,popcnt")]
+unsafe fn put_pairs(
+    first: __m256i,
+    second: __m256i,
+    high: u32,
+    n: usize,
+    mut out: *mut u8,
+) -> *mut u8 {
+    let (low, up) = (
+        _mm256_unpacklo_epi8(first, second),
+        _mm256_unpackhi_epi8(first, second),
+    );
+    // SAFETY: 16 bytes at a time, of which no more are passed than there are for these characters.
+    unsafe {
+        out = put_lanes(_mm256_castsi256_si128(low), high, n, out);
+        if n > 8 {
+            out = put_lanes(_mm256_castsi256_si128(up), high >> 8, n - 8, out);
+        }
+        if n > 16 {
+            out = put_lanes(_mm256_extracti128_si256::<1>(low), high >> 16, n - 16, out);
+        }
+        if n > 24 {
+            out = put_lanes(_mm256_extracti128_si256::<1>(up), high >> 24, n - 24, out);
+        }
+    }
+    out
+}
+
+/// The two bytes of Latin-1 past ASCII; others as they are, and nothing.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn latin1_pairs(v: __m256i) -> (__m256i, __m256i) {
+    let upper = _mm256_cmpgt_epi8(splat8(0xC0), v);
+    // -1 where the lead is 0xC2.
+    let lead = _mm256_add_epi8(splat8(0xC3), upper);
+    let first = _mm256_blendv_epi8(v, lead, v);
+    (first, _mm256_and_si256(v, splat8(0xBF)))
+}
+
+/// Puts at most 32 bytes of Latin-1, of which none is escaped; null where one is.
+///
+/// # Safety
+/// `out` is writable for 64 bytes, apart from `u` (so for [`short_wide`]).
+#[inline(never)]
+#[target_feature(enable = "avx2,bmi2,popcnt")]
+pub(in crate::arch) unsafe fn short_latin1(u: &[u8], out: *mut u8) -> *mut u8 {
+    let n = u.len();
+    let v = load_half(u);
+    if n > BYTES || _bzhi_u32(mask(escapes8(v)), n as u32) != 0 {
+        return std::ptr::null_mut();
+    }
+    let (first, second) = latin1_pairs(v);
+    // SAFETY: room is the caller's duty.
+    unsafe { put_pairs(first, second, mask(v), n, out) }
+}
+
+/// Puts text of one byte a character, or (`as_is`, because it is ASCII or UTF-8) bytes of which none is to be widened. Returns
+/// where the next byte goes.
+///
+/// # Safety
+/// `out` takes 6 bytes for each unit and 64 more, apart from `u` (so for all below).
+#[inline(never)]
+#[target_feature(enable = "avx2,bmi2,popcnt")]
+pub(in crate::arch) unsafe fn latin1(u: &[u8], as_is: bool, mut out: *mut u8) -> *mut u8 {
+    let (p, len) = (u.as_ptr(), u.len());
+    let mut at = 0;
+    // SAFETY: every load but the last ends inside u; room is the caller's duty.
+    unsafe {
+        // Two vectors at a time: one branch, which is right as long as text is alike.
+        while at + 2 * BYTES <= len {
+            let a = _mm256_loadu_si256(p.add(at).cast());
+            let b = _mm256_loadu_si256(p.add(at + BYTES).cast());
+            let (stop_a, stop_b) = (escapes8(a), escapes8(b));
+            let high = if as_is {
+                _mm256_setzero_si256()
+            } else {
+                _mm256_or_si256(a, b)
+            };
+            if mask(_mm256_or_si256(_mm256_or_si256(stop_a, stop_b), high)) == 0 {
+                _mm256_storeu_si256(out.cast(), a);
+                _mm256_storeu_si256(out.add(BYTES).cast(), b);
+                out = out.add(2 * BYTES);
+            } else {
+                out = part(a, stop_a, &u[at..at + BYTES], as_is, out);
+                out = part(b, stop_b, &u[at + BYTES..at + 2 * BYTES], as_is, out);
+            }
+            at += 2 * BYTES;
+        }
+        while at < len {
+            let rest = &u[at..len.min(at + BYTES)];
+            let v = load_half(rest);
+            out = part(v, escapes8(v), rest, as_is, out);
+            at += BYTES;
+        }
+    }
+    out
+}
+
+/// Puts the first bytes of a vector, which are `u`; those of `stop` are escaped.
+///
+/// # Safety
+/// As [`latin1`].
+#[inline]
+#[target_feature(enable = "avx2,bmi2,popcnt")]
+unsafe fn part(v: __m256i, stop: __m256i, u: &[u8], as_is: bool, out: *mut u8) -> *mut u8 {
+    let n = u.len();
+    let here = |m: u32| _bzhi_u32(m, n as u32);
+    let stops = here(mask(stop));
+    let high = if as_is { 0 } else { here(mask(v)) };
+    // SAFETY: the duties are the caller's.
+    unsafe {
+        if stops | high == 0 {
+            _mm256_storeu_si256(out.cast(), v);
+            return out.add(n);
+        }
+        let letter = letters(v);
+        let none = mask(_mm256_cmpeq_epi8(letter, _mm256_setzero_si256()));
+        if stops & none != 0 {
+            return bytes_one_by_one(u, as_is, out);
+        }
+        let (first, second) = if high == 0 {
+            (v, letter)
+        } else {
+            let (first, second) = latin1_pairs(v);
+            (first, _mm256_blendv_epi8(second, letter, stop))
+        };
+        let first = _mm256_blendv_epi8(first, splat8(b'\\'), stop);
+        put_pairs(first, second, stops | high, n, out)
+    }
+}

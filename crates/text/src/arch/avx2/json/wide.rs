@@ -1,0 +1,313 @@
+//! 16-bit and 32-bit units to the body of a JSON string.
+
+use std::arch::x86_64::*;
+
+use super::super::encode::{ANY, any, three};
+use super::super::start::{bytes, load_half, load_start};
+use super::{letters, mask, one_by_one, put_lanes};
+
+/// Units of 16 bits in a vector.
+const UNITS: usize = 16;
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn splat16(u: u16) -> __m256i {
+    _mm256_set1_epi16(u as i16)
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn splat32(u: u32) -> __m256i {
+    _mm256_set1_epi32(u as i32)
+}
+
+/// The 16-bit units that JSON escapes, all ones.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn escapes16(v: __m256i) -> __m256i {
+    let low = _mm256_cmpeq_epi16(_mm256_subs_epu16(v, splat16(0x1F)), _mm256_setzero_si256());
+    let quote = _mm256_cmpeq_epi16(v, splat16(0x22));
+    _mm256_or_si256(
+        _mm256_or_si256(low, quote),
+        _mm256_cmpeq_epi16(v, splat16(0x5C)),
+    )
+}
+
+/// The 32-bit units that JSON escapes, all ones; all are below U+110000.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn escapes32(v: __m256i) -> __m256i {
+    let low = _mm256_cmpgt_epi32(splat32(0x20), v);
+    let quote = _mm256_cmpeq_epi32(v, splat32(0x22));
+    _mm256_or_si256(
+        _mm256_or_si256(low, quote),
+        _mm256_cmpeq_epi32(v, splat32(0x5C)),
+    )
+}
+
+/// 16-bit units of which none is half of a pair, as surrogates are, all ones.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn surrogates(v: __m256i) -> __m256i {
+    _mm256_cmpeq_epi16(_mm256_and_si256(v, splat16(0xF800)), splat16(0xD800))
+}
+
+/// The first `n` units of a vector, and zeros.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn keep16(v: __m256i, n: usize) -> __m256i {
+    let places = _mm256_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    _mm256_and_si256(v, _mm256_cmpgt_epi16(splat16(n as u16), places))
+}
+
+/// The bytes of units below U+0800, in the two halves of each lane, and which of them have two.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn two(units: __m256i) -> (__m256i, __m256i) {
+    let lead = _mm256_srli_epi16::<6>(units);
+    let last = _mm256_slli_epi16::<8>(_mm256_and_si256(units, splat16(0x3F)));
+    let both = _mm256_or_si256(_mm256_or_si256(lead, last), splat16(0x80C0));
+    let high = _mm256_cmpgt_epi16(units, splat16(0x7F));
+    (_mm256_blendv_epi8(units, both, high), high)
+}
+
+/// Puts the first `n` of 16 lanes, of which those of `high` have two bytes.
+///
+/// # Safety
+/// `out` is writable for 32 bytes, for 16 where `n` is not above 8.
+#[inline]
+#[target_feature(enable = "avx2,bmi2,popcnt")]
+unsafe fn put_two(lanes: __m256i, high: __m256i, n: usize, mut out: *mut u8) -> *mut u8 {
+    let high = mask(_mm256_packs_epi16(high, high));
+    // SAFETY: the duty of the caller.
+    unsafe {
+        out = put_lanes(_mm256_castsi256_si128(lanes), high, n, out);
+        if n > 8 {
+            let upper = _mm256_extracti128_si256::<1>(lanes);
+            out = put_lanes(upper, high >> 16, n - 8, out);
+        }
+    }
+    out
+}
+
+/// Puts 16 units from U+0800 on, no surrogates, of which the first `n` count.
+///
+/// # Safety
+/// `out` is writable for 56 bytes.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn put_three(units: __m256i, n: usize, out: *mut u8) -> *mut u8 {
+    let (most, rest) = three(units);
+    // SAFETY: the last store ends 56 bytes behind the first.
+    unsafe {
+        _mm_storeu_si128(out.cast(), _mm256_castsi256_si128(most));
+        _mm_storel_epi64(out.add(16).cast(), _mm256_castsi256_si128(rest));
+        _mm_storeu_si128(out.add(24).cast(), _mm256_extracti128_si256::<1>(most));
+        _mm_storel_epi64(out.add(40).cast(), _mm256_extracti128_si256::<1>(rest));
+        out.add(3 * n)
+    }
+}
+
+/// Puts at most 32 units, all below U+0800 and none escaped, or at most 21 that are all from there on and no surrogates; null where
+/// they are others.
+///
+/// # Safety
+/// `out` is writable for 64 bytes, apart from `u`.
+#[inline(never)]
+#[target_feature(enable = "avx2,bmi2,popcnt")]
+pub(in crate::arch) unsafe fn short_wide(u: &[u16], out: *mut u8) -> *mut u8 {
+    let n = u.len();
+    if n > 2 * UNITS {
+        return std::ptr::null_mut();
+    }
+    let (a, b) = load_start(bytes(u));
+    let (a, b) = (keep16(a, n), keep16(b, n.saturating_sub(UNITS)));
+    // SAFETY: room is the caller's duty.
+    unsafe {
+        if _mm256_testz_si256(_mm256_or_si256(a, b), splat16(0xF800)) != 0 {
+            // What is behind the text was made zero: it is no text of meaning.
+            let stop = mask(_mm256_packs_epi16(escapes16(a), escapes16(b)));
+            let of = |n: usize| _bzhi_u32(0xFFFF, n as u32);
+            let (first, second) = (of(n.min(UNITS)), of(n.saturating_sub(UNITS)));
+            // By halves of 8 units: packs work in each half.
+            let which =
+                (first & 0xFF) | (second & 0xFF) << 8 | (first >> 8) << 16 | (second >> 8) << 24;
+            if stop & which != 0 {
+                return std::ptr::null_mut();
+            }
+            let (lanes, high) = two(a);
+            let out = put_two(lanes, high, n.min(UNITS), out);
+            if n <= UNITS {
+                return out;
+            }
+            let (lanes, high) = two(b);
+            return put_two(lanes, high, n - UNITS, out);
+        }
+        let all = _mm256_set1_epi16(-1);
+        let high = |v, n| {
+            let low =
+                _mm256_cmpeq_epi16(_mm256_and_si256(v, splat16(0xF800)), _mm256_setzero_si256());
+            _mm256_or_si256(keep16(low, n), surrogates(v))
+        };
+        if n > 21 || _mm256_testz_si256(high(a, n), all) == 0 {
+            return std::ptr::null_mut();
+        }
+        if n <= UNITS {
+            return put_three(a, n, out);
+        }
+        if _mm256_testz_si256(high(b, n - UNITS), all) == 0 {
+            return std::ptr::null_mut();
+        }
+        let out = put_three(a, UNITS, out);
+        // At most five: 15 bytes.
+        let (most, _) = three(b);
+        _mm_storeu_si128(out.cast(), _mm256_castsi256_si128(most));
+        out.add(3 * (n - UNITS))
+    }
+}
+
+/// Puts 16-bit units; null where one is a surrogate: what is at `out` is of no meaning then.
+///
+/// # Safety
+/// `out` takes 6 bytes for each unit and 64 more, apart from the text.
+#[inline(never)]
+#[target_feature(enable = "avx2,bmi2,popcnt")]
+pub(in crate::arch) unsafe fn ucs2(u: &[u16], mut out: *mut u8) -> *mut u8 {
+    let (p, len) = (u.as_ptr(), u.len());
+    let mut at = 0;
+    // SAFETY: every load but the last ends inside u; room is the caller's duty.
+    unsafe {
+        while at + UNITS <= len {
+            let v = _mm256_loadu_si256(p.add(at).cast());
+            out = part16(v, &u[at..at + UNITS], out);
+            if out.is_null() {
+                return out;
+            }
+            at += UNITS;
+        }
+        if at < len {
+            let v = keep16(load_half(bytes(&u[at..])), len - at);
+            out = part16(v, &u[at..], out);
+        }
+    }
+    out
+}
+
+/// Puts the first units of a vector, which are `u`, the others zeros; null where one is a surrogate.
+///
+/// # Safety
+/// As [`ucs2`].
+#[inline]
+#[target_feature(enable = "avx2,bmi2,popcnt")]
+unsafe fn part16(v: __m256i, u: &[u16], out: *mut u8) -> *mut u8 {
+    let n = u.len();
+    // SAFETY: the duties are the caller's.
+    unsafe {
+        if _mm256_testz_si256(v, splat16(0xF800)) != 0 {
+            let stop = escapes16(v);
+            let stop = if n < UNITS { keep16(stop, n) } else { stop };
+            let (mut lanes, mut high) = two(v);
+            if mask(stop) != 0 {
+                let letter = _mm256_and_si256(letters(v), stop);
+                let none = _mm256_cmpeq_epi16(letter, _mm256_setzero_si256());
+                if _mm256_testz_si256(none, stop) == 0 {
+                    return one_by_one(u.iter().map(|&c| u32::from(c)), out);
+                }
+                let escape = _mm256_or_si256(_mm256_slli_epi16::<8>(letter), splat16(0x5C));
+                lanes = _mm256_blendv_epi8(lanes, escape, stop);
+                high = _mm256_or_si256(high, stop);
+            }
+            return put_two(lanes, high, n, out);
+        }
+        if mask(surrogates(v)) != 0 {
+            return std::ptr::null_mut();
+        }
+        let top = _mm256_and_si256(v, splat16(0xF800));
+        let low = _mm256_cmpeq_epi16(top, _mm256_setzero_si256());
+        if mask(low) == 0 {
+            return put_three(v, n, out);
+        }
+        let lower = _mm256_cvtepu16_epi32(_mm256_castsi256_si128(v));
+        let out = part32(lower, n.min(8), out);
+        if n <= 8 || out.is_null() {
+            return out;
+        }
+        let upper = _mm256_cvtepu16_epi32(_mm256_extracti128_si256::<1>(v));
+        part32(upper, n - 8, out)
+    }
+}
+
+/// Puts the first `n` of 8 code points, of which those behind are zeros; none is malformed.
+///
+/// # Safety
+/// `out` takes 6 bytes for each and 64 more.
+#[inline]
+#[target_feature(enable = "avx2,bmi2,popcnt")]
+unsafe fn part32(chars: __m256i, n: usize, out: *mut u8) -> *mut u8 {
+    let (mut lanes, two, three, four) = any(chars);
+    // How many bytes each lane has more than one: the low bits, and the high ones.
+    let mut low = _mm256_xor_si256(_mm256_xor_si256(two, three), four);
+    let places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    let there = _mm256_cmpgt_epi32(splat32(n as u32), places);
+    let stop = _mm256_and_si256(escapes32(chars), there);
+    // SAFETY: the table has an entry for each index of 8 bits; room is the caller's duty.
+    unsafe {
+        if mask(stop) != 0 {
+            let letter = _mm256_and_si256(letters(chars), stop);
+            let none = _mm256_cmpeq_epi32(letter, _mm256_setzero_si256());
+            if _mm256_testz_si256(none, stop) == 0 {
+                let mut all = [0_u32; 8];
+                _mm256_storeu_si256(all.as_mut_ptr().cast(), chars);
+                return one_by_one(all[..n].iter().copied(), out);
+            }
+            // The backslash stands in the byte before that of the character, which is the highest.
+            let escape = _mm256_or_si256(_mm256_slli_epi32::<24>(letter), splat32(0x5C_0000));
+            lanes = _mm256_blendv_epi8(lanes, escape, stop);
+            low = _mm256_or_si256(low, stop);
+        }
+        let index = _mm256_packs_epi32(low, three);
+        let index = mask(_mm256_packs_epi16(index, index));
+        let put = |v: __m128i, index: u32, out: *mut u8| {
+            let index = index & 0xFF;
+            let order = _mm_loadu_si128(ANY[index as usize].as_ptr().cast());
+            _mm_storeu_si128(out.cast(), _mm_shuffle_epi8(v, order));
+            (index & 0xF).count_ones() + 2 * (index >> 4).count_ones()
+        };
+        // Both always: whether there are more than four is not to be guessed.
+        let more = put(_mm256_castsi256_si128(lanes), index, out);
+        let out = out.add(n.min(4) + more as usize);
+        let more = put(_mm256_extracti128_si256::<1>(lanes), index >> 16, out);
+        out.add(n.saturating_sub(4) + more as usize)
+    }
+}
+
+/// Puts 32-bit units; null where one is a surrogate or past U+10FFFF.
+///
+/// # Safety
+/// `out` takes 6 bytes for each unit and 64 more, apart from the text.
+#[inline(never)]
+#[target_feature(enable = "avx2,bmi2,popcnt")]
+pub(in crate::arch) unsafe fn ucs4(u: &[u32], mut out: *mut u8) -> *mut u8 {
+    let (p, len) = (u.as_ptr(), u.len());
+    let mut at = 0;
+    // SAFETY: every load under the mask ends inside u; room is the caller's duty.
+    unsafe {
+        while at < len {
+            let n = (len - at).min(8);
+            // The lanes below n, by their sign bits.
+            let places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+            let there = _mm256_cmpgt_epi32(splat32(n as u32), places);
+            let chars = _mm256_maskload_epi32(p.add(at).cast(), there);
+            let top = _mm256_and_si256(chars, splat32(0xFFFF_F800));
+            let half = _mm256_cmpeq_epi32(top, splat32(0xD800));
+            // Unsigned: the larger of both is the one where it is larger.
+            let past = _mm256_cmpeq_epi32(_mm256_max_epu32(chars, splat32(0x11_0000)), chars);
+            if mask(_mm256_or_si256(half, past)) != 0 {
+                return std::ptr::null_mut();
+            }
+            out = part32(chars, n, out);
+            at += n;
+        }
+    }
+    out
+}

@@ -1,0 +1,86 @@
+//! The start of a text of any length, in whole vectors.
+//!
+//! AVX2 has no loads of bytes under a mask, and to choose by the length costs a branch that is guessed wrong for every other
+//! short text. So whole vectors are loaded, with what stands behind the text: a processor that may read one byte of a page may
+//! read all of it. Such a load is written in assembly: the compiler has no word for it. Near the end of a page the text
+//! is copied first.
+
+use std::arch::asm;
+use std::arch::x86_64::*;
+
+/// Bytes of the smallest page.
+const PAGE: usize = 4096;
+
+/// Whether `n` bytes from here on lie in one page, where the text has any.
+#[inline(always)]
+fn is_in_page(text: &[u8], n: usize) -> bool {
+    !text.is_empty() && text.as_ptr() as usize % PAGE <= PAGE - n
+}
+
+/// # Safety
+/// All 32 bytes lie in pages of which something is readable.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn load(p: *const u8) -> __m256i {
+    let v: __m256i;
+    // SAFETY: a load and nothing else, by the caller's word from pages that are mapped.
+    unsafe {
+        asm!(
+            "vmovdqu {v}, ymmword ptr [{p}]",
+            v = out(ymm_reg) v,
+            p = in(reg) p,
+            options(pure, readonly, nostack, preserves_flags),
+        );
+    }
+    v
+}
+
+/// The first 32 bytes; what is behind the end of the text is of no meaning (so for all below).
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn load_half(text: &[u8]) -> __m256i {
+    // SAFETY: in the page of the first byte, or copied.
+    unsafe {
+        if is_in_page(text, 32) {
+            load(text.as_ptr())
+        } else {
+            _mm256_loadu_si256(copied(text).as_ptr().cast())
+        }
+    }
+}
+
+/// The first 64 bytes.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn load_start(text: &[u8]) -> (__m256i, __m256i) {
+    // SAFETY: in the page of the first byte, or copied.
+    unsafe {
+        if is_in_page(text, 64) {
+            (load(text.as_ptr()), load(text.as_ptr().wrapping_add(32)))
+        } else {
+            let all = copied(text);
+            let p = all.as_ptr();
+            (
+                _mm256_loadu_si256(p.cast()),
+                _mm256_loadu_si256(p.add(32).cast()),
+            )
+        }
+    }
+}
+
+/// The first 64 bytes at most, and zeros.
+#[cold]
+#[inline(never)]
+fn copied(text: &[u8]) -> [u8; 64] {
+    let mut all = [0; 64];
+    let n = text.len().min(64);
+    all[..n].copy_from_slice(&text[..n]);
+    all
+}
+
+/// The bytes of units.
+#[inline(always)]
+pub(super) fn bytes<U>(units: &[U]) -> &[u8] {
+    // SAFETY: integers, seen as their bytes.
+    unsafe { std::slice::from_raw_parts(units.as_ptr().cast(), size_of_val(units)) }
+}
