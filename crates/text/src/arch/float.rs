@@ -8,7 +8,7 @@
 use std::mem::MaybeUninit;
 
 #[cfg(target_arch = "x86_64")]
-use super::{Kernel, avx512, kernel};
+use super::{Kernel, avx2, avx512, kernel};
 use crate::sink::Put;
 
 /// Bytes that may be written for a float, the last of them of no meaning: a sign, 16 digits and the point, and 16 bytes behind.
@@ -48,6 +48,64 @@ static SCALES: [Scale; N_EXPONENTS] = {
             unit,
             n_places: places as usize,
         };
+        i += 1;
+    }
+    all
+};
+
+/// Forms of a result, by twice the places behind the point; the second of two leaves out a zero in front of all.
+pub(super) const N_FORMS: usize = 2 * MOST_PLACES + 2;
+
+/// The form of a decimal.
+#[inline(always)]
+pub(super) fn form_of(first: u64, n_places: usize) -> usize {
+    2 * n_places + usize::from(first < 1_000_000_000_000_000)
+}
+
+/// What stands at a byte of a form.
+#[derive(Clone, Copy)]
+pub(super) enum Byte {
+    /// A digit: 0 to 15 are the first 16, and 16 the last.
+    Digit(u8),
+    /// The point.
+    Point,
+    /// A zero, before the digits or behind them.
+    Zero,
+}
+
+/// The bytes of a form, without the sign.
+pub(super) const fn form(i: usize) -> [Byte; 32] {
+    let mut all = [Byte::Zero; 32];
+    if i < 2 {
+        return all;
+    }
+    let n_places = i / 2;
+    let point = POINTS[i] as usize;
+    all[point] = Byte::Point;
+    // Digits that are not before the point follow it, at once or behind zeros.
+    let (mut at, mut digit) = if n_places >= 17 {
+        (n_places - 15, 0)
+    } else {
+        (0, (17 - n_places) - point)
+    };
+    while digit < 17 {
+        if at == point {
+            at += 1;
+        }
+        all[at] = Byte::Digit(digit as u8);
+        at += 1;
+        digit += 1;
+    }
+    all
+}
+
+/// Where the point is in each form.
+pub(super) static POINTS: [u8; N_FORMS] = {
+    let mut all = [1; N_FORMS];
+    let mut i = 2;
+    while i < 2 * 16 {
+        let before = 17 - i / 2;
+        all[i] = (before - i % 2) as u8;
         i += 1;
     }
     all
@@ -115,10 +173,17 @@ pub fn put_float<P: Put>(value: f64, out: &mut P) -> bool {
 #[inline]
 unsafe fn best(value: f64, out: *mut u8) -> Option<*mut u8> {
     #[cfg(target_arch = "x86_64")]
-    if kernel() == Kernel::Avx512 {
-        // SAFETY: AVX-512 is there; the duty of the caller.
-        let end = unsafe { avx512::float::put(value, out) };
-        return (!end.is_null()).then_some(end);
+    {
+        let end = match kernel() {
+            // SAFETY: AVX-512 is there; the duty of the caller.
+            Kernel::Avx512 => Some(unsafe { avx512::float::put(value, out) }),
+            // SAFETY: AVX2 is there; the duty of the caller.
+            Kernel::Avx2 => Some(unsafe { avx2::float::put(value, out) }),
+            _ => None,
+        };
+        if let Some(end) = end {
+            return (!end.is_null()).then_some(end);
+        }
     }
     // SAFETY: the duty of the caller.
     unsafe { put(value, out) }

@@ -1,6 +1,80 @@
-//! The twin, compiled for these instructions.
+//! The digits of a float, its point and its zeros in one vector.
+#![allow(unused_unsafe)] // Newer compilers know which intrinsics are safe where the feature is on; ours may not.
 
-use crate::arch::float;
+use std::arch::x86_64::*;
+
+use crate::arch::float::{Byte, Decimal, EIGHT_DIGITS, N_FORMS, POINTS, decimal, form, form_of};
+
+/// A form of the result.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Form {
+    /// For each byte, which of the first 16 digits is there; none where the highest bit is set.
+    from: [u8; 32],
+    /// What is added: the character of zero, or the point.
+    more: [u8; 32],
+}
+
+/// The forms.
+static FORMS: [Form; N_FORMS] = {
+    let none = Form {
+        from: [0x80; 32],
+        more: [b'0'; 32],
+    };
+    let mut all = [none; N_FORMS];
+    let mut i = 0;
+    while i < N_FORMS {
+        let bytes = form(i);
+        let mut at = 0;
+        while at < 32 {
+            match bytes[at] {
+                Byte::Digit(digit @ 0..16) => all[i].from[at] = digit,
+                Byte::Point => all[i].more[at] = b'.',
+                // The last digit is written for itself.
+                Byte::Digit(_) | Byte::Zero => {}
+            }
+            at += 1;
+        }
+        i += 1;
+    }
+    all
+};
+
+/// Where the last digit is in each form.
+static LASTS: [u8; N_FORMS] = {
+    let mut all = [0; N_FORMS];
+    let mut i = 0;
+    while i < N_FORMS {
+        let bytes = form(i);
+        let mut at = 0;
+        while at < 32 {
+            if matches!(bytes[at], Byte::Digit(16)) {
+                all[i] = at as u8;
+            }
+            at += 1;
+        }
+        i += 1;
+    }
+    all
+};
+
+/// The 16 digits of a number, 0 to 9, the first one in the lowest byte.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn sixteen(value: u64) -> __m128i {
+    let (high, low) = (value / EIGHT_DIGITS, value % EIGHT_DIGITS);
+    let eights = _mm_set_epi64x(low as i64, high as i64);
+    // Quotients by multiplication and shift, exact in these ranges; each beside its rest, in lanes half as wide.
+    let fours = _mm_srli_epi64::<45>(_mm_mul_epu32(eights, _mm_set1_epi64x(0xD1B7_1759)));
+    let rest = _mm_sub_epi64(eights, _mm_mul_epu32(fours, _mm_set1_epi64x(10_000)));
+    let fours = _mm_or_si128(fours, _mm_slli_epi64::<32>(rest));
+    let twos = _mm_srli_epi16::<3>(_mm_mulhi_epu16(fours, _mm_set1_epi16(5243)));
+    let rest = _mm_sub_epi16(fours, _mm_mullo_epi16(twos, _mm_set1_epi16(100)));
+    let twos = _mm_or_si128(twos, _mm_slli_epi32::<16>(rest));
+    let ones = _mm_mulhi_epu16(twos, _mm_set1_epi16(6554));
+    let rest = _mm_sub_epi16(twos, _mm_mullo_epi16(ones, _mm_set1_epi16(10)));
+    _mm_or_si128(ones, _mm_slli_epi16::<8>(rest))
+}
 
 /// As `put` of the twin.
 ///
@@ -9,6 +83,31 @@ use crate::arch::float;
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
 pub(in crate::arch) unsafe fn put(value: f64, out: *mut u8) -> *mut u8 {
-    // SAFETY: the duty of the caller.
-    unsafe { float::put(value, out) }.unwrap_or(std::ptr::null_mut())
+    let bits = value.to_bits();
+    let Some(Decimal {
+        first,
+        last,
+        n_places,
+    }) = decimal(bits)
+    else {
+        return std::ptr::null_mut();
+    };
+    let i = form_of(first, n_places);
+    let (form, at_last) = (&FORMS[i], usize::from(LASTS[i]));
+    // SAFETY: a form has 32 bytes of each; the place takes a sign and a vector, by the caller's word.
+    unsafe {
+        let digits = _mm256_broadcastsi128_si256(sixteen(first));
+        let from = _mm256_load_si256(form.from.as_ptr().cast());
+        let more = _mm256_load_si256(form.more.as_ptr().cast());
+        let text = _mm256_add_epi8(_mm256_shuffle_epi8(digits, from), more);
+        let zeros = _mm256_cmpeq_epi8(text, _mm256_set1_epi8(b'0' as i8));
+        let other = !_mm256_movemask_epi8(zeros) as u32 | u32::from(last != 0) << (at_last & 31);
+        out.write(b'-');
+        let out = out.add((bits >> 63) as usize);
+        _mm256_storeu_si256(out.cast(), text);
+        out.add(at_last).write(b'0' + last as u8);
+        // The point is none of the zeros; one stays behind it.
+        let n = 32 - other.leading_zeros() as usize;
+        out.add(n.max(usize::from(POINTS[i]) + 2))
+    }
 }

@@ -10,7 +10,7 @@
 use std::arch::x86_64::*;
 
 use super::encode::TWO;
-use super::start::load_half;
+use super::start::{load_half, load_start};
 use crate::arch::scalar::{
     json_bytes_one_by_one as bytes_one_by_one, json_one_by_one as one_by_one,
 };
@@ -182,27 +182,82 @@ pub(in crate::arch) unsafe fn latin1(u: &[u8], as_is: bool, mut out: *mut u8) ->
         while at + 2 * BYTES <= len {
             let a = _mm256_loadu_si256(p.add(at).cast());
             let b = _mm256_loadu_si256(p.add(at + BYTES).cast());
-            let (stop_a, stop_b) = (escapes8(a), escapes8(b));
+            let stop = _mm256_or_si256(escapes8(a), escapes8(b));
             let high = if as_is {
                 _mm256_setzero_si256()
             } else {
                 _mm256_or_si256(a, b)
             };
-            if mask(_mm256_or_si256(_mm256_or_si256(stop_a, stop_b), high)) == 0 {
-                _mm256_storeu_si256(out.cast(), a);
-                _mm256_storeu_si256(out.add(BYTES).cast(), b);
-                out = out.add(2 * BYTES);
-            } else {
-                out = part(a, stop_a, &u[at..at + BYTES], as_is, out);
-                out = part(b, stop_b, &u[at + BYTES..at + 2 * BYTES], as_is, out);
+            if mask(_mm256_or_si256(stop, high)) != 0 {
+                break;
             }
+            _mm256_storeu_si256(out.cast(), a);
+            _mm256_storeu_si256(out.add(BYTES).cast(), b);
+            out = out.add(2 * BYTES);
             at += 2 * BYTES;
+        }
+        if as_is {
+            return escaped(&u[at..], out);
         }
         while at < len {
             let rest = &u[at..len.min(at + BYTES)];
             let v = load_half(rest);
-            out = part(v, escapes8(v), rest, as_is, out);
+            out = part(v, escapes8(v), rest, false, out);
             at += BYTES;
+        }
+    }
+    out
+}
+
+/// The escapes of two bytes; 0 where there is none.
+static PAIRS: [u16; 256] = {
+    let mut all = [0; 256];
+    let bytes = *b"\"\"\\\\\x08b\x09t\x0An\x0Cf\x0Dr";
+    let mut i = 0;
+    while i < bytes.len() {
+        all[bytes[i] as usize] = u16::from_le_bytes([b'\\', bytes[i + 1]]);
+        i += 2;
+    }
+    all
+};
+
+/// Puts bytes of which none is to be widened, where some are escaped. Whether 64 bytes have an escape or none is not to be
+/// guessed: both are written alike.
+///
+/// # Safety
+/// As [`latin1`].
+#[inline]
+#[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+unsafe fn escaped(u: &[u8], mut out: *mut u8) -> *mut u8 {
+    let len = u.len();
+    let mut at = 0;
+    // SAFETY: room for 6 bytes for each that is left, of which there is one at least, and 64 more: 64 bytes, an escape, and
+    // 64 bytes behind it.
+    unsafe {
+        while at < len {
+            let rest = &u[at..];
+            let n = rest.len().min(2 * BYTES);
+            let (a, b) = load_start(rest);
+            let stop = u64::from(mask(escapes8(a))) | u64::from(mask(escapes8(b))) << 32;
+            let stop = _bzhi_u64(stop, n as u32);
+            let n_plain = (stop.trailing_zeros() as usize).min(n);
+            let pair = PAIRS[usize::from(rest[n_plain.min(n - 1)])];
+            if _blsr_u64(stop) == 0 && (stop == 0 || pair != 0) {
+                _mm256_storeu_si256(out.cast(), a);
+                _mm256_storeu_si256(out.add(BYTES).cast(), b);
+                let (a, b) = load_start(&u[(at + n_plain + 1).min(len - 1)..]);
+                let behind = out.add(n_plain);
+                behind.cast::<u16>().write_unaligned(pair.to_le());
+                _mm256_storeu_si256(behind.add(2).cast(), a);
+                _mm256_storeu_si256(behind.add(2 + BYTES).cast(), b);
+                out = out.add(n + usize::from(stop != 0));
+            } else {
+                out = part(a, escapes8(a), &rest[..n.min(BYTES)], true, out);
+                if n > BYTES {
+                    out = part(b, escapes8(b), &rest[BYTES..n], true, out);
+                }
+            }
+            at += n;
         }
     }
     out

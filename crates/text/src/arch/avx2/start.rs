@@ -11,10 +11,12 @@ use std::arch::x86_64::*;
 /// Bytes of the smallest page.
 const PAGE: usize = 4096;
 
-/// Whether `n` bytes from here on lie in one page, where the text has any.
+/// Whether `n` bytes from here on may be read: the text has as many, or any, and they lie in one page.
 #[inline(always)]
-fn is_in_page(text: &[u8], n: usize) -> bool {
-    !text.is_empty() && text.as_ptr() as usize % PAGE <= PAGE - n
+fn is_readable(text: &[u8], n: usize) -> bool {
+    // One branch, that is nearly always the same.
+    let is_in_page = text.as_ptr() as usize % PAGE <= PAGE - n;
+    (text.len() >= n) | (is_in_page & !text.is_empty())
 }
 
 /// # Safety
@@ -39,9 +41,9 @@ unsafe fn load(p: *const u8) -> __m256i {
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn load_half(text: &[u8]) -> __m256i {
-    // SAFETY: in the page of the first byte, or copied.
+    // SAFETY: readable, or copied.
     unsafe {
-        if is_in_page(text, 32) {
+        if is_readable(text, 32) {
             load(text.as_ptr())
         } else {
             _mm256_loadu_si256(copied(text).as_ptr().cast())
@@ -53,9 +55,9 @@ pub(super) fn load_half(text: &[u8]) -> __m256i {
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn load_start(text: &[u8]) -> (__m256i, __m256i) {
-    // SAFETY: in the page of the first byte, or copied.
+    // SAFETY: readable, or copied.
     unsafe {
-        if is_in_page(text, 64) {
+        if is_readable(text, 64) {
             (load(text.as_ptr()), load(text.as_ptr().wrapping_add(32)))
         } else {
             let all = copied(text);

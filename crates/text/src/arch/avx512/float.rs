@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::load;
-use crate::arch::float::{Decimal, MOST_PLACES, decimal};
+use crate::arch::float::{Byte, Decimal, N_FORMS, POINTS, decimal, form, form_of};
 
 /// Quotients of 2^52 and the powers of ten from the eighth down: what a number below 10^8 is multiplied by, so that a digit is
 /// the first one behind the point.
@@ -32,45 +32,23 @@ struct Form {
     from: [u8; 32],
 }
 
-/// The forms, by twice the places behind the point; the second of two leaves out a zero in front of all.
-static FORMS: [Form; 2 * MOST_PLACES + 2] = {
-    let mut all = [Form { from: [ZERO; 32] }; 2 * MOST_PLACES + 2];
-    let mut i = 2;
-    while i < all.len() {
-        let from = &mut all[i].from;
-        let n_places = i / 2;
-        let point = POINTS[i] as usize;
-        from[point] = POINT;
-        // Digits that are not before the point follow it, at once or behind zeros.
-        let (mut at, mut digit) = if n_places >= 17 {
-            (n_places - 15, 0)
-        } else {
-            (0, (17 - n_places) - point)
-        };
-        while digit < 17 {
-            if at == point {
-                at += 1;
-            }
-            from[at] = match digit {
-                16 => LAST,
-                8.. => 64 + 8 * (digit as u8 - 8),
-                _ => 8 * digit as u8,
+/// The forms.
+static FORMS: [Form; N_FORMS] = {
+    let mut all = [Form { from: [ZERO; 32] }; N_FORMS];
+    let mut i = 0;
+    while i < N_FORMS {
+        let bytes = form(i);
+        let mut at = 0;
+        while at < 32 {
+            all[i].from[at] = match bytes[at] {
+                Byte::Digit(16..) => LAST,
+                Byte::Digit(digit @ 8..) => 64 + 8 * (digit - 8),
+                Byte::Digit(digit) => 8 * digit,
+                Byte::Point => POINT,
+                Byte::Zero => ZERO,
             };
             at += 1;
-            digit += 1;
         }
-        i += 1;
-    }
-    all
-};
-
-/// Where the point is in each form.
-static POINTS: [u8; 2 * MOST_PLACES + 2] = {
-    let mut all = [1; 2 * MOST_PLACES + 2];
-    let mut i = 2;
-    while i < 2 * 16 {
-        let before = 17 - i / 2;
-        all[i] = (before - i % 2) as u8;
         i += 1;
     }
     all
@@ -93,7 +71,7 @@ pub(in crate::arch) unsafe fn put(value: f64, out: *mut u8) -> *mut u8 {
     else {
         return std::ptr::null_mut();
     };
-    let form = 2 * n_places + usize::from(first < 1_000_000_000_000_000);
+    let form = form_of(first, n_places);
     // SAFETY: the table has eight numbers and a form 32 bytes; the place takes a sign and a vector, by the caller's word.
     unsafe {
         let tenths = load(TENTHS.as_ptr().cast());
