@@ -28,7 +28,7 @@ static FORMS: [Form; N_FORMS] = {
         let mut at = 0;
         while at < 32 {
             match bytes[at] {
-                Byte::Digit(digit @ 0..16) => all[i].from[at] = digit,
+                Byte::Digit(digit @ 0..16) => all[i].from[at] = digit ^ 7,
                 Byte::Point => all[i].more[at] = b'.',
                 // The last digit is written for itself.
                 Byte::Digit(_) | Byte::Zero => {}
@@ -58,22 +58,24 @@ static LASTS: [u8; N_FORMS] = {
     all
 };
 
-/// The 16 digits of a number, 0 to 9, the first one in the lowest byte.
+/// The 16 digits of a number, 0 to 9: in each half the first one in the highest byte.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn sixteen(value: u64) -> __m128i {
     let (high, low) = (value / EIGHT_DIGITS, value % EIGHT_DIGITS);
     let eights = _mm_set_epi64x(low as i64, high as i64);
-    // Quotients by multiplication and shift, exact in these ranges; each beside its rest, in lanes half as wide.
-    let fours = _mm_srli_epi64::<45>(_mm_mul_epu32(eights, _mm_set1_epi64x(0xD1B7_1759)));
-    let rest = _mm_sub_epi64(eights, _mm_mul_epu32(fours, _mm_set1_epi64x(10_000)));
-    let fours = _mm_or_si128(fours, _mm_slli_epi64::<32>(rest));
-    let twos = _mm_srli_epi16::<3>(_mm_mulhi_epu16(fours, _mm_set1_epi16(5243)));
-    let rest = _mm_sub_epi16(fours, _mm_mullo_epi16(twos, _mm_set1_epi16(100)));
-    let twos = _mm_or_si128(twos, _mm_slli_epi32::<16>(rest));
-    let ones = _mm_mulhi_epu16(twos, _mm_set1_epi16(6554));
-    let rest = _mm_sub_epi16(twos, _mm_mullo_epi16(ones, _mm_set1_epi16(10)));
-    _mm_or_si128(ones, _mm_slli_epi16::<8>(rest))
+    // Quotients by multiplication and shift, exact in these ranges, above their rests, in lanes half as wide. A value waits for all
+    // these steps: `x + q * (2^32 - 10_000)` is one less than to put both together.
+    let q = _mm_srli_epi64::<45>(_mm_mul_epu32(eights, _mm_set1_epi64x(0xD1B7_1759)));
+    let fours = _mm_add_epi64(
+        eights,
+        _mm_mul_epu32(q, _mm_set1_epi64x((1 << 32) - 10_000)),
+    );
+    let q = _mm_srli_epi16::<3>(_mm_mulhi_epu16(fours, _mm_set1_epi16(5243)));
+    let above = _mm_add_epi32(fours, _mm_slli_epi32::<16>(q));
+    let twos = _mm_sub_epi32(above, _mm_mullo_epi16(q, _mm_set1_epi16(100)));
+    let q = _mm_mulhi_epu16(twos, _mm_set1_epi16(6554));
+    _mm_add_epi16(twos, _mm_mullo_epi16(q, _mm_set1_epi16(256 - 10)))
 }
 
 /// As `put` of the twin.

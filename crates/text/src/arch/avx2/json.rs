@@ -10,7 +10,7 @@
 use std::arch::x86_64::*;
 
 use super::encode::TWO;
-use super::start::{load_half, load_start};
+use super::start::load_half;
 use crate::arch::scalar::{
     json_bytes_one_by_one as bytes_one_by_one, json_one_by_one as one_by_one,
 };
@@ -88,27 +88,27 @@ pub(in crate::arch) unsafe fn plain(u: &[u8], out: *mut u8) -> *mut u8 {
     }
 }
 
-/// Puts 8 lanes of 16 bits, of which the first `n` count: the low byte of each, and the high byte of those of `high`.
+/// Puts 8 lanes of 16 bits, of which the first `n` count, or all: the low byte of each, and the high byte of those of `high`, none of
+/// which is behind them.
 ///
 /// # Safety
 /// `out` is writable for 16 bytes.
 #[inline]
-#[target_feature(enable = "avx2,bmi2,popcnt")]
+#[target_feature(enable = "avx2,popcnt")]
 unsafe fn put_lanes(v: __m128i, high: u32, n: usize, out: *mut u8) -> *mut u8 {
     // SAFETY: the table has an entry for each mask of 8 bits; room is the caller's duty.
     unsafe {
         let high = high & 0xFF;
         let order = _mm_loadu_si128(TWO[high as usize].as_ptr().cast());
         _mm_storeu_si128(out.cast(), _mm_shuffle_epi8(v, order));
-        let n_high = _bzhi_u32(high, n as u32).count_ones();
-        out.add(n.min(8) + n_high as usize)
+        out.add(n.min(8) + high.count_ones() as usize)
     }
 }
 
-/// Puts the first `n` bytes of a vector, `high` of them as two: `first` and `second`.
+/// Puts the first `n` bytes of a vector, `high` of them as two: `first` and `second`. Nothing branches on how many there are.
 ///
 /// # Safety
-/// `out` is writable for twice as many bytes, and where these are no multiple of 16 up to the next one.
+/// `out` is writable for 64 bytes.
 #[inline]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 unsafe fn put_pairs(
@@ -118,24 +118,21 @@ unsafe fn put_pairs(
     n: usize,
     mut out: *mut u8,
 ) -> *mut u8 {
-    let (low, up) = (
-        _mm256_unpacklo_epi8(first, second),
-        _mm256_unpackhi_epi8(first, second),
-    );
-    // SAFETY: 16 bytes at a time, of which no more are passed than there are for these characters.
+    let low = _mm256_unpacklo_epi8(first, second);
+    let up = _mm256_unpackhi_epi8(first, second);
+    let high = _bzhi_u32(high, n as u32);
+    let behind = |at: usize| n.saturating_sub(at);
+    // SAFETY: 16 bytes at a time, of which no more are passed.
     unsafe {
         out = put_lanes(_mm256_castsi256_si128(low), high, n, out);
-        if n > 8 {
-            out = put_lanes(_mm256_castsi256_si128(up), high >> 8, n - 8, out);
-        }
-        if n > 16 {
-            out = put_lanes(_mm256_extracti128_si256::<1>(low), high >> 16, n - 16, out);
-        }
-        if n > 24 {
-            out = put_lanes(_mm256_extracti128_si256::<1>(up), high >> 24, n - 24, out);
-        }
+        out = put_lanes(_mm256_castsi256_si128(up), high >> 8, behind(8), out);
+        let (low, up) = (
+            _mm256_extracti128_si256::<1>(low),
+            _mm256_extracti128_si256::<1>(up),
+        );
+        out = put_lanes(low, high >> 16, behind(16), out);
+        put_lanes(up, high >> 24, behind(24), out)
     }
-    out
 }
 
 /// The two bytes of Latin-1 past ASCII; others as they are, and nothing.
@@ -221,7 +218,7 @@ static PAIRS: [u16; 256] = {
     all
 };
 
-/// Puts bytes of which none is to be widened, where some are escaped. Whether 64 bytes have an escape or none is not to be
+/// Puts bytes of which none is to be widened, where some are escaped. Whether 32 bytes have an escape or none is not to be
 /// guessed: both are written alike.
 ///
 /// # Safety
@@ -231,31 +228,26 @@ static PAIRS: [u16; 256] = {
 unsafe fn escaped(u: &[u8], mut out: *mut u8) -> *mut u8 {
     let len = u.len();
     let mut at = 0;
-    // SAFETY: room for 6 bytes for each that is left, of which there is one at least, and 64 more: 64 bytes, an escape, and
-    // 64 bytes behind it.
+    // SAFETY: room for 6 bytes for each that is left, of which there is one at least, and 64 more: 32 bytes, an escape, and
+    // 32 bytes behind it.
     unsafe {
         while at < len {
             let rest = &u[at..];
-            let n = rest.len().min(2 * BYTES);
-            let (a, b) = load_start(rest);
-            let stop = u64::from(mask(escapes8(a))) | u64::from(mask(escapes8(b))) << 32;
-            let stop = _bzhi_u64(stop, n as u32);
-            let n_plain = (stop.trailing_zeros() as usize).min(n);
+            let n = rest.len().min(BYTES);
+            let v = load_half(rest);
+            let stop = escapes8(v);
+            let bits = _bzhi_u32(mask(stop), n as u32);
+            let n_plain = (bits.trailing_zeros() as usize).min(n);
             let pair = PAIRS[usize::from(rest[n_plain.min(n - 1)])];
-            if _blsr_u64(stop) == 0 && (stop == 0 || pair != 0) {
-                _mm256_storeu_si256(out.cast(), a);
-                _mm256_storeu_si256(out.add(BYTES).cast(), b);
-                let (a, b) = load_start(&u[(at + n_plain + 1).min(len - 1)..]);
+            if _blsr_u32(bits) == 0 && (bits == 0 || pair != 0) {
+                _mm256_storeu_si256(out.cast(), v);
                 let behind = out.add(n_plain);
                 behind.cast::<u16>().write_unaligned(pair.to_le());
-                _mm256_storeu_si256(behind.add(2).cast(), a);
-                _mm256_storeu_si256(behind.add(2 + BYTES).cast(), b);
-                out = out.add(n + usize::from(stop != 0));
+                let v = load_half(&u[(at + n_plain + 1).min(len - 1)..]);
+                _mm256_storeu_si256(behind.add(2).cast(), v);
+                out = out.add(n + usize::from(bits != 0));
             } else {
-                out = part(a, escapes8(a), &rest[..n.min(BYTES)], true, out);
-                if n > BYTES {
-                    out = part(b, escapes8(b), &rest[BYTES..n], true, out);
-                }
+                out = part(v, stop, &rest[..n], true, out);
             }
             at += n;
         }

@@ -71,23 +71,20 @@ fn two(units: __m256i) -> (__m256i, __m256i) {
     (_mm256_blendv_epi8(units, both, high), high)
 }
 
-/// Puts the first `n` of 16 lanes, of which those of `high` have two bytes.
+/// Puts the first `n` of 16 lanes, of which those of `high` have two bytes, and none behind them.
 ///
 /// # Safety
-/// `out` is writable for 32 bytes, for 16 where `n` is not above 8.
+/// `out` is writable for 32 bytes.
 #[inline]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
-unsafe fn put_two(lanes: __m256i, high: __m256i, n: usize, mut out: *mut u8) -> *mut u8 {
+unsafe fn put_two(lanes: __m256i, high: __m256i, n: usize, out: *mut u8) -> *mut u8 {
     let high = mask(_mm256_packs_epi16(high, high));
     // SAFETY: the duty of the caller.
     unsafe {
-        out = put_lanes(_mm256_castsi256_si128(lanes), high, n, out);
-        if n > 8 {
-            let upper = _mm256_extracti128_si256::<1>(lanes);
-            out = put_lanes(upper, high >> 16, n - 8, out);
-        }
+        let out = put_lanes(_mm256_castsi256_si128(lanes), high, n, out);
+        let upper = _mm256_extracti128_si256::<1>(lanes);
+        put_lanes(upper, high >> 16, n.saturating_sub(8), out)
     }
-    out
 }
 
 /// Puts 16 units from U+0800 on, no surrogates, of which the first `n` count.
@@ -125,45 +122,40 @@ pub(in crate::arch) unsafe fn short_wide(u: &[u16], out: *mut u8) -> *mut u8 {
     // SAFETY: room is the caller's duty.
     unsafe {
         if _mm256_testz_si256(_mm256_or_si256(a, b), splat16(0xF800)) != 0 {
-            // What is behind the text was made zero: it is no text of meaning.
             let stop = mask(_mm256_packs_epi16(escapes16(a), escapes16(b)));
-            let of = |n: usize| _bzhi_u32(0xFFFF, n as u32);
-            let (first, second) = (of(n.min(UNITS)), of(n.saturating_sub(UNITS)));
-            // By halves of 8 units: packs work in each half.
-            let which =
-                (first & 0xFF) | (second & 0xFF) << 8 | (first >> 8) << 16 | (second >> 8) << 24;
-            if stop & which != 0 {
+            if stop & which(n) != 0 {
                 return std::ptr::null_mut();
             }
+            // Nothing branches on how many there are.
             let (lanes, high) = two(a);
             let out = put_two(lanes, high, n.min(UNITS), out);
-            if n <= UNITS {
-                return out;
-            }
             let (lanes, high) = two(b);
-            return put_two(lanes, high, n - UNITS, out);
+            return put_two(lanes, high, n.saturating_sub(UNITS), out);
         }
-        let all = _mm256_set1_epi16(-1);
-        let high = |v, n| {
-            let low =
-                _mm256_cmpeq_epi16(_mm256_and_si256(v, splat16(0xF800)), _mm256_setzero_si256());
-            _mm256_or_si256(keep16(low, n), surrogates(v))
+        let low = |v| {
+            let top = _mm256_and_si256(v, splat16(0xF800));
+            _mm256_cmpeq_epi16(top, _mm256_setzero_si256())
         };
-        if n > 21 || _mm256_testz_si256(high(a, n), all) == 0 {
+        let low = _mm256_packs_epi16(low(a), low(b));
+        let surrogate = _mm256_or_si256(surrogates(a), surrogates(b));
+        if n > 21 || mask(low) & which(n) != 0 || mask(surrogate) != 0 {
             return std::ptr::null_mut();
         }
-        if n <= UNITS {
-            return put_three(a, n, out);
-        }
-        if _mm256_testz_si256(high(b, n - UNITS), all) == 0 {
-            return std::ptr::null_mut();
-        }
-        let out = put_three(a, UNITS, out);
+        put_three(a, UNITS, out);
         // At most five: 15 bytes.
         let (most, _) = three(b);
-        _mm_storeu_si128(out.cast(), _mm256_castsi256_si128(most));
-        out.add(3 * (n - UNITS))
+        _mm_storeu_si128(out.add(3 * UNITS).cast(), _mm256_castsi256_si128(most));
+        out.add(3 * n)
     }
+}
+
+/// The first `n` of 32 units, whose bytes were put together by a pack, which works in each half.
+#[inline]
+#[target_feature(enable = "bmi2")]
+fn which(n: usize) -> u32 {
+    let all = _bzhi_u32(u32::MAX, n as u32);
+    // The second and the third byte change places.
+    all & 0xFF00_00FF | (all & 0xFF00) << 8 | all >> 8 & 0xFF00
 }
 
 /// Puts 16-bit units; null where one is a surrogate: what is at `out` is of no meaning then.
@@ -179,6 +171,19 @@ pub(in crate::arch) unsafe fn ucs2(u: &[u16], mut out: *mut u8) -> *mut u8 {
     unsafe {
         while at + UNITS <= len {
             let v = _mm256_loadu_si256(p.add(at).cast());
+            if at + 2 * UNITS <= len {
+                // Two vectors of three bytes a unit: one branch.
+                let b = _mm256_loadu_si256(p.add(at + UNITS).cast());
+                let least = _mm256_and_si256(_mm256_min_epu16(v, b), splat16(0xF800));
+                let low = _mm256_cmpeq_epi16(least, _mm256_setzero_si256());
+                let surrogate = _mm256_or_si256(surrogates(v), surrogates(b));
+                if mask(_mm256_or_si256(low, surrogate)) == 0 {
+                    out = put_three(v, UNITS, out);
+                    out = put_three(b, UNITS, out);
+                    at += 2 * UNITS;
+                    continue;
+                }
+            }
             out = part16(v, &u[at..at + UNITS], out);
             if out.is_null() {
                 return out;
