@@ -10,7 +10,7 @@
 use std::arch::x86_64::*;
 
 use super::encode::TWO;
-use super::start::load_half;
+use super::start::{is_readable_behind, load, load_half};
 use crate::arch::scalar::{
     json_bytes_one_by_one as bytes_one_by_one, json_one_by_one as one_by_one,
 };
@@ -175,6 +175,9 @@ pub(in crate::arch) unsafe fn latin1(u: &[u8], as_is: bool, mut out: *mut u8) ->
     let mut at = 0;
     // SAFETY: every load but the last ends inside u; room is the caller's duty.
     unsafe {
+        if as_is && len <= MOST_ESCAPED && is_readable_behind(u) {
+            return escaped(u, out);
+        }
         // Two vectors at a time: one branch, which is right as long as text is alike.
         while at + 2 * BYTES <= len {
             let a = _mm256_loadu_si256(p.add(at).cast());
@@ -193,18 +196,21 @@ pub(in crate::arch) unsafe fn latin1(u: &[u8], as_is: bool, mut out: *mut u8) ->
             out = out.add(2 * BYTES);
             at += 2 * BYTES;
         }
-        if as_is {
+        if as_is && is_readable_behind(&u[at..]) {
             return escaped(&u[at..], out);
         }
         while at < len {
             let rest = &u[at..len.min(at + BYTES)];
             let v = load_half(rest);
-            out = part(v, escapes8(v), rest, false, out);
+            out = part(v, escapes8(v), rest, as_is, out);
             at += BYTES;
         }
     }
     out
 }
+
+/// A text of up to as many bytes is written for escapes from its start: that there is one is guessed wrong once.
+const MOST_ESCAPED: usize = 320;
 
 /// The escapes of two bytes; 0 where there is none.
 static PAIRS: [u16; 256] = {
@@ -222,32 +228,31 @@ static PAIRS: [u16; 256] = {
 /// guessed: both are written alike.
 ///
 /// # Safety
-/// As [`latin1`].
+/// As [`latin1`]; 64 bytes behind the end are readable.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
 unsafe fn escaped(u: &[u8], mut out: *mut u8) -> *mut u8 {
-    let len = u.len();
+    let (p, len) = (u.as_ptr(), u.len());
     let mut at = 0;
-    // SAFETY: room for 6 bytes for each that is left, of which there is one at least, and 64 more: 32 bytes, an escape, and
-    // 32 bytes behind it.
+    // SAFETY: no load starts more than 32 bytes behind the end. Room for 6 bytes for each that is left, of which there is one at
+    // least, and 64 more: 32 bytes, an escape, and 32 bytes behind it.
     unsafe {
         while at < len {
-            let rest = &u[at..];
-            let n = rest.len().min(BYTES);
-            let v = load_half(rest);
+            let n = (len - at).min(BYTES);
+            let v = load(p.wrapping_add(at));
             let stop = escapes8(v);
             let bits = _bzhi_u32(mask(stop), n as u32);
             let n_plain = (bits.trailing_zeros() as usize).min(n);
-            let pair = PAIRS[usize::from(rest[n_plain.min(n - 1)])];
+            let pair = PAIRS[usize::from(u[(at + n_plain).min(len - 1)])];
             if _blsr_u32(bits) == 0 && (bits == 0 || pair != 0) {
                 _mm256_storeu_si256(out.cast(), v);
                 let behind = out.add(n_plain);
                 behind.cast::<u16>().write_unaligned(pair.to_le());
-                let v = load_half(&u[(at + n_plain + 1).min(len - 1)..]);
+                let v = load(p.wrapping_add(at + n_plain + 1));
                 _mm256_storeu_si256(behind.add(2).cast(), v);
                 out = out.add(n + usize::from(bits != 0));
             } else {
-                out = part(v, stop, &rest[..n], true, out);
+                out = part(v, stop, &u[at..at + n], true, out);
             }
             at += n;
         }

@@ -19,11 +19,20 @@ fn is_readable(text: &[u8], n: usize) -> bool {
     (text.len() >= n) | (is_in_page & !text.is_empty())
 }
 
+/// Whether 64 bytes behind the end may be read too.
+#[inline(always)]
+pub(super) fn is_readable_behind(text: &[u8]) -> bool {
+    let last = (text.as_ptr() as usize)
+        .wrapping_add(text.len())
+        .wrapping_sub(1);
+    last % PAGE < PAGE - 64 && !text.is_empty()
+}
+
 /// # Safety
 /// All 32 bytes lie in pages of which something is readable.
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn load(p: *const u8) -> __m256i {
+pub(super) unsafe fn load(p: *const u8) -> __m256i {
     let v: __m256i;
     // SAFETY: a load and nothing else, by the caller's word from pages that are mapped.
     unsafe {
