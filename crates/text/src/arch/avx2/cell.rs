@@ -2,22 +2,23 @@
 #![allow(unused_unsafe)] // Newer compilers know which intrinsics are safe where the feature is on; ours may not.
 
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 
 use super::json_read::first;
-use super::start::load_start;
-use super::utf8;
+use super::out::SQUEEZE_U16;
+use super::start::{load_quarter, load_start, with_more};
+use super::utf8::chars;
 use crate::Kind;
 use crate::arch::cell::{MOST_CELL_BYTES, one, two};
 use crate::arch::large::{Made, NewStr};
 
-/// UTF-8 of at most 64 bytes without a character of four: its kind and its characters; `None` of any other, and where it is
-/// malformed.
+/// Where the characters of a text of at most 64 bytes start, and whether one is past U+00FF; nowhere, where one has four bytes or the
+/// text is malformed.
+///
+/// (In two registers: what passes through memory is waited for.)
 #[inline]
-#[target_feature(enable = "avx2,bmi2,popcnt")]
-fn look(text: &[u8]) -> Option<(Kind, usize)> {
-    if text.len() > 64 {
-        return None;
-    }
+#[target_feature(enable = "avx2,bmi2")]
+fn look(text: &[u8]) -> (u64, bool) {
     let here = first(text.len());
     let (a, b) = load_start(text);
     let bits = |a, b| {
@@ -50,14 +51,9 @@ fn look(text: &[u8]) -> Option<(Kind, usize)> {
         bad |= is(0xE0) << 1 & !upper | is(0xED) << 1 & upper | from(0xF0);
     }
     if bad != 0 {
-        return None;
+        return (0, false);
     }
-    let kind = if from(0xC4) != 0 {
-        Kind::Ucs2
-    } else {
-        Kind::Latin1
-    };
-    Some((kind, (here & !tails).count_ones() as usize))
+    (here & !tails, from(0xC4) != 0)
 }
 
 /// Makes a `str` of UTF-8 that is not all ASCII; `None` where that is not for this.
@@ -69,21 +65,76 @@ pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
     text: &[u8],
     new: &mut N,
 ) -> Option<Result<Made<N::Str>, N::Error>> {
+    if text.len() > 64 {
+        return None;
+    }
     // SAFETY: AVX2 is there; measured, and as `one` and `two` have checked: a unit for each character, and no character wider.
     unsafe {
-        let (kind, n) = look(text)?;
+        let (starts, is_wide) = look(text);
+        let n = starts.count_ones() as usize;
         if n < 2 {
             return None;
         }
-        Some(if kind == Kind::Ucs2 {
-            two(new, kind, n, false, |out| {
-                utf8::to_ucs2(text, out, n);
+        Some(if is_wide {
+            two(new, Kind::Ucs2, n, false, |out| {
+                with_more(text, |p| decode::<true>(p, text.len(), starts, out.cast()));
             })
         } else {
-            one(new, kind, n, false, |out| {
-                utf8::to_latin1(text, out, n);
+            one(new, Kind::Latin1, n, false, |out| {
+                with_more(text, |p| decode::<false>(p, text.len(), starts, out));
             })
         })
+    }
+}
+
+/// Decodes at most 64 bytes that start at `p`; into 16-bit units where `WIDE`. They are put together in a place that is large
+/// enough for whole vectors, and copied from there.
+///
+/// # Safety
+/// 80 bytes from `p` on may be loaded by [`load_quarter`]. `starts` tells where characters start that are well-formed and not
+/// wider than a unit, and `out` takes them.
+#[inline(never)]
+#[target_feature(enable = "avx2,popcnt")]
+unsafe fn decode<const WIDE: bool>(p: *const u8, len: usize, starts: u64, out: *mut u8) {
+    let mut place = [const { MaybeUninit::<u8>::uninit() }; 2 * 64 + 16];
+    let start: *mut u8 = place.as_mut_ptr().cast();
+    let mut to = start;
+    // SAFETY: no load ends more than 66 bytes behind p. 16 bytes are stored for each 8 that are read at most, and no more passed than
+    // there are characters.
+    unsafe {
+        let mut at = 0;
+        while at < len {
+            let load = |behind: usize| load_quarter(p.wrapping_add(at + behind));
+            let third = if WIDE { load(2) } else { _mm_setzero_si128() };
+            let c = chars::<WIDE>(load(0), load(1), third);
+            let (lower, upper) = (_mm256_castsi256_si128(c), _mm256_extracti128_si256::<1>(c));
+            to = squeeze::<WIDE>(lower, (starts >> at) as u8, to);
+            to = squeeze::<WIDE>(upper, (starts >> at >> 8) as u8, to);
+            at += 16;
+        }
+        let n = to as usize - start as usize;
+        copy(std::slice::from_raw_parts(start, n), out);
+    }
+}
+
+/// Stores the lanes of 16 bits of a mask, or their low bytes; returns where the next go.
+///
+/// # Safety
+/// `to` is writable for 16 bytes.
+#[inline]
+#[target_feature(enable = "avx2,popcnt")]
+unsafe fn squeeze<const WIDE: bool>(v: __m128i, mask: u8, to: *mut u8) -> *mut u8 {
+    // SAFETY: the table has 16 bytes for each mask; room is the caller's duty.
+    unsafe {
+        let order = _mm_loadu_si128(SQUEEZE_U16[usize::from(mask)].as_ptr().cast());
+        let v = _mm_shuffle_epi8(v, order);
+        let n = mask.count_ones() as usize;
+        if WIDE {
+            _mm_storeu_si128(to.cast(), v);
+            return to.add(2 * n);
+        }
+        _mm_storel_epi64(to.cast(), _mm_packus_epi16(v, v));
+        to.add(n)
     }
 }
 

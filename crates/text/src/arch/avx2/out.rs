@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 
 /// For each mask of 8 lanes, the order of bytes that brings the lanes of its bits to the front, 2 bytes a lane.
-static SQUEEZE_U16: [[u8; 16]; 256] = {
+pub(super) static SQUEEZE_U16: [[u8; 16]; 256] = {
     let mut all = [[0x80; 16]; 256];
     let mut mask = 0;
     while mask < 256 {

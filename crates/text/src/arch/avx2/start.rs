@@ -79,12 +79,45 @@ pub(super) fn load_start(text: &[u8]) -> (__m256i, __m256i) {
     }
 }
 
-/// The first 64 bytes at most, and zeros.
+/// Bytes that may be loaded from the start of a text of at most 64, and from up to two places behind.
+const MOST: usize = 80;
+
+/// Hands on a place from which 80 bytes may be loaded by [`load_quarter`]: the text's, or that of a copy.
+///
+/// What is done with it is to be a function of its own, compiled for the instructions.
+#[inline(always)]
+pub(super) fn with_more(text: &[u8], work: impl FnOnce(*const u8)) {
+    if is_readable(text, MOST) {
+        work(text.as_ptr());
+    } else {
+        work(copied(text).as_ptr());
+    }
+}
+
+/// # Safety
+/// All 16 bytes lie in pages of which something is readable.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn load_quarter(p: *const u8) -> __m128i {
+    let v: __m128i;
+    // SAFETY: a load and nothing else, by the caller's word from pages that are mapped.
+    unsafe {
+        asm!(
+            "vmovdqu {v}, xmmword ptr [{p}]",
+            v = out(xmm_reg) v,
+            p = in(reg) p,
+            options(pure, readonly, nostack, preserves_flags),
+        );
+    }
+    v
+}
+
+/// The first 80 bytes at most, and zeros.
 #[cold]
 #[inline(never)]
-fn copied(text: &[u8]) -> [u8; 64] {
-    let mut all = [0; 64];
-    let n = text.len().min(64);
+fn copied(text: &[u8]) -> [u8; MOST] {
+    let mut all = [0; MOST];
+    let n = text.len().min(MOST);
     all[..n].copy_from_slice(&text[..n]);
     all
 }

@@ -24,6 +24,32 @@ unsafe fn starts(v: __m128i) -> u32 {
     unsafe { _mm_movemask_epi8(_mm_cmpgt_epi8(v, _mm_set1_epi8(0xBF_u8 as i8))) as u32 }
 }
 
+/// The characters that start at each of 16 places, given the bytes there and those one and two places behind; those of three
+/// bytes where `WIDE`.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn chars<const WIDE: bool>(v: __m128i, second: __m128i, third: __m128i) -> __m256i {
+    let first = _mm256_cvtepu8_epi16(v);
+    let second = _mm256_cvtepu8_epi16(second);
+    let low6 = _mm256_set1_epi16(0x3F);
+    let second = _mm256_and_si256(second, low6);
+    let lead = _mm256_and_si256(first, _mm256_set1_epi16(0x1F));
+    let two = _mm256_or_si256(_mm256_slli_epi16::<6>(lead), second);
+    let is_two = _mm256_cmpgt_epi16(first, _mm256_set1_epi16(0xBF));
+    let c = _mm256_blendv_epi8(first, two, is_two);
+    if !WIDE {
+        return c;
+    }
+    let third = _mm256_cvtepu8_epi16(third);
+    let third = _mm256_and_si256(third, low6);
+    let second = _mm256_slli_epi16::<6>(second);
+    // The upper half of the lead falls out of its lane.
+    let three = _mm256_or_si256(_mm256_slli_epi16::<12>(first), second);
+    let three = _mm256_or_si256(three, third);
+    let is_three = _mm256_cmpgt_epi16(first, _mm256_set1_epi16(0xDF));
+    _mm256_blendv_epi8(c, three, is_three)
+}
+
 /// Decodes the characters that start at the places of `mask`, given the bytes there and those one and two places behind.
 ///
 /// # Safety
@@ -39,24 +65,11 @@ unsafe fn step<U: Unit, const ROOMY: bool>(
 ) {
     // SAFETY: the caller has AVX2, and grants the room.
     unsafe {
-        let first = _mm256_cvtepu8_epi16(v);
-        let second = _mm256_cvtepu8_epi16(second);
-        let low6 = _mm256_set1_epi16(0x3F);
-        let second = _mm256_and_si256(second, low6);
-        let lead = _mm256_and_si256(first, _mm256_set1_epi16(0x1F));
-        let two = _mm256_or_si256(_mm256_slli_epi16::<6>(lead), second);
-        let is_two = _mm256_cmpgt_epi16(first, _mm256_set1_epi16(0xBF));
-        let mut c = _mm256_blendv_epi8(first, two, is_two);
-        if U::WIDE {
-            let third = _mm256_cvtepu8_epi16(third);
-            let third = _mm256_and_si256(third, low6);
-            let second = _mm256_slli_epi16::<6>(second);
-            // The upper half of the lead falls out of its lane.
-            let three = _mm256_or_si256(_mm256_slli_epi16::<12>(first), second);
-            let three = _mm256_or_si256(three, third);
-            let is_three = _mm256_cmpgt_epi16(first, _mm256_set1_epi16(0xDF));
-            c = _mm256_blendv_epi8(c, three, is_three);
-        }
+        let c = if U::WIDE {
+            chars::<true>(v, second, third)
+        } else {
+            chars::<false>(v, second, third)
+        };
         out.put::<ROOMY>(_mm256_castsi256_si128(c), mask as u8);
         out.put::<ROOMY>(_mm256_extracti128_si256::<1>(c), (mask >> 8) as u8);
     }

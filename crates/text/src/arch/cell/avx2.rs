@@ -58,7 +58,10 @@ impl Steps for Avx2 {
     #[inline(always)]
     fn make_utf8<N: NewStr>(self, text: &[u8], new: &mut N) -> Tried<N> {
         // SAFETY: a value of this type proves that AVX2 is there.
-        unsafe { cell::make_utf8(text, new) }.or_else(|| Common.make_utf8(text, new))
+        match unsafe { cell::make_utf8(text, new) } {
+            None => Common.make_utf8(text, new),
+            made => made,
+        }
     }
 
     #[inline(always)]

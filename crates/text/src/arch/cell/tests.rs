@@ -173,6 +173,12 @@ fn check_decode<E: CellEncoding>(end: &AtEnd, text: &[u8], units: Units<'_>, is_
         let work = || Decode::<E>(text, std::marker::PhantomData);
         (with_kernels(work()), work().run(Common))
     });
+    #[cfg(target_arch = "x86_64")]
+    if let Some(Some(got)) = end.with(text, |text| {
+        with_avx2(Decode::<E>(text, std::marker::PhantomData))
+    }) {
+        assert_eq!(Some((got.0, got.1)), expected, "{units:x?}");
+    }
     if let Some(got) = &best {
         let is_copied =
             got.0.kind == is_copy_of || (is_copy_of == Kind::Latin1 && width(got.0.kind) == 1);
