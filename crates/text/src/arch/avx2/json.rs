@@ -244,7 +244,9 @@ unsafe fn escaped(u: &[u8], mut out: *mut u8) -> *mut u8 {
             let bits = _bzhi_u32(mask(stop), n as u32);
             let n_plain = (bits.trailing_zeros() as usize).min(n);
             let pair = PAIRS[usize::from(u[(at + n_plain).min(len - 1)])];
-            if _blsr_u32(bits) == 0 && (bits == 0 || pair != 0) {
+            // One branch, on whether there are more, or one of another form: as two conditions it is taken for each escape.
+            let is_six = u32::from(pair == 0).wrapping_neg();
+            if _blsr_u32(bits) | (bits & is_six) == 0 {
                 _mm256_storeu_si256(out.cast(), v);
                 let behind = out.add(n_plain);
                 behind.cast::<u16>().write_unaligned(pair.to_le());
