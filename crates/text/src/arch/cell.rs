@@ -20,7 +20,7 @@ use crate::{Kind, Shape, Units};
 mod avx2;
 pub(super) mod common;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx2::Avx2;

@@ -5,7 +5,7 @@
 //! | `scalar` | the twin of every kernel, in plain Rust: always compiled, and all that runs under Miri |
 //! | `generic` | each vector algorithm once, over a [`generic::Vector`] |
 //! | `sse2` | 16-byte vectors, part of every x86-64: inlined into the short paths, so a cell pays no call |
-//! | `avx2` | 32-byte vectors, behind one direct call |
+//! | `avx2` | 32-byte vectors, behind one direct call; for JSON inlined |
 //! | `avx512` | 64-byte vectors, for texts of any length |
 //! | `bytes` | bytes of a stream as units, and units as bytes |
 //! | `bulk` | long texts decoded and validated; where simdutf does it, it has its own choice of kernels |

@@ -114,7 +114,7 @@ impl<E: CellEncoding> Work for Encode<'_, E> {
 }
 
 /// The bytes at the end of a page that is followed by one that nobody may read.
-struct AtEnd {
+pub(in crate::arch) struct AtEnd {
     page: *mut u8,
 }
 
@@ -122,7 +122,7 @@ struct AtEnd {
 impl AtEnd {
     const PAGE: usize = 1 << 16;
 
-    fn new() -> AtEnd {
+    pub(in crate::arch) fn new() -> AtEnd {
         // SAFETY: declared as POSIX has them.
         unsafe extern "C" {
             fn mmap(at: *mut u8, len: usize, prot: i32, flags: i32, fd: i32, from: i64) -> *mut u8;
@@ -136,7 +136,7 @@ impl AtEnd {
         }
     }
 
-    fn with<R>(&self, bytes: &[u8], f: impl FnOnce(&[u8]) -> R) -> R {
+    pub(in crate::arch) fn with<R>(&self, bytes: &[u8], f: impl FnOnce(&[u8]) -> R) -> R {
         // SAFETY: inside the first page, which nobody else knows.
         f(unsafe {
             let at = self.page.add(Self::PAGE - bytes.len());
@@ -148,13 +148,13 @@ impl AtEnd {
 
 #[cfg(not(all(target_os = "linux", not(miri))))]
 impl AtEnd {
-    fn new() -> AtEnd {
+    pub(in crate::arch) fn new() -> AtEnd {
         AtEnd {
             page: std::ptr::null_mut(),
         }
     }
 
-    fn with<R>(&self, bytes: &[u8], f: impl FnOnce(&[u8]) -> R) -> R {
+    pub(in crate::arch) fn with<R>(&self, bytes: &[u8], f: impl FnOnce(&[u8]) -> R) -> R {
         let _ = self.page;
         f(bytes)
     }

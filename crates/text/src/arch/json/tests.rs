@@ -2,6 +2,7 @@
 //! canaries behind what was written.
 
 use super::{JSON_PLAIN_BYTES, JsonKernels, json_room};
+use crate::arch::cell::tests::AtEnd;
 #[cfg(target_arch = "x86_64")]
 use crate::arch::cell::with_avx2;
 use crate::arch::cell::{Kernels, Work, with_kernels};
@@ -164,5 +165,36 @@ fn texts_at_every_address_are_written_alike() {
         check(Text::Latin1(&one[start..], false));
         check(Text::Ucs2(&two[start..]));
         check(Text::Ucs4(&text[start..]));
+    }
+}
+
+#[test]
+fn texts_that_end_where_a_page_does_are_written_alike() {
+    let end = AtEnd::new();
+    for len in 0..200 {
+        for marks in [&[][..], &[len], &[1], &[len / 2, 1, len]] {
+            let mut text: Vec<u8> = (0..len).map(|i| b"az E"[i % 4]).collect();
+            for &mark in marks {
+                if let Some(at) = len.checked_sub(mark) {
+                    text.get_mut(at).into_iter().for_each(|b| *b = b'"');
+                }
+            }
+            end.with(&text, |text| check(Text::Latin1(text, true)));
+            end.with(&text, |text| check(Text::Latin1(text, false)));
+            text.iter_mut().step_by(3).for_each(|b| *b |= 0x80);
+            end.with(&text, |text| check(Text::Latin1(text, false)));
+            for width in [2, 4] {
+                let wide = |b: &u8| [*b, u8::from(*b >= 0x80) * 4, 0, 0].into_iter().take(width);
+                let wide: Vec<u8> = text.iter().flat_map(wide).collect();
+                // SAFETY: any bits are good units, which end where a page does, so that they are aligned.
+                end.with(&wide, |text| unsafe {
+                    if width == 2 {
+                        check(Text::Ucs2(text.align_to().1));
+                    } else {
+                        check(Text::Ucs4(text.align_to().1));
+                    }
+                });
+            }
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The looks against plain words of what they are, on the best kernels, those for AVX2, and those that every processor has: all
 //! lengths, each place, and texts that end where a page does.
 
+use super::super::cell::tests::AtEnd;
 #[cfg(target_arch = "x86_64")]
 use super::super::cell::with_avx2;
 use super::super::cell::{Common, Kernels, Work, with_kernels};
@@ -293,6 +294,38 @@ fn a_text_starts_with_another_where_all_its_bytes_are_there() {
             on_each!(check_copy, &text);
         }
         on_each!(check, &text);
+    }
+}
+
+#[test]
+fn texts_that_end_where_a_page_does_are_read_alike() {
+    type Unit = u8;
+    fn check<K: Kernels>(kernels: K, text: &[u8]) {
+        for at in 0..=text.len() {
+            let rest = &text[at..];
+            assert_eq!(kernels.plain_u8(rest), Common.plain_u8(rest));
+            assert_eq!(kernels.blank_u8(rest), Common.blank_u8(rest));
+            assert_eq!(kernels.look(rest), Common.look(rest));
+            assert_eq!(
+                kernels.closing_quote_u8(rest),
+                Common.closing_quote_u8(rest)
+            );
+            assert!(kernels.starts_with(rest, rest));
+            let (mut one, mut other) = (vec![0; 300], vec![0; 300]);
+            let made = kernels.unescape_u8(rest, &mut one);
+            assert_eq!(made, Common.unescape_u8(rest, &mut other));
+            assert_eq!(one[..made.n_written], other[..made.n_written]);
+        }
+        // SAFETY: any bits are good units.
+        let (_, two, _) = unsafe { text.align_to() };
+        assert_eq!(kernels.plain_u16(two), Common.plain_u16(two));
+        // SAFETY: any bits are good units.
+        let (_, four, _) = unsafe { text.align_to() };
+        assert_eq!(kernels.plain_u32(four), Common.plain_u32(four));
+    }
+    let end = AtEnd::new();
+    for text in texts(b"a\\n\"a\xe9 \t", 400).chain(texts(b" 1\n\\\"", 400)) {
+        end.with(&text, |text| on_each!(check, text));
     }
 }
 
