@@ -342,7 +342,7 @@ pub(in crate::arch) fn unescape_u8(body: &[u8], out: &mut [u8]) -> Unescaped {
         // SAFETY: 64 bytes, for which there is room.
         let to = unsafe { out.as_mut_ptr().add(n_written) };
         if backslashes == 0 {
-            // SAFETY: as above.
+            // SAFETY: both vectors end 64 bytes behind, where there is room.
             unsafe {
                 _mm256_storeu_si256(to.cast(), a);
                 _mm256_storeu_si256(to.add(32).cast(), b);
@@ -398,9 +398,9 @@ pub(in crate::arch) fn unescape_u8(body: &[u8], out: &mut [u8]) -> Unescaped {
 unsafe fn squeeze(v: __m256i, keep: u32, out: *mut u8) -> *mut u8 {
     let mut to = out;
     let mut put = |v: __m128i, keep: u32| {
+        let order = SQUEEZE[(keep & 0xFF) as usize].as_ptr();
         // SAFETY: the table has 8 bytes for each mask; no more is passed than was stored: 8 bytes for each step.
         unsafe {
-            let order = SQUEEZE[(keep & 0xFF) as usize].as_ptr();
             let v = _mm_shuffle_epi8(v, _mm_loadl_epi64(order.cast()));
             _mm_storel_epi64(to.cast(), v);
             to = to.add((keep & 0xFF).count_ones() as usize);
