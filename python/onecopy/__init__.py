@@ -2,12 +2,15 @@
 
 | module | what it holds |
 |---|---|
-| ``onecopy`` | `connect`, `Connection`, `Cursor`, `RowStream`, `ledger`, and all of ``dbapi`` and ``errors`` |
+| ``onecopy`` | `connect`, `Connection`, `Cursor`, `RowStream`, `Pool`, `ledger`, and all of ``dbapi`` and ``errors`` |
 | ``onecopy.dbapi`` | what PEP 249 asks of a module: globals, type objects, constructors |
 | ``onecopy.errors`` | the exception classes |
 | ``onecopy.text`` | text between buffers and `str` |
 | ``onecopy.json`` | JSON to objects and back |
 | ``onecopy.rows`` | rows as dicts, named tuples, dataclasses; row streams in asyncio |
+| ``onecopy.aio`` | connections, cursors and pools for asyncio, backed by threads |
+| ``onecopy.compat`` | other libraries' names: pyodbc, mssql_python, orjson, ujson |
+| ``onecopy.sqlalchemy`` | dialects of SQLAlchemy, which finds them by itself |
 
 >>> import onecopy
 >>> con = onecopy.connect("sqlite::memory:")
@@ -51,6 +54,7 @@ from onecopy.errors import (
     ProgrammingError,
     Warning,
 )
+from onecopy.pool import Pool, PoolStats, PoolTimeout
 
 __all__ = [
     "BINARY",
@@ -74,6 +78,9 @@ __all__ = [
     "Ledger",
     "NotSupportedError",
     "OperationalError",
+    "Pool",
+    "PoolStats",
+    "PoolTimeout",
     "ProgrammingError",
     "RowStream",
     "Time",

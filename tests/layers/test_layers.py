@@ -40,7 +40,23 @@ ROOMS = {
     "py": Room("text wire files rows serve gateway cli", "pyo3 pyo3-build-config libc num-bigint", ("raw",)),
 }
 #: The modules of the Python package, each of which may use those before it. Who adds one gives it its place.
-MODULES = ["_core", "errors", "text", "json", "compat", "bson", "dbapi", "rows", "wsgi", "web", "__init__", "__main__"]
+MODULES = [
+    "_core",
+    "errors",
+    "text",
+    "json",
+    "bson",
+    "dbapi",
+    "rows",
+    "keeper",
+    "pool",
+    "aio",
+    "compat",
+    "wsgi",
+    "web",
+    "__init__",
+]
+MODULES += ["sqlalchemy", "__main__"]
 _ALL_CRATES = {crate for room in ROOMS.values() for crate in room.crates.split()}
 
 

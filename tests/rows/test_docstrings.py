@@ -12,6 +12,7 @@ import onecopy
 import onecopy.dbapi
 import onecopy.errors
 import onecopy.json
+import onecopy.pool
 import onecopy.rows
 import onecopy.text
 
@@ -27,7 +28,7 @@ CLASSES = [
 
 @pytest.mark.parametrize(
     "module",
-    [onecopy, onecopy.dbapi, onecopy.errors, onecopy.json, onecopy.rows, onecopy.text],
+    [onecopy, onecopy.dbapi, onecopy.errors, onecopy.json, onecopy.pool, onecopy.rows, onecopy.text],
     ids=lambda m: m.__name__,
 )
 def test_examples_of_a_module_run(module: types.ModuleType) -> None:
