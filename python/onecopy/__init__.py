@@ -21,6 +21,8 @@
 (2, '東京')
 """
 
+from typing import TYPE_CHECKING, Any
+
 from onecopy import json, rows, text
 from onecopy._core import Connection, Cursor, Ledger, RowStream, __version__, connect, ledger
 from onecopy.dbapi import (
@@ -56,6 +58,9 @@ from onecopy.errors import (
 )
 from onecopy.pool import Pool, PoolStats, PoolTimeout
 
+if TYPE_CHECKING:
+    from onecopy import aio
+
 __all__ = [
     "BINARY",
     "DATETIME",
@@ -89,6 +94,7 @@ __all__ = [
     "TimestampFromTicks",
     "Warning",
     "__version__",
+    "aio",
     "apilevel",
     "connect",
     "json",
@@ -98,3 +104,12 @@ __all__ = [
     "text",
     "threadsafety",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded when it is asked for: a program without asyncio does not pay for it.
+    if name == "aio":
+        import importlib
+
+        return importlib.import_module("onecopy.aio")
+    raise AttributeError(f"module `onecopy` has no attribute `{name}`")

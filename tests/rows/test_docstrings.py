@@ -9,6 +9,8 @@ import types
 import pytest
 
 import onecopy
+import onecopy.aio
+import onecopy.aio._pool
 import onecopy.dbapi
 import onecopy.errors
 import onecopy.json
@@ -28,7 +30,17 @@ CLASSES = [
 
 @pytest.mark.parametrize(
     "module",
-    [onecopy, onecopy.dbapi, onecopy.errors, onecopy.json, onecopy.pool, onecopy.rows, onecopy.text],
+    [
+        onecopy,
+        onecopy.aio,
+        onecopy.aio._pool,
+        onecopy.dbapi,
+        onecopy.errors,
+        onecopy.json,
+        onecopy.pool,
+        onecopy.rows,
+        onecopy.text,
+    ],
     ids=lambda m: m.__name__,
 )
 def test_examples_of_a_module_run(module: types.ModuleType) -> None:
