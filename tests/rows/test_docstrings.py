@@ -11,6 +11,8 @@ import pytest
 import onecopy
 import onecopy.aio
 import onecopy.aio._pool
+import onecopy.compat.pyodbc
+import onecopy.compat.pyodbc._connect
 import onecopy.dbapi
 import onecopy.errors
 import onecopy.json
@@ -34,6 +36,8 @@ CLASSES = [
         onecopy,
         onecopy.aio,
         onecopy.aio._pool,
+        onecopy.compat.pyodbc,
+        onecopy.compat.pyodbc._connect,
         onecopy.dbapi,
         onecopy.errors,
         onecopy.json,

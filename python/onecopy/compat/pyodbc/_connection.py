@@ -1,0 +1,267 @@
+"""`Connection`."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Any, TypeVar
+
+from onecopy import _core, errors
+from onecopy.compat.pyodbc import _constants as sql
+from onecopy.compat.pyodbc import _errors, _raw
+from onecopy.compat.pyodbc._cursor import Cursor
+from onecopy.compat.pyodbc._errors import NotSupportedError, OperationalError, ProgrammingError, translating
+
+T = TypeVar("T")
+
+_ISOLATION = {
+    sql.SQL_TXN_READ_UNCOMMITTED: "read uncommitted",
+    sql.SQL_TXN_READ_COMMITTED: "read committed",
+    sql.SQL_TXN_REPEATABLE_READ: "repeatable read",
+    sql.SQL_TXN_SERIALIZABLE: "serializable",
+}
+#: Whose SQL -> how the session's isolation is set.
+_SET_ISOLATION = {
+    "postgresql": "set session characteristics as transaction isolation level {}",
+    "mysql": "set session transaction isolation level {}",
+    "mssql": "set transaction isolation level {}",
+}
+_DATABASE = {"postgresql": "current_database()", "mysql": "database()", "mssql": "db_name()", "sqlite": "'main'"}
+_USER = {"postgresql": "current_user", "mysql": "substring_index(user(), '@', 1)", "mssql": "user_name()"}
+_NAMES = (("PostgreSQL", "postgresql"), ("MariaDB", "mysql"), ("MySQL", "mysql"), ("Microsoft SQL", "mssql"))
+
+
+class Connection:
+    """A connection. As a context manager it commits when the block ends, rolls back when it raises, and stays open."""
+
+    Warning = _errors.Warning
+    Error = _errors.Error
+    InterfaceError = _errors.InterfaceError
+    DatabaseError = _errors.DatabaseError
+    DataError = _errors.DataError
+    OperationalError = _errors.OperationalError
+    IntegrityError = _errors.IntegrityError
+    InternalError = _errors.InternalError
+    ProgrammingError = _errors.ProgrammingError
+    NotSupportedError = _errors.NotSupportedError
+
+    searchescape = "\\"
+    maxwrite = 0
+
+    def __init__(self, con: _core.Connection) -> None:
+        self._con: _core.Connection | None = con
+        self._timeout = 0
+        self._converters: dict[int, Callable[[Any], Any]] = {}
+        #: What `setencoding` and `setdecoding` were told; nothing depends on it.
+        self._encodings: dict[int | None, tuple[str | None, int | None]] = {}
+        # ODBC's `SQLGetInfo` cannot be asked: this is what the connection says of itself.
+        self._about = repr(con)
+        match = re.match(r"<onecopy\.Connection: (.+?) ([\d.]+)(?: through (\S+) (\S+))?", self._about)
+        self._facts = match.groups("") if match else ("", "", "", "")
+        found = [dialect for name, dialect in _NAMES if self._facts[0].startswith(name)]
+        self._dialect = "sqlite" if self._facts[0].startswith("SQLite") else found[0] if found else ""
+        con.converters["uuid"] = _uuid
+
+    @property
+    def _open(self) -> _core.Connection:
+        if self._con is None:
+            raise ProgrammingError("HY000", "Attempt to use a closed connection.")
+        return self._con
+
+    @property
+    def onecopy(self) -> _core.Connection:
+        """The connection behind it."""
+        return self._open
+
+    def _within(self, function: Callable[..., T], *args: Any) -> T:
+        """A call that is cancelled at the time limit."""
+        if not self._timeout:
+            return function(*args)
+        fired = threading.Event()
+        con = self._open
+
+        def stop() -> None:
+            fired.set()
+            con.cancel()
+
+        timer = threading.Timer(self._timeout, stop)
+        timer.daemon = True
+        timer.start()
+        try:
+            return function(*args)
+        except errors.OperationalError:
+            if fired.is_set():
+                raise OperationalError("HYT00", "[HYT00] Query timeout expired (0)", sqlstate="HYT00") from None
+            raise
+        finally:
+            timer.cancel()
+
+    def cursor(self) -> Cursor:
+        """A new cursor."""
+        return Cursor(self, self._open.cursor())
+
+    def execute(self, sql: str, *params: Any) -> Cursor:
+        """Run one statement on a new cursor, and return the cursor."""
+        return self.cursor().execute(sql, *params)
+
+    @translating
+    def commit(self) -> None:
+        """Commit the transaction."""
+        self._open.commit()
+
+    @translating
+    def rollback(self) -> None:
+        """Roll the transaction back."""
+        self._open.rollback()
+
+    @translating
+    def close(self) -> None:
+        """Close the connection; an open transaction is rolled back."""
+        con, self._con = self._open, None
+        con.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._con is None
+
+    @property
+    def autocommit(self) -> bool:
+        """Whether each statement is its own transaction."""
+        return self._open.autocommit
+
+    @autocommit.setter
+    @translating
+    def autocommit(self, on: bool) -> None:
+        self._open.autocommit = bool(on)
+
+    @property
+    def timeout(self) -> int:
+        """Seconds that a statement may take, 0 for ever: then it is cancelled, and raises with HYT00."""
+        return self._timeout
+
+    @timeout.setter
+    def timeout(self, seconds: int) -> None:
+        if seconds < 0:
+            raise ValueError("Cannot set a negative timeout.")
+        self._timeout = seconds
+
+    def setencoding(self, encoding: str | None = None, ctype: int | None = None) -> None:
+        """Accepted: text is right with nothing to configure."""
+        self._encodings[None] = (encoding, ctype)
+
+    def setdecoding(self, sqltype: int, encoding: str | None = None, ctype: int | None = None) -> None:
+        """Accepted: text is right with nothing to configure."""
+        self._encodings[sqltype] = (encoding, ctype)
+
+    def add_output_converter(self, sqltype: int, func: Callable[[Any], Any] | None) -> None:
+        """Give the bytes of values of an SQL type to a function, and its result to the rows; `None` removes it.
+
+        Types that are one here (all integers, all texts) share a converter. NULL is not given to it.
+
+        Raises:
+            NotSupportedError: no column has that type.
+        """
+        if func is None:
+            return self.remove_output_converter(sqltype)
+        if sqltype not in _raw.CODES:
+            raise NotSupportedError("HYC00", f"[HYC00] no column has the SQL type {sqltype}")
+        self._converters[sqltype] = func
+        for code in _raw.CODES[sqltype]:
+            self._open.converters[code] = lambda value: func(_raw.raw(sqltype, value))
+
+    def get_output_converter(self, sqltype: int) -> Callable[[Any], Any] | None:
+        """The function of an SQL type, or `None`."""
+        return self._converters.get(sqltype)
+
+    def remove_output_converter(self, sqltype: int) -> None:
+        """Forget the function of an SQL type."""
+        if self._converters.pop(sqltype, None) is not None:
+            self._restore(_raw.CODES[sqltype])
+
+    def clear_output_converters(self) -> None:
+        """Forget the functions of all SQL types."""
+        for sqltype in [*self._converters]:
+            self.remove_output_converter(sqltype)
+
+    def _restore(self, codes: Iterable[str]) -> None:
+        for code in codes:
+            self._open.converters.pop(code, None)
+            if code == "uuid":
+                self._open.converters[code] = _uuid
+
+    @translating
+    def set_attr(self, attr_id: int, value: int) -> None:
+        """Set the transaction isolation level (`SQL_ATTR_TXN_ISOLATION`) or autocommit.
+
+        Raises:
+            NotSupportedError: another attribute.
+        """
+        if attr_id == sql.SQL_ATTR_AUTOCOMMIT:
+            self.autocommit = bool(value)
+            return
+        if attr_id == sql.SQL_ATTR_TXN_ISOLATION and value in _ISOLATION and self._dialect in _SET_ISOLATION:
+            # For the transactions to come: what is set inside of one might go with it.
+            self._open.rollback()
+            self._open.execute(_SET_ISOLATION[self._dialect].format(_ISOLATION[value]))
+            self._open.commit()
+            return
+        raise NotSupportedError("HYC00", f"[HYC00] connection attribute {attr_id} cannot be set")
+
+    @translating
+    def getinfo(self, infotype: int) -> Any:
+        """What ODBC's `SQLGetInfo` gives, for names, versions and the like.
+
+        Raises:
+            NotSupportedError: another kind of information.
+        """
+        dbms, version, driver, driver_version = self._facts
+        quote = "`" if self._dialect == "mysql" else '"'
+        known: dict[int, Any] = {
+            sql.SQL_DBMS_NAME: dbms,
+            sql.SQL_DBMS_VER: version,
+            sql.SQL_DRIVER_NAME: driver,
+            sql.SQL_DRIVER_VER: driver_version,
+            sql.SQL_IDENTIFIER_QUOTE_CHAR: quote,
+            sql.SQL_SEARCH_PATTERN_ESCAPE: self.searchescape,
+            sql.SQL_CATALOG_NAME_SEPARATOR: ".",
+            sql.SQL_DATA_SOURCE_NAME: "",
+            sql.SQL_DATA_SOURCE_READ_ONLY: False,
+            sql.SQL_ODBC_VER: "03.80",
+            sql.SQL_DRIVER_ODBC_VER: "03.80",
+            sql.SQL_TXN_CAPABLE: 2,
+            sql.SQL_MULT_RESULT_SETS: self._dialect != "sqlite",
+            sql.SQL_ACCESSIBLE_TABLES: False,
+            sql.SQL_PROCEDURES: self._dialect != "sqlite",
+            sql.SQL_MAX_IDENTIFIER_LEN: {"postgresql": 63, "mysql": 64, "mssql": 128}.get(self._dialect, 0),
+        }
+        if infotype in known:
+            return known[infotype]
+        asked = {sql.SQL_DATABASE_NAME: _DATABASE, sql.SQL_USER_NAME: _USER}.get(infotype, {}).get(self._dialect)
+        if asked is None:
+            raise NotSupportedError("HYC00", f"[HYC00] information {infotype} is not known")
+        row: tuple[Any, ...] = self._open.execute(f"select {asked}").fetchone()
+        return row[0]
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(
+        self,
+        exception_type: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._con is not None:
+            (self.commit if exception_type is None else self.rollback)()
+
+    def __repr__(self) -> str:
+        return self._about.replace("<onecopy.", "<onecopy.compat.pyodbc.", 1)
+
+
+def _uuid(value: Any) -> Any:
+    from onecopy.compat import pyodbc
+
+    return value if pyodbc.native_uuid else str(value).upper()

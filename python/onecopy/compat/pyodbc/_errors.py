@@ -1,0 +1,108 @@
+"""pyodbc's exceptions: ``args`` are the SQLSTATE and a message that begins with it.
+
+Each is derived from the class of the same name in `onecopy.errors` too, so that code of both kinds catches it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from onecopy import errors
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Warning(errors.Warning):
+    """PEP 249's; nothing raises it."""
+
+
+class Error(errors.Error):
+    """The base of all errors: ``args[0]`` is the SQLSTATE, ``args[1]`` the message, ``[SQLSTATE] … (native code)``."""
+
+    def __init__(self, *args: Any, **parts: Any) -> None:
+        super().__init__("", **parts)
+        self.args = args
+
+
+class InterfaceError(Error, errors.InterfaceError):
+    """The driver cannot be found, or the login is refused (IM00x, 28000)."""
+
+
+class DatabaseError(Error, errors.DatabaseError):
+    """The base of errors that concern the database."""
+
+
+class DataError(DatabaseError, errors.DataError):
+    """A value does not fit (22xxx)."""
+
+
+class OperationalError(DatabaseError, errors.OperationalError):
+    """No connection, connection lost, a time limit (08xxx, HYT0x)."""
+
+
+class IntegrityError(DatabaseError, errors.IntegrityError):
+    """A constraint was broken (23xxx, 40002)."""
+
+
+class InternalError(DatabaseError, errors.InternalError):
+    """The driver's state broke."""
+
+
+class ProgrammingError(DatabaseError, errors.ProgrammingError):
+    """The statement or the call is wrong (24xxx, 25xxx, 42xxx)."""
+
+
+class NotSupportedError(DatabaseError, errors.NotSupportedError):
+    """The driver or the database cannot do this (0Axxx)."""
+
+
+#: Where pyodbc's class is another than ours: SQLSTATEs, or their beginnings.
+_BY_STATE: dict[str, type[Error]] = {
+    "28000": InterfaceError,
+    "IM001": InterfaceError,
+    "IM002": InterfaceError,
+    "IM003": InterfaceError,
+    "40002": IntegrityError,
+    "24": ProgrammingError,
+    "25": ProgrammingError,
+}
+#: The same names, from the most special on, and the SQLSTATE for an error that has none (SQLite's).
+_BY_CLASS: list[tuple[type[errors.Error], type[Error], str]] = [
+    (errors.DataError, DataError, "22000"),
+    (errors.OperationalError, OperationalError, "HY000"),
+    (errors.IntegrityError, IntegrityError, "23000"),
+    (errors.InternalError, InternalError, "HY000"),
+    (errors.ProgrammingError, ProgrammingError, "42000"),
+    (errors.NotSupportedError, NotSupportedError, "HYC00"),
+    (errors.DatabaseError, DatabaseError, "HY000"),
+    (errors.InterfaceError, InterfaceError, "HY000"),
+    (errors.Error, Error, "HY000"),
+]
+
+
+def translated(error: errors.Error) -> Error:
+    """The exception of this module for one of onecopy's, with the same parts."""
+    if isinstance(error, Error):
+        return error
+    kind, state = next((kind, state) for of, kind, state in _BY_CLASS if isinstance(error, of))
+    state = error.sqlstate or state
+    kind = _BY_STATE.get(state) or _BY_STATE.get(state[:2]) or kind
+    text = f"[{state}] {error} ({error.native_code})"
+    return kind(state, text, sqlstate=error.sqlstate, native_code=error.native_code, column=error.column, row=error.row)
+
+
+def translating(function: F) -> F:
+    """A method that raises the exceptions of this module."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **keywords: Any) -> Any:
+        try:
+            return function(*args, **keywords)
+        except errors.Error as error:
+            if isinstance(error, Error):
+                raise
+            raise translated(error) from None
+
+    return call  # type: ignore[return-value]

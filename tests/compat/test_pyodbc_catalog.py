@@ -1,0 +1,121 @@
+"""The catalog functions of `onecopy.compat.pyodbc`, beside those of the ODBC drivers where these are right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyodbc as theirs
+import pytest
+
+from onecopy.compat import pyodbc as ours
+from tests.conftest import Database
+
+pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
+
+TABLES = [
+    "create table catalog_parent (id int not null primary key, name varchar(20) not null, amount numeric(10, 2))",
+    "create table catalog_child (a int not null, b int not null, parent int references catalog_parent (id) on delete cascade,"
+    " primary key (b, a))",
+    "create unique index catalog_by_name on catalog_parent (name, id)",
+    "create view catalog_view as select id from catalog_parent",
+]
+DROP = ["drop view if exists catalog_view", "drop table if exists catalog_child", "drop table if exists catalog_parent"]
+
+
+@pytest.fixture(params=["sqlite", "postgres", "mariadb"])
+def target(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[str]:
+    if request.param == "sqlite":
+        string = f"sqlite:{tmp_path / 't.db'}"
+    else:
+        found: Database = request.getfixturevalue(request.param)
+        string = found.odbc
+    with ours.connect(string) as con:
+        for sql in [*DROP, *TABLES]:
+            if request.param == "mariadb":
+                sql = sql.replace(" references catalog_parent (id) on delete cascade", "")
+                sql = sql.replace("primary key (b, a))", "primary key (b, a), " + MARIADB_FOREIGN)
+            con.execute(sql)
+    yield string
+    for sql in DROP:
+        con.execute(sql)
+    con.commit()
+    con.close()
+
+
+MARIADB_FOREIGN = "foreign key (parent) references catalog_parent (id) on delete cascade)"
+
+
+@pytest.fixture
+def cur(target: str) -> Iterator[ours.Cursor]:
+    con = ours.connect(target)
+    yield con.cursor()
+    con.close()
+
+
+def test_tables_and_views_by_pattern_and_kind(cur: ours.Cursor) -> None:
+    rows: list[Any] = cur.tables(table="catalog\\_%").fetchall()
+    assert [(row.table_name, row.table_type) for row in rows] == [
+        ("catalog_child", "TABLE"),
+        ("catalog_parent", "TABLE"),
+        ("catalog_view", "VIEW"),
+    ]
+    rows = cur.tables(table="catalog%", tableType="VIEW").fetchall()
+    assert [row.table_name for row in rows] == ["catalog_view"]
+    assert cur.tables(table="nothing%").fetchall() == []
+    assert "catalog_parent" in [row[2] for row in cur.tables()]
+
+
+def test_columns_have_their_types_and_places(cur: ours.Cursor) -> None:
+    rows: list[Any] = cur.columns(table="catalog_parent").fetchall()
+    assert [(row.column_name, row.data_type, row.nullable, row.ordinal_position) for row in rows] == [
+        ("id", ours.SQL_INTEGER, 0, 1),
+        ("name", ours.SQL_VARCHAR, 0, 2),
+        ("amount", rows[2].data_type, 1, 3),
+    ]
+    assert rows[2].data_type in (ours.SQL_NUMERIC, ours.SQL_DECIMAL)
+    rows = cur.columns(table="catalog%", column="b").fetchall()
+    assert [(row.table_name, row.column_name) for row in rows] == [("catalog_child", "b")]
+
+
+def test_keys_and_indexes(cur: ours.Cursor) -> None:
+    rows: list[Any] = cur.primaryKeys("catalog_child").fetchall()
+    assert [(row.column_name, row.key_seq) for row in rows] == [("b", 1), ("a", 2)]
+    for asked in ({"table": "catalog_parent"}, {"foreignTable": "catalog_child"}):
+        rows = cur.foreignKeys(**asked).fetchall()
+        names = [
+            (r.pktable_name, r.pkcolumn_name, r.fktable_name, r.fkcolumn_name, r.key_seq, r.delete_rule) for r in rows
+        ]
+        assert names == [("catalog_parent", "id", "catalog_child", "parent", 1, 0)]
+    rows = cur.statistics("catalog_parent", unique=True).fetchall()
+    named = [(r.ordinal_position, r.column_name, r.non_unique) for r in rows if r.index_name == "catalog_by_name"]
+    assert named == [(1, "name", 0), (2, "id", 0)]
+
+
+def test_what_is_not_there_says_so(cur: ours.Cursor) -> None:
+    for name in ("procedureColumns", "rowIdColumns", "rowVerColumns", "tablePrivileges", "getTypeInfo"):
+        with pytest.raises(ours.NotSupportedError, match=name):
+            getattr(cur, name)()
+
+
+def test_procedures_are_listed(postgres: Database) -> None:
+    con = ours.connect(postgres.odbc)
+    con.execute("create function pg_temp.catalog_function() returns int language sql as 'select 1'")
+    rows: list[Any] = con.cursor().procedures("catalog\\_f%").fetchall()
+    assert [(row.procedure_name, row.procedure_type) for row in rows] == [("catalog_function", 2)]
+    con.close()
+    with pytest.raises(ours.NotSupportedError):
+        ours.connect("sqlite::memory:").cursor().procedures()
+
+
+def test_names_are_those_of_the_driver(postgres: Database) -> None:
+    mine, other = ours.connect(postgres.odbc), theirs.connect(postgres.odbc)
+    for call in ("tables", "columns"):
+        a, b = (getattr(con.cursor(), call)(table="t1000") for con in (mine, other))
+        names = [d[0] for d in a.description]
+        assert names == [d[0] for d in b.description][: len(names)]
+        same = ["table_cat", "table_schem", "table_name", "column_name", "nullable", "ordinal_position"]
+        for x, y in zip(a.fetchall(), b.fetchall(), strict=True):
+            assert [getattr(x, n) for n in same if n in names] == [getattr(y, n) for n in same if n in names]
+    mine.close()
+    other.close()
