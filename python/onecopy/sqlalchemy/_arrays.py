@@ -1,0 +1,65 @@
+"""Arrays in PostgreSQL's own writing: ``{a,"b c",NULL,{…}}``.
+
+Source: PostgreSQL's documentation, "Array Input and Output Syntax".
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+import uuid
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+_TOKEN = re.compile(r'[{},]|"(?:[^"\\]|\\.)*"|[^{},"]+', re.S)
+_READERS: dict[type, Callable[[str], Any]] = {
+    int: int,
+    float: float,
+    Decimal: Decimal,
+    bool: lambda text: text in ("t", "true", "1"),
+    uuid.UUID: uuid.UUID,
+    datetime.date: datetime.date.fromisoformat,
+    datetime.time: datetime.time.fromisoformat,
+    datetime.datetime: lambda text: datetime.datetime.fromisoformat(re.sub(r"([+-]\d\d)$", r"\1:00", text)),
+}
+
+
+def reader(of: Any) -> Callable[[str], Any]:
+    """What makes an item of its text, by the type that SQLAlchemy has for it; text stays text."""
+    try:
+        return _READERS.get(of.python_type, str)
+    except NotImplementedError:
+        return str
+
+
+def read(text: str, item: Callable[[str], Any]) -> list[Any]:
+    """The list that an array's text means."""
+    if "{" not in text:  # int2vector and oidvector, of the catalog.
+        return [item(word) for word in text.split()]
+    lists: list[list[Any]] = [[]]
+    # Bounds before an array (`[0:1]={…}`) say where it starts: a list starts at 0.
+    for token in _TOKEN.findall(text[text.index("{") :]):
+        if token == "{":
+            lists.append([])
+        elif token == "}":
+            done = lists.pop()
+            lists[-1].append(done)
+        elif token.startswith('"'):
+            lists[-1].append(item(re.sub(r"\\(.)", r"\1", token[1:-1], flags=re.S)))
+        elif token != ",":
+            lists[-1].append(None if token.upper() == "NULL" else item(token))
+    found: list[Any] = lists[0][0]
+    return found
+
+
+def written(value: Any) -> str:
+    """The text of an array."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, (list, tuple)):
+        return "{" + ",".join(map(written, value)) + "}"
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return f'"\\\\x{bytes(value).hex()}"'
+    text = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'

@@ -1,0 +1,97 @@
+"""What the dialects share."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy.engine.default import DefaultDialect, DefaultExecutionContext
+from sqlalchemy.exc import ArgumentError
+
+import onecopy
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import URL
+
+#: SQLSTATEs, or their beginnings, after which a connection is of no use: connection exceptions, and PostgreSQL's shutdowns.
+_GONE = ("08", "57P01", "57P02", "57P03", "01002")
+_TRUE = ("1", "true", "yes", "on")
+
+
+class OnecopyContext(DefaultExecutionContext):
+    """Any cursor streams, so each can be the one that SQLAlchemy asks for where rows are to come in parts."""
+
+    def create_server_side_cursor(self) -> Any:
+        """A cursor."""
+        return self._dbapi_connection.cursor()
+
+
+class OnecopyDialect(DefaultDialect):
+    """A dialect whose DB-API is onecopy. It stands before SQLAlchemy's dialect of the database among the bases."""
+
+    driver = "onecopy"
+    default_paramstyle = "qmark"
+    supports_statement_cache = True
+    supports_native_decimal = True
+    supports_sane_rowcount = True
+    supports_sane_multi_rowcount = True
+    supports_server_side_cursors = True
+    returns_native_bytes = True
+
+    @classmethod
+    def import_dbapi(cls) -> Any:
+        """onecopy."""
+        return onecopy
+
+    def retrieve_dbapi_version(self, dbapi: Any) -> Any:
+        """onecopy's version."""
+        return _version(dbapi.__version__)
+
+    def _options(self, url: URL) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The options of `onecopy.connect` in a URL's query, and the rest of the query."""
+        rest = dict(url.query)
+        options: dict[str, Any] = {}
+        for name in ("read_only", "autocommit"):
+            if name in rest:
+                options[name] = str(rest.pop(name)).lower() in _TRUE
+        if "timeout" in rest:
+            options["timeout"] = float(str(rest.pop("timeout")))
+        if "errors" in rest:
+            options["errors"] = rest.pop("errors")
+        return options, rest
+
+    def create_connect_args(self, url: URL) -> Any:
+        """A target and options for `onecopy.connect`."""
+        options, rest = self._options(url)
+        whole = rest.pop("odbc_connect", None)
+        if whole is not None:
+            return [whole], options
+        if not url.host:
+            raise ArgumentError("the URL names no host\nwrite one, or a connection string: `…:///?odbc_connect=…`")
+        target = url.set(drivername=url.get_backend_name(), query=rest)
+        return [target.render_as_string(hide_password=False)], options
+
+    def get_isolation_level_values(self, dbapi_connection: Any) -> Any:
+        """Those of the database, and AUTOCOMMIT."""
+        levels = [*super().get_isolation_level_values(dbapi_connection)]
+        return levels if "AUTOCOMMIT" in levels else [*levels, "AUTOCOMMIT"]
+
+    def set_isolation_level(self, dbapi_connection: Any, level: Any) -> None:
+        """By the statement of the database; AUTOCOMMIT by the connection's own switch."""
+        dbapi_connection.autocommit = level == "AUTOCOMMIT"
+        if level != "AUTOCOMMIT":
+            super().set_isolation_level(dbapi_connection, level)
+
+    def detect_autocommit_setting(self, dbapi_conn: Any) -> bool:
+        """Whether each statement is its own transaction."""
+        return bool(dbapi_conn.autocommit)
+
+    def is_disconnect(self, e: Any, connection: Any, cursor: Any) -> bool:
+        """Whether an error says that the connection has ended: by its class and SQLSTATE."""
+        if isinstance(e, onecopy.OperationalError) and e.sqlstate.startswith(_GONE):
+            return True
+        return bool(super().is_disconnect(e, connection, cursor))
+
+
+def _version(text: Any) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", str(text))[:4])

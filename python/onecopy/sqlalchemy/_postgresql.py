@@ -1,0 +1,82 @@
+"""`postgresql+onecopy`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import types
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.dialects.postgresql import base, json
+
+from onecopy.sqlalchemy import _arrays as arrays
+from onecopy.sqlalchemy._common import OnecopyContext, OnecopyDialect
+
+
+def _cast(of: type[Any]) -> type[Any]:
+    """The type with its name written behind each parameter: psqlodbc would say of some that they are varchar."""
+    return type(f"Onecopy{of.__name__}", (of,), {"render_bind_cast": True, "__module__": __name__})
+
+
+class _IntIndex(types.JSON.JSONIntIndexType):
+    __visit_name__ = "json_int_index"
+    render_bind_cast = True
+
+
+class _StrIndex(types.JSON.JSONStrIndexType):
+    __visit_name__ = "json_str_index"
+    render_bind_cast = True
+
+
+class _Array(postgresql.ARRAY):  # type: ignore[type-arg]
+    """Arrays, which psqlodbc gives and takes as PostgreSQL writes them: ``{1,2,NULL}``."""
+
+    render_bind_cast = True
+
+    def bind_processor(self, dialect: Any) -> Any:
+        def process(value: Any) -> str | None:
+            return None if value is None else arrays.written(value)
+
+        return process
+
+    def result_processor(self, dialect: Any, coltype: object) -> Any:
+        item = arrays.reader(self.item_type)
+
+        def process(value: Any) -> Any:
+            return arrays.read(value, item) if isinstance(value, str) else value
+
+        return process
+
+
+_CASTS = {
+    types.String: _cast(types.String),
+    types.Date: _cast(types.Date),
+    types.Time: _cast(types.Time),
+    types.DateTime: _cast(types.DateTime),
+    types.Integer: _cast(types.Integer),
+    types.SmallInteger: _cast(types.SmallInteger),
+    types.BigInteger: _cast(types.BigInteger),
+    types.Boolean: _cast(types.Boolean),
+    types.Numeric: _cast(types.Numeric),
+    types.Float: _cast(types.Float),
+    types.LargeBinary: _cast(base.BYTEA),
+    types.Uuid: _cast(base.PGUuid),
+    types.Enum: _cast(base.ENUM),
+    types.JSON: _cast(json.JSON),
+    json.JSON: _cast(json.JSON),
+    json.JSONB: _cast(json.JSONB),
+    types.JSON.JSONIntIndexType: _IntIndex,
+    types.JSON.JSONStrIndexType: _StrIndex,
+    types.ARRAY: _Array,
+}
+
+
+class _Context(OnecopyContext, base.PGExecutionContext):
+    pass
+
+
+class PGDialectOnecopy(OnecopyDialect, base.PGDialect):
+    """PostgreSQL, through psqlodbc."""
+
+    supports_statement_cache = True
+    execution_ctx_cls = _Context
+    colspecs = {**base.PGDialect.colspecs, **_CASTS}  # noqa: RUF012, as SQLAlchemy has it
