@@ -11,6 +11,8 @@ import pytest
 import onecopy
 import onecopy.aio
 import onecopy.aio._pool
+import onecopy.compat.mssql_python
+import onecopy.compat.mssql_python._connection
 import onecopy.compat.pyodbc
 import onecopy.compat.pyodbc._connect
 import onecopy.dbapi
@@ -36,6 +38,8 @@ CLASSES = [
         onecopy,
         onecopy.aio,
         onecopy.aio._pool,
+        onecopy.compat.mssql_python,
+        onecopy.compat.mssql_python._connection,
         onecopy.compat.pyodbc,
         onecopy.compat.pyodbc._connect,
         onecopy.dbapi,

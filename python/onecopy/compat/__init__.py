@@ -3,11 +3,13 @@
 | module | in place of |
 |---|---|
 | `onecopy.compat.pyodbc` | `import pyodbc` |
+| `onecopy.compat.mssql_python` | `import mssql_python` |
 | `onecopy.compat.orjson` | `import orjson` |
 | `onecopy.compat.ujson` | `import ujson` |
 
 Names, arguments and exceptions are theirs. Where a meaning differs, the guides say where and why
-(`docs/guide/from-pyodbc.md`, `docs/guide/move-from-orjson.md`, `docs/guide/move-from-ujson.md` in the repository).
+(`docs/guide/from-pyodbc.md`, `docs/guide/from-mssql-python.md`,
+`docs/guide/move-from-orjson.md`, `docs/guide/move-from-ujson.md` in the repository).
 
 >>> from onecopy.compat import orjson
 >>> orjson.dumps({"имя": 1.5}, option=orjson.OPT_APPEND_NEWLINE).decode()

@@ -10,6 +10,8 @@ stands in `docs/guide/from-pyodbc.md` in the repository.
 (7, 'Zoë', (7, 'Zoë'))
 """
 
+# ruff: isort: skip_file, a name a line twice over would hide which names there are.
+
 from __future__ import annotations
 
 import datetime

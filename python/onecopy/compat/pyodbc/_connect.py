@@ -48,6 +48,20 @@ def connect(
     >>> con.execute("select ? as name", "Zoë").fetchone().name
     'Zoë'
     """
+    options: dict[str, Any] = {"autocommit": autocommit, "timeout": timeout, "readonly": readonly}
+    return Connection(opened(connstring, **options, attrs_before=attrs_before, keywords=kwargs))
+
+
+def opened(
+    connstring: str,
+    *,
+    autocommit: bool,
+    timeout: int,
+    readonly: bool = False,
+    attrs_before: dict[int, Any] | None,
+    keywords: dict[str, Any],
+) -> _core.Connection:
+    """The connection that `connect` asks for."""
     for attribute, value in (attrs_before or {}).items():
         if attribute == sql.SQL_ATTR_LOGIN_TIMEOUT:
             timeout = value
@@ -57,9 +71,8 @@ def connect(
             autocommit = bool(value)
         else:
             raise NotSupportedError("HYC00", f"[HYC00] connection attribute {attribute} cannot be set")
-    target = joined(connstring, kwargs)
-    con = _core.connect(target, autocommit=autocommit, timeout=timeout or 15.0, read_only=readonly)
-    return Connection(con)
+    target = joined(connstring, keywords)
+    return _core.connect(target, autocommit=autocommit, timeout=timeout or 15.0, read_only=readonly)
 
 
 def joined(connstring: str, keywords: dict[str, Any]) -> str:

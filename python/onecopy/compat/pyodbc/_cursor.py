@@ -130,6 +130,7 @@ class Cursor:
     def rows_as_dicts(self, on: bool) -> None:
         self._open.row_factory = _dicts if on else _rows
 
+    @translating
     def execute(self, sql: str, *params: Any) -> Cursor:
         """Run one statement; parameters for its ``?`` follow, one by one or as one tuple, list or `Row`.
 
@@ -141,13 +142,12 @@ class Cursor:
             params = tuple(params[0])
         try:
             self._connection._within(cur.execute, sql, params)
-        except errors.Error as error:
-            raise translated(error) from None
         except TypeError as error:
             raise ProgrammingError("HY105", f"[HY105] Invalid parameter type. {error}") from error
         return self
 
-    def executemany(self, sql: str, params: Iterable[Any], /) -> None:
+    @translating
+    def executemany(self, sql: str, params: Iterable[Any]) -> None:
         """Run one statement for each sequence of parameters.
 
         Raises:
@@ -161,8 +161,6 @@ class Cursor:
             raise ProgrammingError("HY000", message)
         try:
             self._connection._within(cur.executemany, sql, params)
-        except errors.Error as error:
-            raise translated(error) from None
         except TypeError as error:
             raise ProgrammingError("HY105", f"[HY105] Invalid parameter type. {error}") from error
 

@@ -80,12 +80,11 @@ _BY_CLASS: list[tuple[type[errors.Error], type[Error], str]] = [
     (errors.InterfaceError, InterfaceError, "HY000"),
     (errors.Error, Error, "HY000"),
 ]
+_OURS = {of for of, _, _ in _BY_CLASS}
 
 
 def translated(error: errors.Error) -> Error:
     """The exception of this module for one of onecopy's, with the same parts."""
-    if isinstance(error, Error):
-        return error
     kind, state = next((kind, state) for of, kind, state in _BY_CLASS if isinstance(error, of))
     state = error.sqlstate or state
     kind = _BY_STATE.get(state) or _BY_STATE.get(state[:2]) or kind
@@ -101,8 +100,8 @@ def translating(function: F) -> F:
         try:
             return function(*args, **keywords)
         except errors.Error as error:
-            if isinstance(error, Error):
-                raise
+            if type(error) not in _OURS:
+                raise  # It was translated further down, here or in a module that stands on this one.
             raise translated(error) from None
 
     return call  # type: ignore[return-value]

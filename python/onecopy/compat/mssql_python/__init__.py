@@ -1,0 +1,143 @@
+"""mssql-python's names over onecopy: `from onecopy.compat import mssql_python`.
+
+`connect`, `Connection`, `Cursor`, `Row`, the exceptions, settings and constants are those of mssql-python 1. What differs, and
+why, stands in `docs/guide/from-mssql-python.md` in the repository.
+
+>>> from onecopy.compat import mssql_python
+>>> with mssql_python.connect("sqlite::memory:") as con:
+...     row = con.execute("select ? as id, 'Zoë' as name", 7).fetchone()
+>>> row.id, row["name"], dict(row._mapping)
+(7, 'Zoë', {'id': 7, 'name': 'Zoë'})
+"""
+
+# ruff: isort: skip_file, a name a line twice over would hide which names there are.
+
+from __future__ import annotations
+
+import datetime
+from typing import Final
+
+from onecopy.compat.mssql_python._connection import Connection as Connection
+from onecopy.compat.mssql_python._connection import Cursor as Cursor
+from onecopy.compat.mssql_python._connection import connect as connect
+from onecopy.compat.mssql_python._constants import *  # noqa: F403, all of them are public
+from onecopy.compat.mssql_python._errors import (
+    DatabaseError as DatabaseError,
+)
+from onecopy.compat.mssql_python._errors import (
+    DataError as DataError,
+)
+from onecopy.compat.mssql_python._errors import (
+    Error as Error,
+)
+from onecopy.compat.mssql_python._errors import (
+    Exception as Exception,
+)
+from onecopy.compat.mssql_python._errors import (
+    IntegrityError as IntegrityError,
+)
+from onecopy.compat.mssql_python._errors import (
+    InterfaceError as InterfaceError,
+)
+from onecopy.compat.mssql_python._errors import (
+    InternalError as InternalError,
+)
+from onecopy.compat.mssql_python._errors import (
+    NotSupportedError as NotSupportedError,
+)
+from onecopy.compat.mssql_python._errors import (
+    OperationalError as OperationalError,
+)
+from onecopy.compat.mssql_python._errors import (
+    ProgrammingError as ProgrammingError,
+)
+from onecopy.compat.mssql_python._errors import (
+    Warning as Warning,
+)
+from onecopy.compat.mssql_python._row import Row as Row
+from onecopy.compat.mssql_python._row import RowMapping as RowMapping
+
+apilevel: Final = "2.0"
+paramstyle: Final = "pyformat"
+threadsafety: Final = 1
+__version__: Final = "1.16.0"
+"""The version of mssql-python whose names these are."""
+
+lowercase = False
+"""Whether the names of columns are given in lower case."""
+native_uuid = True
+"""Whether UUIDs are `uuid.UUID`, and not `str` in upper case."""
+
+STRING = str
+BINARY = bytes
+NUMBER = float
+DATETIME = datetime.datetime
+ROWID = int
+Date = datetime.date
+Time = datetime.time
+Timestamp = datetime.datetime
+
+
+class Settings:
+    """The switches of the module, to be read and set."""
+
+    decimal_separator = "."
+
+    @property
+    def lowercase(self) -> bool:
+        """Whether the names of columns are given in lower case."""
+        return lowercase
+
+    @lowercase.setter
+    def lowercase(self, on: bool) -> None:
+        globals()["lowercase"] = on
+
+    @property
+    def native_uuid(self) -> bool:
+        """Whether UUIDs are `uuid.UUID`."""
+        return native_uuid
+
+    @native_uuid.setter
+    def native_uuid(self, on: bool) -> None:
+        globals()["native_uuid"] = on
+
+
+_settings = Settings()
+
+
+def get_settings() -> Settings:
+    """The switches of the module."""
+    return _settings
+
+
+def Binary(value: str | bytes | bytearray | memoryview) -> bytes:
+    """Bytes; of a `str` its UTF-8."""
+    return value.encode() if isinstance(value, str) else bytes(value)
+
+
+def DateFromTicks(ticks: float) -> datetime.date:
+    """The local date of a time in seconds since the epoch."""
+    return datetime.date.fromtimestamp(ticks)
+
+
+def TimeFromTicks(ticks: float) -> datetime.time:
+    """The local time of day of a time in seconds since the epoch."""
+    return datetime.datetime.fromtimestamp(ticks).time()
+
+
+def TimestampFromTicks(ticks: float) -> datetime.datetime:
+    """The date and time in UTC of a time in seconds since the epoch, without a zone."""
+    return datetime.datetime.fromtimestamp(ticks, datetime.timezone.utc).replace(tzinfo=None)
+
+
+def getDecimalSeparator() -> str:
+    """A point: decimals are never read by a locale."""
+    return "."
+
+
+def setDecimalSeparator(separator: str) -> None:
+    """Accepted: decimals are never read by a locale."""
+
+
+def pooling(max_size: int = 100, idle_timeout: int = 600, enabled: bool = True) -> None:
+    """Accepted: `onecopy.Pool` is the pool."""
