@@ -56,10 +56,10 @@ from onecopy.errors import (
     ProgrammingError,
     Warning,
 )
-from onecopy.pool import Pool, PoolStats, PoolTimeout
 
 if TYPE_CHECKING:
     from onecopy import aio
+    from onecopy.pool import Pool, PoolStats, PoolTimeout
 
 __all__ = [
     "BINARY",
@@ -107,9 +107,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # Loaded when it is asked for: a program without asyncio does not pay for it.
-    if name == "aio":
-        import importlib
+    # Loaded when they are asked for: a program without asyncio or a pool does not pay for them.
+    import importlib
 
+    if name == "aio":
         return importlib.import_module("onecopy.aio")
+    if name in ("Pool", "PoolStats", "PoolTimeout"):
+        return getattr(importlib.import_module("onecopy.pool"), name)
     raise AttributeError(f"module `onecopy` has no attribute `{name}`")

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
-import pyodbc as theirs
 import pytest
 
 import onecopy
 from onecopy.compat import pyodbc as ours
 from onecopy.compat.pyodbc import _connect, _raw
 from tests.conftest import Database
+
+theirs = pytest.importorskip("pyodbc")
 
 pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
 

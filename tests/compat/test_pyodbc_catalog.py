@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import pyodbc as theirs
 import pytest
 
 from onecopy.compat import pyodbc as ours
 from tests.conftest import Database
+
+theirs = pytest.importorskip("pyodbc")
 
 pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
 
