@@ -30,14 +30,18 @@ CORE = os.environ.get("BENCH_CORE", "0")
 
 
 def machine() -> str:
-    """A name for this kind of machine: processor and cores, never a host name."""
-    model = "unknown"
+    """A name for this kind of machine, never a host name: processor, family, widest vectors, cores."""
+    about: dict[str, str] = {}
     for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-        if line.startswith("model name"):
-            model = line.split(":", 1)[1]
-            break
-    slug = re.sub(r"[^a-z0-9]+", "-", re.sub(r"\(.*?\)|@.*|CPU|Processor", "", model).lower()).strip("-")
-    return f"{slug}-{os.cpu_count()}-cores"
+        name, _, value = line.partition(":")
+        about.setdefault(name.strip(), value.strip())
+    model = re.sub(r"\(.*?\)|@.*|CPU|Processor", "", about.get("model name", "unknown"))
+    family = f"family-{about['cpu family']}" if "cpu family" in about else ""
+    flags = about.get("flags", "").split()
+    # What the kernels choose by.
+    vectors = "avx512" if "avx512_vbmi2" in flags else "avx2" if "avx2" in flags else "scalar"
+    words = [*re.findall(r"[a-z0-9]+", model.lower()), family, vectors, f"{os.cpu_count()}-cores"]
+    return "-".join(word for word in words if word)
 
 
 def commit() -> str:

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use libfuzzer_sys::fuzz_target;
 use onecopy_fuzz::parts;
 use onecopy_rows::connect::{ConnectOptions, Connection};
-use onecopy_rows::named::{Dialect, Named, positional};
+use onecopy_rows::named::{Dialect, Named, by_name, positional};
 use onecopy_rows::odbc::fuzzing::has_second;
 
 const DIALECTS: [Dialect; 5] = [
@@ -28,6 +28,7 @@ fuzz_target!(|text: &str| {
     let [first, second] = parts(text);
     for dialect in DIALECTS {
         literals(first, dialect);
+        both_styles(first, dialect);
         let Ok(named) = positional(first, dialect) else {
             continue;
         };
@@ -75,6 +76,21 @@ fn one_after_the_other(a: &str, first: &Named, b: &str, second: &Named, dialect:
     assert_eq!(both.sql, format!("{}\n;\n{}", first.sql, second.sql));
     assert_eq!(both.names, [&first.names[..], &second.names[..]].concat());
     assert_eq!(both.n_statements, first.n_statements + second.n_statements);
+}
+
+/// Without a percent sign the second style changes nothing; with its name in it, that name is found behind any text that ends.
+fn both_styles(text: &str, dialect: Dialect) {
+    let (one, both) = (positional(text, dialect), by_name(text, dialect));
+    if !text.contains('%') {
+        assert_eq!(one.ok(), both.ok(), "{dialect:?} {text:?}");
+        return;
+    }
+    let Ok(both) = both else { return };
+    let Ok(more) = by_name(&format!("{text}\n;%(onecopy)s"), dialect) else {
+        return; // A `?` stands in the text.
+    };
+    assert_eq!(more.names.len(), both.names.len() + 1, "{dialect:?} {text:?}");
+    assert_eq!(more.names.last().map(String::as_str), Some("onecopy"));
 }
 
 /// Any text inside a literal or a comment stays as it is.

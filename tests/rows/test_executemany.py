@@ -165,6 +165,24 @@ def test_rows_come_by_name_too(con: onecopy.Connection) -> None:
     assert con.execute("select word from many where id = %(id)s", {"id": 7}).fetchone() == ("w7",)
 
 
+def test_a_row_that_comes_otherwise_than_the_first_is_refused(con: onecopy.Connection) -> None:
+    rows: list[Any] = [{"id": 1}, (2,)]
+    with pytest.raises(TypeError, match="first row of parameters came by name, this one as `tuple`"):
+        con.executemany("insert into many (id) values (:id)", rows)
+
+
+@pytest.mark.parametrize("autocommit", [False, True])
+def test_the_cursor_of_another_statement_stays_open(con: onecopy.Connection, autocommit: bool) -> None:
+    con.executemany("insert into many (id, word) values (?, ?)", [(k, f"word {k}") for k in range(20_000)])
+    con.commit()
+    con.autocommit = autocommit
+    cur = con.execute("select id from many order by id")
+    first = cur.fetchmany(100)
+    assert con.executemany("insert into many (id) values (?)", [(k,) for k in range(20_000, 20_050)]).rowcount == 50
+    assert [row[0] for row in first + cur.fetchall()] == list(range(20_000))
+    assert con.execute("select count(*) from many").fetchone() == (20_050,)
+
+
 def test_uuids_and_columns_of_nulls(con: onecopy.Connection) -> None:
     key = uuid.UUID(int=7)
     rows = [(k, None, str(key)) for k in range(20)]

@@ -87,6 +87,12 @@ impl Statement {
                 }
             }
             Some(names) => {
+                if !is_mapping(parameters) {
+                    return Err(PyTypeError::new_err(format!(
+                        "the first row of parameters came by name, this one as `{}`: all come as mappings, or none does",
+                        type_name(parameters)
+                    )));
+                }
                 for (i, name) in names.iter().enumerate() {
                     let item = parameters
                         .get_item(name)

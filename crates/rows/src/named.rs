@@ -339,12 +339,18 @@ impl Lexer<'_> {
 
     /// `%(name)s`, where it is one.
     fn percent(&mut self, rest: &str) -> Token {
-        let name = rest
-            .strip_prefix("%(")
-            .and_then(|rest| rest.split_once(")s"));
-        match name {
-            Some((name, _)) if !name.is_empty() && name.chars().all(is_word) => {
-                self.at += name.len() + 4;
+        // Only the name itself is looked through: a text of `%(` alone is read once.
+        let n_name = rest.strip_prefix("%(").map_or(0, |name| {
+            let end = name.find(|c| !is_word(c)).unwrap_or(name.len());
+            if name[end..].starts_with(")s") {
+                end
+            } else {
+                0
+            }
+        });
+        match n_name {
+            1.. => {
+                self.at += n_name + 4;
                 Token::Pyformat
             }
             _ if rest.starts_with("%%") => {

@@ -94,6 +94,28 @@ fn a_question_mark_beside_names_is_refused_and_alone_is_left() {
 }
 
 #[test]
+fn both_named_styles_are_one_text() {
+    for (sql, expected, wanted) in [
+        ("a = %(a)s and b = :b", "a = ? and b = ?", vec!["a", "b"]),
+        ("like '%%x' and %(größe)s", "like '%x' and ?", vec!["größe"]),
+        ("like '%%x' and :a", "like '%%x' and ?", vec!["a"]),
+        (
+            "%(a)d, %()s, %(a b)s, %(a",
+            "%(a)d, %()s, %(a b)s, %(a",
+            vec![],
+        ),
+        ("'%(a)s' -- %(b)s", "'%(a)s' -- %(b)s", vec![]),
+    ] {
+        let named = by_name(sql, Dialect::Postgres).unwrap();
+        assert_eq!(
+            (named.sql.as_str(), named.names),
+            (expected, wanted.iter().map(ToString::to_string).collect()),
+            "{sql}"
+        );
+    }
+}
+
+#[test]
 fn statements_are_counted_without_literals_and_empty_ones() {
     for (sql, n) in [
         ("", 0),
@@ -199,6 +221,12 @@ proptest! {
         let named = positional(&sql.join(" "), dialect).unwrap();
         prop_assert_eq!(named.sql, expected.join(" "));
         prop_assert_eq!(named.names, wanted);
+    }
+
+    #[test]
+    fn what_has_no_percent_sign_is_translated_alike((dialect, pieces) in statement()) {
+        let sql: String = pieces.iter().map(|(s, _)| s.as_str()).collect::<Vec<_>>().join(" ");
+        prop_assert_eq!(by_name(&sql, dialect).ok(), positional(&sql, dialect).ok());
     }
 
     #[test]

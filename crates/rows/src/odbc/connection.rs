@@ -254,6 +254,12 @@ impl Call<'_> {
         Ok(handle)
     }
 
+    /// How many statements have a handle.
+    pub(crate) fn n_statements(&self) -> usize {
+        let handles = self.state.statements.iter().filter_map(Weak::upgrade);
+        handles.filter(|handle| !handle.get().is_null()).count()
+    }
+
     pub(crate) fn end(&mut self, how: i16) -> Result<(), Error> {
         if !self.shared.facts.transactions {
             return Ok(());

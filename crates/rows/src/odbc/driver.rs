@@ -219,7 +219,7 @@ impl<'a> Driver<'a> {
 
     /// Goes to the next result, which runs the statement behind it where the driver has not run all at once. Returns whether
     /// there was one. What is left of the current one is lost.
-    pub(super) fn next_result(&self) -> Result<bool, Error> {
+    fn next_result(&self) -> Result<bool, Error> {
         self.check_cancelled()?;
         // SAFETY: a live, executed statement.
         let rc = unsafe { (self.shared.manager.call.more_results)(self.raw) };

@@ -256,6 +256,22 @@ mod tests {
     use super::*;
     use crate::odbc::quirks::{UNKNOWN, known};
 
+    /// 2020-01-02 03:04:05 and a fraction.
+    fn moment(nanosecond: u32, offset_minutes: Option<i16>) -> Timestamp {
+        let (year, month, day) = (2020, 1, 2);
+        let (hour, minute, second) = (3, 4, 5);
+        Timestamp {
+            date: Date { year, month, day },
+            time: Time {
+                hour,
+                minute,
+                second,
+                nanosecond,
+            },
+            offset_minutes,
+        }
+    }
+
     #[test]
     fn timestamps_say_the_digits_they_need() {
         for (nanosecond, size, digits) in [
@@ -264,21 +280,7 @@ mod tests {
             (123_456_700, 27, 7),
             (1, 29, 9),
         ] {
-            let t = Timestamp {
-                date: Date {
-                    year: 2020,
-                    month: 1,
-                    day: 2,
-                },
-                time: Time {
-                    hour: 3,
-                    minute: 4,
-                    second: 5,
-                    nanosecond,
-                },
-                offset_minutes: None,
-            };
-            let b = timestamp(t);
+            let b = timestamp(moment(nanosecond, None));
             assert_eq!((b.size, b.digits), (size, digits), "{nanosecond}");
         }
     }
@@ -293,21 +295,10 @@ mod tests {
 
     #[test]
     fn offsets_and_uuids_have_their_text_form() {
-        let t = Timestamp {
-            date: Date {
-                year: 2020,
-                month: 1,
-                day: 2,
-            },
-            time: Time {
-                hour: 3,
-                minute: 4,
-                second: 5,
-                nanosecond: 120_000_000,
-            },
-            offset_minutes: Some(-330),
-        };
-        assert_eq!(timestamp_text(t), "2020-01-02 03:04:05.12-05:30");
+        assert_eq!(
+            timestamp_text(moment(120_000_000, Some(-330))),
+            "2020-01-02 03:04:05.12-05:30"
+        );
         assert_eq!(
             uuid_text([0x12; 16]),
             "12121212-1212-1212-1212-121212121212"

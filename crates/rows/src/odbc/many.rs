@@ -115,16 +115,15 @@ impl Many<'_, '_, '_> {
         }
         let mut ahead: Vec<Vec<Value>> = Vec::new();
         loop {
-            while ahead.len() < AHEAD_ROWS
-                && let Some(row) = rows.next()
-            {
-                ahead.push(row);
-            }
+            ahead.clear();
+            ahead.extend((&mut *rows).take(AHEAD_ROWS));
             if ahead.is_empty() {
                 return Ok(());
             }
-            let n_rows = self.some(&ahead)?;
-            ahead.drain(..n_rows);
+            let mut at = 0;
+            while at < ahead.len() {
+                at += self.some(&ahead[at..])?;
+            }
         }
     }
 
@@ -176,6 +175,9 @@ impl Many<'_, '_, '_> {
         };
         let is_own = self.call.autocommit();
         if is_own {
+            if self.would_end_others() {
+                return Ok(None);
+            }
             self.call.set_autocommit(false)?;
         } else if self.run(savepoint.set).is_err() {
             return Ok(None); // Row by row it says why.
@@ -198,19 +200,28 @@ impl Many<'_, '_, '_> {
                 back.map_err(|_| e.clone().at_row(self.n_done))
             }
         };
-        if is_own {
-            let _ = self.call.end(ffi::ROLLBACK);
-            self.call.set_autocommit(true)?;
+        if !is_own {
+            return done.map(|()| ran.ok());
         }
-        done?;
-        Ok(ran.ok())
+        if done.is_err() {
+            let _ = self.call.end(ffi::ROLLBACK);
+        }
+        let restored = self.call.set_autocommit(true);
+        done.and(restored).map(|()| ran.ok())
+    }
+
+    /// Whether the end of a transaction would end the cursor of another statement, as rows alone would not.
+    fn would_end_others(&self) -> bool {
+        let facts = &self.driver.shared.facts;
+        let own = 1 + usize::from(self.aside.is_some());
+        !(facts.commit_keeps && facts.rollback_keeps) && self.call.n_statements() > own
     }
 
     /// Executes the statement with all rows of the parameters at once.
     fn array(&self, parameters: &mut Parameters) -> Result<Option<u64>, Error> {
         let driver = self.driver;
         let n_rows = parameters.n_rows();
-        // Statuses, then the count of those processed, in memory that no reference claims while the driver writes.
+        // The count of those processed, then their statuses, in memory that no reference claims while the driver writes.
         let statuses = Buffer::zeroed(8 + 2 * n_rows);
         // SAFETY: an integer in the pointer's place, and pointers into a buffer that outlives the reset below.
         let is_set = unsafe {

@@ -11,21 +11,16 @@ pub(crate) fn has_second(sql: &str, dialect: Dialect) -> bool {
     let mut at = 0;
     let mut ended = false;
     while let Some(&b) = bytes.get(at) {
+        if let Some(end) = blank_end(bytes, at, dialect) {
+            at = end;
+            continue;
+        }
         let next = bytes.get(at + 1).copied();
         match b {
-            b'-' if next == Some(b'-') && is_dash_comment(bytes, at, dialect) => {
-                at = line_end(bytes, at);
-            }
-            b'#' if dialect == Dialect::MySql => at = line_end(bytes, at),
-            // MySQL runs what stands in `/*! … */`.
-            b'/' if next == Some(b'*') && !(dialect == Dialect::MySql && executable(bytes, at)) => {
-                at = comment_end(bytes, at, dialect);
-            }
             b';' => {
                 ended = true;
                 at += 1;
             }
-            b if b.is_ascii_whitespace() => at += 1,
             _ if ended => return true,
             // Where one of those ends: `*/*` opens no comment.
             b'*' if next == Some(b'/') && dialect == Dialect::MySql => at += 2,
@@ -49,22 +44,29 @@ pub(crate) fn has_second(sql: &str, dialect: Dialect) -> bool {
 pub(crate) fn first_word(sql: &str, dialect: Dialect) -> String {
     let bytes = sql.as_bytes();
     let mut at = 0;
-    while let Some(&b) = bytes.get(at) {
-        let next = bytes.get(at + 1).copied();
-        match b {
-            b'-' if next == Some(b'-') && is_dash_comment(bytes, at, dialect) => {
-                at = line_end(bytes, at);
-            }
-            b'#' if dialect == Dialect::MySql => at = line_end(bytes, at),
-            b'/' if next == Some(b'*') && !(dialect == Dialect::MySql && executable(bytes, at)) => {
-                at = comment_end(bytes, at, dialect);
-            }
-            b if b.is_ascii_whitespace() => at += 1,
-            _ => break,
-        }
+    while let Some(end) = blank_end(bytes, at, dialect) {
+        at = end;
     }
     let word = bytes[at..].iter().take_while(|b| b.is_ascii_alphabetic());
     word.map(|b| char::from(b.to_ascii_uppercase())).collect()
+}
+
+/// Behind the comment or the white space at `at`; `None` where neither begins there.
+fn blank_end(bytes: &[u8], at: usize, dialect: Dialect) -> Option<usize> {
+    let next = bytes.get(at + 1).copied();
+    let is_mysql = dialect == Dialect::MySql;
+    match *bytes.get(at)? {
+        b'-' if next == Some(b'-') && is_dash_comment(bytes, at, dialect) => {
+            Some(line_end(bytes, at))
+        }
+        b'#' if is_mysql => Some(line_end(bytes, at)),
+        // MySQL runs what stands in `/*! … */`.
+        b'/' if next == Some(b'*') && !(is_mysql && executable(bytes, at)) => {
+            Some(comment_end(bytes, at, dialect))
+        }
+        b if b.is_ascii_whitespace() => Some(at + 1),
+        _ => None,
+    }
 }
 
 /// Behind the name, keyword or number at `at`: what stands inside it opens nothing (`a$b$`). PostgreSQL's `E'…'`, whose

@@ -24,7 +24,7 @@ const BYTES: usize = 32;
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn splat8(b: u8) -> __m256i {
+pub(super) fn splat8(b: u8) -> __m256i {
     _mm256_set1_epi8(b as i8)
 }
 

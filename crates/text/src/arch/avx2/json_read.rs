@@ -5,7 +5,7 @@
 use std::arch::x86_64::*;
 
 pub(in crate::arch) use super::cell::copy as copy_half;
-use super::json::escapes8;
+use super::json::{escapes8, splat8};
 use super::out::SQUEEZE;
 use super::start::{bytes, load_half, load_start};
 use crate::arch::json_read::{Look, Unescaped, escaped};
@@ -13,12 +13,6 @@ use crate::arch::scalar;
 
 /// Bytes of a look.
 const BYTES: usize = 64;
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn splat8(b: u8) -> __m256i {
-    _mm256_set1_epi8(b as i8)
-}
 
 /// The high bits of both vectors.
 #[inline]
