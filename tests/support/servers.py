@@ -54,10 +54,13 @@ PROFILES = {
 
 
 class Home:
-    """One set of servers: where its state and its data are."""
+    """One set of servers: where its state and its data are.
+
+    Without a directory that of ``ONECOPY_TEST_SERVERS``, else the checkout's own.
+    """
 
     def __init__(self, directory: Path | None = None) -> None:
-        self.state_dir = directory or CACHE / "servers"
+        self.state_dir = directory or Path(os.environ.get("ONECOPY_TEST_SERVERS") or CACHE / "servers")
         self.state_dir.mkdir(parents=True, exist_ok=True)
         # PostgreSQL runs as its own user where we are root, and that user cannot enter a checkout below /root.
         if os.geteuid() == 0:
