@@ -98,7 +98,8 @@ def target_of(profile: str, home: servers.Home) -> dict[str, Any]:
 
 def measure(row: dict[str, Any], target: dict[str, Any], size: int, rounds: int) -> dict[str, Any]:
     """One row at one size: ours and the peer in turns."""
-    ours, peer = Worker("rows", row["ours"], target, size), Worker("rows", row["peer"], target, size)
+    module = row.get("module", "rows")
+    ours, peer = (Worker(module, row[side], target, size) for side in ("ours", "peer"))
     try:
         times: list[tuple[float, float]] = []
         for k in range(rounds + 1):
@@ -117,7 +118,8 @@ def measure(row: dict[str, Any], target: dict[str, Any], size: int, rounds: int)
         "ratio": statistics.median(ratios),
         "ratio_min": ratios[0],
         "ratio_max": ratios[-1],
-        "at_least": row.get("at_least", ""),
+        # "any size" is asked of few rows.
+        "at_least": row.get("at_least", "") if size in row.get("asked", [31_000]) else "",
     }
 
 
@@ -125,7 +127,7 @@ def same_answers(row: dict[str, Any], target: dict[str, Any], size: int) -> str 
     """None where both engines give the same rows; else what differs."""
     answers = []
     for function in (row["ours"], row["peer"]):
-        worker = Worker("rows", function, target, size)
+        worker = Worker(row.get("module", "rows"), function, target, size)
         answers.append(worker.ask("answer")["answer"])
         worker.close()
     # An iteration keeps no rows: its count is what there is to compare.
@@ -317,7 +319,8 @@ def main() -> int:
         return finish(arguments, *measure_calls(definition, arguments))
     if definition.get("kind") == "codecs":
         return finish(arguments, *codec_rows.measure(definition, arguments, ["taskset", "-c", CORE]))
-    sizes = [int(size) for size in arguments.sizes.split(",") if size] or definition["sizes"]
+    chosen = [int(size) for size in arguments.sizes.split(",") if size]
+    sizes = chosen or definition["sizes"]
     rows = [row for row in definition["row"] if arguments.only in row["name"] and not arguments.memory_only]
     home = servers.Home()
     failed = servers.start(list(servers.NAMES), home)
@@ -344,15 +347,15 @@ def main() -> int:
         if arguments.once:
             print(f"{row['name']:58} answers agree")
             continue
-        for size in sizes:
+        for size in [size for size in row.get("sizes", sizes) if size in sizes]:
             result = measure(row, target, size, int(definition["rounds"][str(size)]))
             results.append(result)
-            bar = result["at_least"]
-            falls = bool(bar) and result["ratio"] < bar
+            bar, most = result["at_least"], row.get("at_most_us")
+            falls = (bool(bar) and result["ratio"] < bar) or (most is not None and result["ours_us"] > most)
             short += falls
             print(
                 f"{row['name']:58} {size:>9,} {result['ours_us']:>8.3f} {result['peer_us']:>8.3f}  {result['ratio']:>6.2f}"
-                f"  ({result['ratio_min']:.2f} - {result['ratio_max']:.2f})   {bar or '-'}{'  SHORT' if falls else ''}",
+                f"  ({result['ratio_min']:.2f} - {result['ratio_max']:.2f})   {f'{most} us' if most else bar or '-'}{'  SHORT' if falls else ''}",
                 flush=True,
             )
     if "memory" in definition and not (arguments.no_memory or arguments.once or arguments.only):

@@ -14,6 +14,8 @@ import rust
 from house import ROOT, give_up, main, say
 from tests.support import packages
 
+#: A peer is built from its source (mysqlclient): what that needs, and why.
+_FOR_PEERS = {"libmariadb-dev": "the C library that it wraps", "pkg-config": "tells its place"}
 _RUN = ROOT / "benches" / "run.py"
 
 
@@ -22,6 +24,9 @@ def _main() -> int:
     if not arguments or arguments[0].startswith("-"):
         names = ", ".join(sorted(path.stem for path in (ROOT / "benches" / "definitions").glob("*.toml")))
         give_up(f"which benchmark? There are: {names}\nmake bench NAME={names.split(',')[0]}", 2)
+    unbuilt = packages.missing(_FOR_PEERS)
+    if unbuilt and not packages.install(unbuilt):
+        give_up(f"a peer is built here, for which packages are missing:\n    {packages.install_line(unbuilt)}")
     absent = packages.missing()
     if absent and not (os.geteuid() == 0 and packages.install(absent)):
         say(f"without these packages some peers cannot be measured:\n    {packages.install_line(absent)}")

@@ -40,9 +40,10 @@ def ensure(server: str, known: dict[str, Any], sizes: list[int]) -> None:
         loaded.append(size)
 
 
-def _create(server: str, size: int) -> str:
+def create(server: str, table: str) -> str:
+    """The statement that makes a table of ``t``'s columns."""
     columns = ", ".join(f"{name} {kind}" for name, kind in zip(COLUMNS, _split(_TYPES[server]), strict=True))
-    return f"create table t{size} ({columns})"
+    return f"create table {table} ({columns})"
 
 
 def _split(types: str) -> list[str]:
@@ -92,7 +93,7 @@ def _load_postgres(known: dict[str, Any], size: int) -> None:
         return
     path = _tsv_file(size)
     try:
-        text = f"drop table if exists t{size} cascade;\n{_create('postgres', size)};\n"
+        text = f"drop table if exists t{size} cascade;\n{create('postgres', f't{size}')};\n"
         text += f"\\copy t{size} from '{path}'\nanalyze t{size};\nvacuum t{size};\n"
         _run(command, {"PGPASSWORD": PASSWORD, "PGCLIENTENCODING": "UTF8"}, text)
     finally:
@@ -109,7 +110,7 @@ def _load_mariadb(known: dict[str, Any], size: int) -> None:
         return
     path = _tsv_file(size)
     try:
-        text = f"drop table if exists t{size};\n{_create('mariadb', size)} character set utf8mb4;\n"
+        text = f"drop table if exists t{size};\n{create('mariadb', f't{size}')} character set utf8mb4;\n"
         text += f"load data local infile '{path}' into table t{size} character set utf8mb4;\nanalyze table t{size};\n"
         _run(command, {"MYSQL_PWD": PASSWORD}, text)
     finally:
@@ -123,7 +124,7 @@ def _load_sqlite(known: dict[str, Any], size: int) -> None:
             connection.execute(_view("sqlite"))
             return
         connection.execute(f"drop table if exists t{size}")
-        connection.execute(_create("sqlite", size))
+        connection.execute(create("sqlite", f"t{size}"))
         places = ",".join("?" * len(COLUMNS))
         connection.executemany(
             f"insert into t{size} values ({places})",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Iterable
 
 #: Debian package -> why the tests want it.
 PACKAGES = {
@@ -20,18 +21,19 @@ PACKAGES = {
 }
 
 
-def missing() -> list[str]:
-    """The packages of ``PACKAGES`` that dpkg does not know as installed; none where there is no dpkg to ask."""
+def missing(wanted: Iterable[str] = PACKAGES) -> list[str]:
+    """The packages of ``wanted`` that dpkg does not know as installed; none where there is no dpkg to ask."""
+    wanted = list(wanted)
     if shutil.which("dpkg-query") is None:
         return []
     known = subprocess.run(
-        ["dpkg-query", "-W", "-f", "${Package} ${db:Status-Abbrev}\n", *PACKAGES],
+        ["dpkg-query", "-W", "-f", "${Package} ${db:Status-Abbrev}\n", *wanted],
         capture_output=True,
         text=True,
         check=False,
     ).stdout
     installed = {line.split()[0] for line in known.splitlines() if line.split()[1:2] == ["ii"]}
-    return [name for name in PACKAGES if name not in installed]
+    return [name for name in wanted if name not in installed]
 
 
 def install_line(names: list[str]) -> str:

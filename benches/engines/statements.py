@@ -1,0 +1,109 @@
+"""Statements rather than rows: many short queries, and rows into a table. As `rows.py`: a function gives a job to be timed.
+
+A job that inserts has a function `before`, which takes back what the round before has inserted, outside of the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from benches.engines.rows import _onecopy, _pyodbc
+from tests.support.load import create
+from tests.support.table import rows
+
+Job = Callable[[], Any]
+
+POINT = "select name, note from t1000 where id = {}"
+
+
+def _keys(size: int) -> Iterator[int]:
+    return (1 + k * 7 % 1000 for k in range(size))
+
+
+def _points(execute: Callable[[str, tuple[int]], Any], mark: str, size: int) -> Job:
+    sql = POINT.format(mark)
+
+    def job() -> int:
+        found = 0
+        for key in _keys(size):
+            found += execute(sql, (key,)).fetchone() is not None
+        return found
+
+    return job
+
+
+def onecopy_points(target: dict[str, Any], size: int) -> Job:
+    return _points(_onecopy(target).cursor().execute, "?", size)
+
+
+def pyodbc_points(target: dict[str, Any], size: int) -> Job:
+    return _points(_pyodbc(target).cursor().execute, "?", size)
+
+
+def sqlite3_points(target: dict[str, Any], size: int) -> Job:
+    import sqlite3
+
+    return _points(sqlite3.connect(target["file"]).cursor().execute, "?", size)
+
+
+def psycopg_points(target: dict[str, Any], size: int) -> Job:
+    return _points(_psycopg(target).cursor().execute, "%s", size)
+
+
+def _psycopg(target: dict[str, Any]) -> Any:
+    import psycopg
+
+    native = dict(target["native"])
+    native["dbname"] = native.pop("database")
+    return psycopg.connect(**native)
+
+
+class _Inserts:
+    """Rows into an empty table, in one transaction that is taken back before the next round."""
+
+    def __init__(self, connection: Any, cursor: Any, profile: str, mark: str, size: int) -> None:
+        self._connection, self._cursor = connection, cursor
+        name = f"inserted_{type(connection).__module__.partition('.')[0]}"
+        cursor.execute(f"drop table if exists {name}")
+        cursor.execute(create(profile, name) + (" character set utf8mb4" if profile == "mariadb" else ""))
+        connection.commit()
+        self._select = f"select * from {name} order by id"
+        self._sql = f"insert into {name} values ({', '.join([mark] * 8)})"
+        self._rows = [tuple(row) for row in rows(size)]
+        self._answers = size == 1000
+
+    def before(self) -> None:
+        self._connection.rollback()
+
+    def __call__(self) -> Any:
+        self._cursor.executemany(self._sql, self._rows)
+        if not self._answers:
+            return len(self._rows)
+        self._cursor.execute(self._select)
+        return list(self._cursor.fetchall())
+
+
+def onecopy_inserts(target: dict[str, Any], size: int) -> Job:
+    connection = _onecopy(target)
+    return _Inserts(connection, connection.cursor(), target["profile"], "?", size)
+
+
+def pyodbc_inserts(target: dict[str, Any], size: int) -> Job:
+    connection = _pyodbc(target)
+    cursor = connection.cursor()
+    # Its arrays are given up for memory by MariaDB's driver.
+    cursor.fast_executemany = target["profile"] == "postgres"
+    return _Inserts(connection, cursor, target["profile"], "?", size)
+
+
+def psycopg_inserts(target: dict[str, Any], size: int) -> Job:
+    connection = _psycopg(target)
+    return _Inserts(connection, connection.cursor(), target["profile"], "%s", size)
+
+
+def mysqlclient_inserts(target: dict[str, Any], size: int) -> Job:
+    import MySQLdb
+
+    connection = MySQLdb.connect(**target["native"], charset="utf8mb4")
+    return _Inserts(connection, connection.cursor(), target["profile"], "%s", size)
