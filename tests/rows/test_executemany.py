@@ -151,6 +151,50 @@ def test_what_the_iterable_raises_comes_through(con: onecopy.Connection) -> None
         con.executemany("insert into many (id, word) values (?, ?)", rows())
 
 
+@pytest.mark.parametrize("n", [10, 5000])
+def test_rows_may_be_made_with_the_same_connection(con: onecopy.Connection, n: int) -> None:
+    def rows() -> Iterator[tuple[int, str]]:
+        for k in range(n):
+            if k % 1000 == 3:
+                assert con.execute("select count(*) from many").fetchone() is not None
+            yield (k, f"w{k}")
+
+    assert con.executemany("insert into many (id, word) values (?, ?)", rows()).rowcount == n
+    doubled = con.execute("select id + 100000, word from many order by id")
+    assert con.executemany("insert into many (id, word) values (?, ?)", doubled).rowcount == n
+    assert con.execute("select count(*), count(distinct word) from many").fetchone() == (2 * n, n)
+
+
+@pytest.mark.parametrize("name", ["postgres", "mariadb"])
+def test_a_connection_closed_by_what_makes_the_rows_is_an_error(request: pytest.FixtureRequest, name: str) -> None:
+    con = onecopy.connect(request.getfixturevalue(name).odbc)
+    con.execute("create temporary table closed (id integer)")
+
+    def rows() -> Iterator[tuple[int]]:
+        for k in range(3000):
+            if k == 2500:
+                con.close()
+            yield (k,)
+
+    with pytest.raises(onecopy.InterfaceError, match="closed"):
+        con.executemany("insert into closed values (?)", rows())
+
+
+def test_batches_are_bounded_by_what_they_hold(con: onecopy.Connection) -> None:
+    # Of a megabyte each: no more than a few are made ahead of the one that fails.
+    made = []
+
+    def rows() -> Iterator[tuple[int, str]]:
+        for k in range(200):
+            made.append(k)
+            yield (0, "x" * (1 << 20))
+
+    with pytest.raises(onecopy.IntegrityError) as failed:
+        con.executemany("insert into many (id, story) values (?, ?)", rows())
+    assert failed.value.row == 1
+    assert len(made) < 10
+
+
 def test_updates_and_deletes_are_counted(con: onecopy.Connection) -> None:
     con.executemany("insert into many (id, small) values (?, ?)", [(k, k % 10) for k in range(500)])
     cur = con.executemany("update many set word = ? where small = ?", [(f"w{k}", k) for k in range(12)])

@@ -29,3 +29,32 @@ pub enum Value {
     /// UUID in RFC 9562 byte order.
     Uuid([u8; 16]),
 }
+
+/// Rows of parameters that are made ahead of their execution, at most.
+const BATCH_ROWS: usize = 1024;
+/// And so many that their text and binary values take about this much.
+const BATCH_BYTES: usize = 1 << 20;
+
+/// The next rows: as many as are worth a call, and no more than a bounded amount of memory; none at the end.
+pub(crate) fn batch(rows: &mut dyn Iterator<Item = Vec<Value>>) -> Vec<Vec<Value>> {
+    let mut batch = Vec::new();
+    let mut n_bytes = 0;
+    while batch.len() < BATCH_ROWS && n_bytes < BATCH_BYTES {
+        let Some(row) = rows.next() else { break };
+        n_bytes += row.iter().map(Value::len_bytes).sum::<usize>();
+        batch.push(row);
+    }
+    batch
+}
+
+impl Value {
+    /// Bytes of its text or binary value; 0 for what has a fixed size.
+    #[must_use]
+    pub fn len_bytes(&self) -> usize {
+        match self {
+            Value::Decimal(text) | Value::Text(text) => text.len(),
+            Value::Bytes(bytes) => bytes.len(),
+            _ => 0,
+        }
+    }
+}

@@ -147,7 +147,8 @@ impl Cursor {
     ///
     /// Args:
     ///     sql: one statement that gives no rows.
-    ///     rows: any iterable of rows of parameters, all sequences or all mappings; 1,024 are read ahead.
+    ///     rows: any iterable of rows of parameters, all sequences or all mappings. They are read ahead in batches of
+    ///         1,024 (less where their text takes more than 1 MiB): the next ones are made while the database takes those before.
     ///
     /// Raises:
     ///     Error: as `execute`; ``error.row`` is the row of parameters that failed, from 0. Those before it are in the

@@ -3,9 +3,14 @@
 //! A driver that is given an array of rows may go on behind a row that fails, or stop somewhere. So a slice of rows is run behind
 //! a savepoint (in autocommit mode: in a transaction of its own), and where any of it fails it is taken back and run once more, row
 //! by row: what stands in the database then, and the error, is what rows alone would have come to.
+//!
+//! Rows come in batches. The connection is not held while one is asked for, since whoever gives them may use it meanwhile (rows that
+//! are read from the same database). From the second batch on a thread of its own runs them: the next is made while the server works.
 
 use std::ffi::c_void;
 use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::thread;
 
 use super::connection::{Call, Shared};
 use super::driver::Driver;
@@ -16,45 +21,32 @@ use super::quirks::Dialect;
 use super::sql_text;
 use crate::block::buffer::Buffer;
 use crate::error::{Error, ErrorKind};
-use crate::value::Value;
-
-/// Rows that are looked at for one slice.
-const AHEAD_ROWS: usize = 1024;
+use crate::value::{self, Value};
 
 /// Fewer rows are run one by one: a savepoint costs two statements.
 const LEAST_ROWS: usize = 4;
+
+/// A row of parameters.
+type Row = Vec<Value>;
 
 /// Runs `sql` once for each row of parameters, prepared once. The sum of the rows changed, where the database tells.
 pub(crate) fn execute_many(
     shared: &Arc<Shared>,
     sql: &str,
-    rows: &mut dyn Iterator<Item = Vec<Value>>,
+    rows: &mut dyn Iterator<Item = Row>,
 ) -> Result<Option<u64>, Error> {
-    let mut call = shared.enter()?;
-    let handle = call.statement()?;
-    let result = {
-        let _busy = shared.busy(&handle);
-        let driver = Driver::new(shared, &handle);
-        driver.prepare(sql).and_then(|()| {
-            let mut many = Many {
-                is_sliced: takes_arrays(&driver, sql),
-                driver: &driver,
-                call: &mut call,
-                aside: None,
-                memory: None,
-                n_done: 0,
-                changed: Some(0),
-            };
-            let done = many.all(rows);
-            let (aside, changed) = (many.aside.take(), many.changed);
-            if let Some(aside) = aside {
-                aside.free();
-            }
-            done.map(|()| changed)
-        })
-    };
-    handle.free();
-    result
+    let mut many = Many::prepare(shared, sql)?;
+    let mut batches = std::iter::from_fn(|| {
+        let batch = value::batch(rows);
+        (!batch.is_empty()).then_some(batch)
+    });
+    if let Some(first) = batches.next() {
+        many.batch(&first)?;
+        if let Some(second) = batches.next() {
+            many.beside(second, &mut batches)?;
+        }
+    }
+    Ok(many.changed)
 }
 
 /// Whether many rows in one call mean the same as one call each.
@@ -93,9 +85,10 @@ fn savepoint(dialect: Dialect) -> Option<Savepoint> {
     }
 }
 
-struct Many<'m, 'd, 'c> {
-    driver: &'m Driver<'d>,
-    call: &'m mut Call<'c>,
+/// A statement that is prepared, and what its rows came to so far.
+struct Many {
+    shared: Arc<Shared>,
+    handle: Arc<StatementHandle>,
     is_sliced: bool,
     /// Another statement of the connection, for savepoints.
     aside: Option<Arc<StatementHandle>>,
@@ -105,31 +98,108 @@ struct Many<'m, 'd, 'c> {
     changed: Option<u64>,
 }
 
-impl Many<'_, '_, '_> {
-    fn all(&mut self, rows: &mut dyn Iterator<Item = Vec<Value>>) -> Result<(), Error> {
-        if !self.is_sliced {
-            for row in rows {
-                self.one(&row)?;
-            }
-            return Ok(());
+impl Drop for Many {
+    fn drop(&mut self) {
+        for handle in self.aside.iter().chain([&self.handle]) {
+            self.shared.free_statement(handle);
         }
-        let mut ahead: Vec<Vec<Value>> = Vec::new();
-        loop {
-            ahead.clear();
-            ahead.extend((&mut *rows).take(AHEAD_ROWS));
-            if ahead.is_empty() {
-                return Ok(());
-            }
-            let mut at = 0;
-            while at < ahead.len() {
-                at += self.some(&ahead[at..])?;
+    }
+}
+
+impl Many {
+    fn prepare(shared: &Arc<Shared>, sql: &str) -> Result<Many, Error> {
+        let mut call = shared.enter()?;
+        let handle = call.statement()?;
+        let prepared = {
+            let _busy = shared.busy(&handle);
+            let driver = Driver::new(shared, &handle);
+            driver.prepare(sql).map(|()| takes_arrays(&driver, sql))
+        };
+        match prepared {
+            Ok(is_sliced) => Ok(Many {
+                shared: Arc::clone(shared),
+                handle,
+                is_sliced,
+                aside: None,
+                memory: None,
+                n_done: 0,
+                changed: Some(0),
+            }),
+            Err(error) => {
+                handle.free();
+                Err(error)
             }
         }
     }
 
+    /// Runs `batch` and all that follow on a thread of its own, while the next are made here.
+    fn beside(
+        &mut self,
+        batch: Vec<Row>,
+        rest: &mut dyn Iterator<Item = Vec<Row>>,
+    ) -> Result<(), Error> {
+        thread::scope(|scope| {
+            // One waits while one runs.
+            let (give, take) = sync_channel::<Vec<Row>>(1);
+            let runner = thread::Builder::new().name("onecopy-insert".to_owned());
+            let runner = runner.spawn_scoped(scope, || {
+                // Ends here with the error, or where no more are given: the giver sees either.
+                take.into_iter().try_for_each(|batch| self.batch(&batch))
+            });
+            let runner = runner.map_err(|e| {
+                Error::new(
+                    ErrorKind::Internal,
+                    format!("no thread could be started: {e}"),
+                )
+            })?;
+            for batch in std::iter::once(batch).chain(rest) {
+                if give.send(batch).is_err() {
+                    break;
+                }
+            }
+            drop(give);
+            runner
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    /// Runs rows with the connection held.
+    fn batch(&mut self, rows: &[Row]) -> Result<(), Error> {
+        let shared = Arc::clone(&self.shared);
+        let handle = Arc::clone(&self.handle);
+        let call = shared.enter()?;
+        if handle.get().is_null() {
+            return Err(Error::new(
+                ErrorKind::Interface,
+                "the statement was closed with its connection",
+            ));
+        }
+        let _busy = shared.busy(&handle);
+        let mut run = Run {
+            driver: &Driver::new(&shared, &handle),
+            call,
+            many: self,
+        };
+        let mut at = 0;
+        while at < rows.len() {
+            at += run.some(&rows[at..])?;
+        }
+        Ok(())
+    }
+}
+
+/// Some rows of it, with the connection held.
+struct Run<'r, 'd, 'c> {
+    driver: &'r Driver<'d>,
+    call: Call<'c>,
+    many: &'r mut Many,
+}
+
+impl Run<'_, '_, '_> {
     /// Runs one row.
     fn one(&mut self, row: &[Value]) -> Result<(), Error> {
-        let at = self.n_done;
+        let at = self.many.n_done;
         let driver = self.driver;
         let changed = driver.execute(row).and_then(|()| driver.changed());
         self.add(changed.map_err(|e| e.at_row(at))?, 1);
@@ -139,28 +209,28 @@ impl Many<'_, '_, '_> {
     }
 
     fn add(&mut self, changed: Option<u64>, n_rows: usize) {
-        self.n_done += n_rows as u64;
-        self.changed = match (self.changed, changed) {
+        self.many.n_done += n_rows as u64;
+        self.many.changed = match (self.many.changed, changed) {
             (Some(total), Some(n)) => Some(total + n),
             _ => None,
         };
     }
 
     /// Runs as many of the rows as go in one call; how many.
-    fn some(&mut self, rows: &[Vec<Value>]) -> Result<usize, Error> {
+    fn some(&mut self, rows: &[Row]) -> Result<usize, Error> {
         let n_values = self.driver.n_parameters();
         let is_fit = n_values.is_none_or(|n| n == rows[0].len());
-        if rows.len() < LEAST_ROWS || !is_fit {
+        if !self.many.is_sliced || rows.len() < LEAST_ROWS || !is_fit {
             return self.one(&rows[0]).map(|()| 1);
         }
-        let mut parameters = Parameters::of_rows(rows, self.driver.shared, self.memory.take());
+        let mut parameters = Parameters::of_rows(rows, self.driver.shared, self.many.memory.take());
         let n_rows = parameters.n_rows();
         let ran = if n_rows < LEAST_ROWS {
             None
         } else {
             self.in_one_call(&mut parameters)?
         };
-        self.memory = Some(parameters.into_memory());
+        self.many.memory = Some(parameters.into_memory());
         match ran {
             Some(changed) => self.add(changed, n_rows),
             None => rows[..n_rows].iter().try_for_each(|row| self.one(row))?,
@@ -197,7 +267,7 @@ impl Many<'_, '_, '_> {
                     false => self.run(savepoint.back),
                 };
                 // Where the server has ended the transaction itself (a deadlock) there is nothing to go back to.
-                back.map_err(|_| e.clone().at_row(self.n_done))
+                back.map_err(|_| e.clone().at_row(self.many.n_done))
             }
         };
         if !is_own {
@@ -213,7 +283,7 @@ impl Many<'_, '_, '_> {
     /// Whether the end of a transaction would end the cursor of another statement, as rows alone would not.
     fn would_end_others(&self) -> bool {
         let facts = &self.driver.shared.facts;
-        let own = 1 + usize::from(self.aside.is_some());
+        let own = 1 + usize::from(self.many.aside.is_some());
         !(facts.commit_keeps && facts.rollback_keeps) && self.call.n_statements() > own
     }
 
@@ -254,11 +324,11 @@ impl Many<'_, '_, '_> {
 
     /// Runs a statement of our own beside it.
     fn run(&mut self, sql: &str) -> Result<(), Error> {
-        let aside = match &self.aside {
+        let aside = match &self.many.aside {
             Some(aside) => Arc::clone(aside),
             None => {
                 let made = self.call.statement()?;
-                self.aside = Some(Arc::clone(&made));
+                self.many.aside = Some(Arc::clone(&made));
                 made
             }
         };

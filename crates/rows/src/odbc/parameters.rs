@@ -48,28 +48,23 @@ impl Parameters {
         shared: &Shared,
         spare: Option<Buffer>,
     ) -> Parameters {
-        let of = |row: &R| -> Vec<Form> {
-            let values = row.as_ref().iter();
-            values
-                .map(|v| Form::of(v, shared.width, shared.quirks))
-                .collect()
-        };
-        let mut forms = of(&rows[0]);
+        let of = |value: &Value| Form::of(value, shared.width, shared.quirks);
+        let mut forms: Vec<Form> = rows[0].as_ref().iter().map(of).collect();
+        // Those of the next row and all before it, where it goes with them.
+        let mut merged = Vec::with_capacity(forms.len());
         let mut n_rows = 1;
         while let Some(row) = rows.get(n_rows) {
-            let next = of(row);
-            if next.len() != forms.len() {
+            let row = row.as_ref();
+            if row.len() != forms.len() {
                 break;
             }
-            let merged = forms.iter().zip(next).map(|(a, b)| a.merged(b));
-            let Some(merged) = merged.collect::<Option<Vec<Form>>>() else {
-                break;
-            };
+            merged.clear();
+            merged.extend(forms.iter().zip(row).map_while(|(f, v)| f.merged(of(v))));
             let row_bytes: usize = merged.iter().map(|f| f.bytes + LENGTH_BYTES).sum();
-            if row_bytes * (n_rows + 1) > SLICE_BYTES {
+            if merged.len() != forms.len() || row_bytes * (n_rows + 1) > SLICE_BYTES {
                 break;
             }
-            forms = merged;
+            std::mem::swap(&mut forms, &mut merged);
             n_rows += 1;
         }
         Parameters::made(&rows[..n_rows], forms, spare)
