@@ -45,6 +45,8 @@ pub(crate) struct Shared {
     state: Mutex<State>,
     /// Rows that the driver asks the server for at once, where it is ours to say.
     fetch_size: Option<AtomicUsize>,
+    /// Connection attribute that is switched off while an array of parameters runs.
+    off_for_arrays: Option<i32>,
     /// Memory of the last statement's block, for the next one.
     spare: Mutex<Option<Buffer>>,
     /// How often a transaction of this connection has ended in a way that ends cursors.
@@ -222,13 +224,25 @@ impl Call<'_> {
         if last.swap(n_rows, Ordering::Relaxed) == n_rows {
             return;
         }
+        self.set_integer(how.attribute, n_rows);
+    }
+
+    /// Before an array of parameters runs, and behind it: switches what makes the driver send row by row.
+    pub(crate) fn set_for_arrays(&self, is_array: bool) {
+        if let Some(attribute) = self.shared.off_for_arrays {
+            self.set_integer(attribute, usize::from(!is_array));
+        }
+    }
+
+    /// Sets an attribute of the driver's own; one that refuses goes on with what it has.
+    fn set_integer(&self, attribute: i32, value: usize) {
         // SAFETY: the connection handle is alive while its lock is held; the attribute's value is an integer in the
-        // pointer's place. A driver that refuses goes on with what it has.
+        // pointer's place.
         unsafe {
             (self.shared.manager.call.set_connect_attr)(
                 self.state.raw.0,
-                how.attribute,
-                n_rows as *mut c_void,
+                attribute,
+                value as *mut c_void,
                 ffi::IS_UINTEGER,
             )
         };
@@ -347,6 +361,10 @@ impl Connection {
                             .is_none_or(|n| n == f.first.to_string())
                     })
                     .map(|f| AtomicUsize::new(f.first)),
+                off_for_arrays: quirks
+                    .off_for_arrays
+                    .filter(|switch| string.get(switch.keyword).is_none())
+                    .map(|switch| switch.attribute),
                 read_only: options.read_only,
                 text_policy: options.text_policy,
                 pid: std::process::id(),

@@ -49,17 +49,17 @@ pub(crate) fn execute_many(
     Ok(many.changed)
 }
 
-/// Whether many rows in one call mean the same as one call each.
-fn takes_arrays(driver: &Driver<'_>, sql: &str) -> bool {
-    let shared = driver.shared;
+/// Whether many rows in one call may mean the same as one call each, by the statement's text.
+fn may_take_arrays(shared: &Shared, sql: &str) -> bool {
     let dialect = shared.quirks.dialect;
     let word = sql_text::first_word(sql, dialect);
     shared.quirks.arrays
         && shared.facts.transactions
-        && matches!(word.as_str(), "INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "MERGE")
+        && matches!(
+            word.as_str(),
+            "INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "MERGE"
+        )
         && !sql_text::has_second(sql, dialect)
-        // What gives rows (RETURNING) gives a result for each row of parameters.
-        && matches!(driver.n_columns(), Ok(0))
 }
 
 /// The statements that set a savepoint, go back to it, and forget it.
@@ -113,7 +113,14 @@ impl Many {
         let prepared = {
             let _busy = shared.busy(&handle);
             let driver = Driver::new(shared, &handle);
-            driver.prepare(sql).map(|()| takes_arrays(&driver, sql))
+            let may_take = may_take_arrays(shared, sql);
+            // A statement that is described is prepared, the way it will run.
+            call.set_for_arrays(may_take);
+            let prepared = driver.prepare(sql);
+            // What gives rows (RETURNING) gives a result for each row of parameters.
+            let takes = prepared.map(|()| may_take && matches!(driver.n_columns(), Ok(0)));
+            call.set_for_arrays(false);
+            takes
         };
         match prepared {
             Ok(is_sliced) => Ok(Many {
@@ -252,7 +259,9 @@ impl Run<'_, '_, '_> {
         } else if self.run(savepoint.set).is_err() {
             return Ok(None); // Row by row it says why.
         }
+        self.call.set_for_arrays(true);
         let ran = self.array(parameters);
+        self.call.set_for_arrays(false);
         let is_stopped = |e: &Error| {
             matches!(e.kind, ErrorKind::Cancelled | ErrorKind::Timeout)
                 || e.sqlstate.starts_with("08")

@@ -45,6 +45,15 @@ pub(crate) enum Dialect {
 /// Rows of the first block, and rows that a driver with a server-side cursor asks for, before any was seen.
 pub(crate) const FIRST_FETCH: usize = 32;
 
+/// A setting of a driver that is on, and can be switched at any time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Switch {
+    /// Connection attribute.
+    pub(crate) attribute: i32,
+    /// Keyword of the connection string: a user who gives it is left alone.
+    pub(crate) keyword: &'static str,
+}
+
 /// How a driver is told how many rows to ask the server for at once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FetchSize {
@@ -117,6 +126,8 @@ pub(crate) struct Quirks {
     pub(crate) cancel_after: Duration,
     /// Rows of parameters may be bound as arrays: one call of the driver for many rows.
     pub(crate) arrays: bool,
+    /// What is switched off while an array runs, so that the driver sends many rows in one message.
+    pub(crate) off_for_arrays: Option<Switch>,
     /// That a prepared statement has no columns can be believed before it runs.
     pub(crate) describes_prepared: bool,
     /// A rollback or commit ends cursors although SQLGetInfo says that they are kept.
@@ -151,6 +162,7 @@ pub(crate) static UNKNOWN: Quirks = Quirks {
     fetch_size: None,
     cancel_after: Duration::ZERO,
     arrays: false,
+    off_for_arrays: None,
     describes_prepared: true,
     ends_cursors: false,
     notices: &[],
@@ -199,6 +211,10 @@ const PSQLODBC: Quirks = Quirks {
     }),
     cancel_after: Duration::ZERO,
     arrays: true,
+    off_for_arrays: Some(Switch {
+        attribute: 65540, // SQL_ATTR_PGOPT_SERVER_SIDE_PREPARE
+        keyword: "UseServerSidePrepare",
+    }),
     describes_prepared: true,
     ends_cursors: true,
     notices: &[],
