@@ -9,10 +9,9 @@ use crate::error::{Error, ErrorKind};
 
 /// Records read at most: a driver that never says "no more" (seen with some on a lost connection) must not hang us.
 const MAX_RECORDS: i16 = 64;
-/// First size of a message buffer, in characters.
-const MESSAGE_CHARS: usize = 1024;
-/// Room for the message of a record of which only the state is wanted, in characters.
-const UNREAD_CHARS: usize = 64;
+/// Room for a message, in characters: the most that a call can name. It is there for each record and from the first look
+/// on, the one at a state alone too: psqlodbc cuts a message into records of the size of the first buffer it is shown.
+const MESSAGE_CHARS: i16 = i16::MAX;
 
 /// One diagnostic record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,16 +47,11 @@ pub(crate) fn first_state(
     record(manager, handle_type, handle, width, 1, Message::Unread).map(|r| r.sqlstate)
 }
 
-/// Whether the message, whose length the driver gives as `len`, was cut by a buffer of `capacity`.
-fn cut(len: i16, capacity: usize) -> bool {
-    usize::try_from(len).is_ok_and(|len| len >= capacity)
-}
-
 /// What is wanted of a record's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Message {
     Whole,
-    /// Room for a little of it, which is not looked at.
+    /// None of it: it is not looked at.
     Unread,
 }
 
@@ -105,51 +99,46 @@ fn record(
     }
 }
 
-/// Reads a record by `get`, once more with a larger buffer where its message was cut.
+/// Reads a record by `get`.
 fn read<U: Unit>(
     message: Message,
     get: impl Fn(*mut U, *mut i32, *mut U, i16, *mut i16) -> ffi::Return,
 ) -> Option<Record> {
     let mut state = [U::default(); 16];
     let (mut native, mut len) = (0i32, 0i16);
-    // One that is not looked at takes no memory: it is asked for with each piece of a long value.
-    let mut few = [U::default(); UNREAD_CHARS];
-    let mut many = match message {
-        Message::Whole => vec![U::default(); MESSAGE_CHARS],
-        Message::Unread => Vec::new(),
+    let room = MESSAGE_CHARS as usize;
+    // One that is not looked at is asked for with each piece of a long value: its memory is not cleared.
+    let mut text: Vec<U> = match message {
+        Message::Whole => vec![U::default(); room],
+        Message::Unread => Vec::with_capacity(room),
     };
-    loop {
-        let text = match message {
-            Message::Whole => many.as_mut_slice(),
-            Message::Unread => few.as_mut_slice(),
-        };
-        text.fill(U::default());
-        let capacity = i16::try_from(text.len()).unwrap_or(i16::MAX);
-        let rc = get(
-            state.as_mut_ptr(),
-            &raw mut native,
-            text.as_mut_ptr(),
-            capacity,
-            &raw mut len,
-        );
-        if rc != ffi::SUCCESS && rc != ffi::SUCCESS_WITH_INFO {
-            return None;
-        }
-        // Some drivers give the length in bytes and others in characters, so it serves as a hint to grow the buffer and
-        // never as the length of the text: that ends at its terminator, the buffer being zeroed.
-        let grows = message == Message::Whole && text.len() < i16::MAX as usize;
-        if grows && cut(len, text.len()) {
-            many.resize((len as usize + 1).min(i16::MAX as usize), U::default());
-            continue;
-        }
-        return Some(Record {
-            sqlstate: until_nul(&state),
-            native,
-            message: match message {
-                Message::Whole => until_nul(text),
-                Message::Unread => String::new(),
-            },
-        });
+    let rc = get(
+        state.as_mut_ptr(),
+        &raw mut native,
+        text.as_mut_ptr(),
+        MESSAGE_CHARS,
+        &raw mut len,
+    );
+    if rc != ffi::SUCCESS && rc != ffi::SUCCESS_WITH_INFO {
+        return None;
+    }
+    Some(Record {
+        sqlstate: until_nul(&state),
+        native,
+        message: message_in(&text, len),
+    })
+}
+
+/// The message that a driver wrote into a cleared buffer; `len` is what it gives as its length.
+///
+/// Some drivers give the length in bytes and others in characters, so it is never the length of the text: that ends at its
+/// terminator. It tells, though, whether NULs with text behind them are part of the message.
+fn message_in<U: Unit>(text: &[U], len: i16) -> String {
+    let end = text.iter().rposition(|u| *u != U::default());
+    let end = end.map_or(0, |last| last + 1);
+    match usize::try_from(len).is_ok_and(|len| len >= end) {
+        true => U::text_lossy(&text[..end]),
+        false => until_nul(text),
     }
 }
 
@@ -257,6 +246,15 @@ mod tests {
         let error = from_records(&records, &Secrets::default(), "SQLDriverConnect");
         assert_eq!(error.sqlstate, "28P01");
         assert_eq!(error.message, "password authentication failed");
+    }
+
+    #[test]
+    fn a_message_is_whole_with_nuls_inside_and_ends_at_its_terminator_otherwise() {
+        let whole: Vec<u16> = "日\0본\0\0".encode_utf16().collect();
+        assert_eq!(message_in(&whole, 3), "日\0본");
+        assert_eq!(message_in(&whole, 6), "日\0본", "a length in bytes");
+        assert_eq!(message_in(b"short\0left from before", 5), "short");
+        assert_eq!(message_in::<u8>(&[], 0), "");
     }
 
     #[test]

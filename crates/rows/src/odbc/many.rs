@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
-use super::connection::{Call, Shared};
+use super::call::Call;
+use super::connection::Shared;
 use super::driver::Driver;
 use super::ffi;
 use super::handle::StatementHandle;
@@ -115,7 +116,7 @@ impl Many {
             let driver = Driver::new(shared, &handle);
             driver.prepare(sql).map(|()| takes_arrays(&driver, sql))
         };
-        match prepared {
+        match call.watch(prepared) {
             Ok(is_sliced) => Ok(Many {
                 shared: Arc::clone(shared),
                 handle,
@@ -183,7 +184,8 @@ impl Many {
         };
         let mut at = 0;
         while at < rows.len() {
-            at += run.some(&rows[at..])?;
+            let ran = run.some(&rows[at..]);
+            at += run.call.watch(ran)?;
         }
         Ok(())
     }

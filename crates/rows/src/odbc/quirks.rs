@@ -5,12 +5,14 @@
 
 use std::time::Duration;
 
+use super::faults::{self, Fault};
+
 /// Which form of text passes between us and a driver: in calls, cells, parameters and messages.
 ///
 /// A driver holds its text in one of the two; asking for the other makes it convert first, which costs 2 to 5 times as
 /// much and with some drivers loses data (anchors: rows, sections 2 and 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Width {
+pub enum Width {
     /// `SQL_C_CHAR`, UTF-8.
     Narrow,
     /// `SQL_C_WCHAR`, UTF-16.
@@ -121,8 +123,14 @@ pub(crate) struct Quirks {
     pub(crate) describes_prepared: bool,
     /// A rollback or commit ends cursors although SQLGetInfo says that they are kept.
     pub(crate) ends_cursors: bool,
+    /// `SQL_ATTR_CONNECTION_DEAD` is answered from what the driver knows, and was seen to be true.
+    pub(crate) knows_loss: bool,
+    /// A commit or rollback on a connection that is gone is called a success: it is asked behind each.
+    pub(crate) hides_loss: bool,
     /// What a user should know at connect.
     pub(crate) notices: &'static [&'static str],
+    /// What `doctor` tells besides: what versions of it get wrong.
+    pub(crate) faults: &'static [Fault],
 }
 
 /// A driver that is in no table: wide text is UTF-16 by the ODBC reference, narrow text is in whatever encoding the
@@ -153,7 +161,10 @@ pub(crate) static UNKNOWN: Quirks = Quirks {
     arrays: false,
     describes_prepared: true,
     ends_cursors: false,
+    knows_loss: true,
+    hides_loss: false,
     notices: &[],
+    faults: &[],
 };
 
 /// Shared by both psqlodbc drivers.
@@ -201,7 +212,10 @@ const PSQLODBC: Quirks = Quirks {
     arrays: true,
     describes_prepared: true,
     ends_cursors: true,
+    knows_loss: true,
+    hides_loss: true,
     notices: &[],
+    faults: faults::PSQLODBC,
 };
 
 /// The drivers known, in the order in which one is chosen for a URL.
@@ -234,6 +248,8 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         connect: &[("CHARSET", "utf8mb4")],
         read_only: &["SET SESSION TRANSACTION READ ONLY"],
         arrays: true,
+        // It asks the server, and takes an answer under way for a loss.
+        knows_loss: false,
         // SQLSetPos in a block of a forward-only cursor is ignored, and moves the place where the next block begins.
         block_tails_broken: true,
         bind_offset: true,
@@ -244,6 +260,7 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         notices: &[
             "the MariaDB ODBC driver holds the whole result in memory before the first row: no option of it streams",
         ],
+        faults: faults::MARIADB,
         ..UNKNOWN
     },
     Quirks {
@@ -284,6 +301,7 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         describe_null: true,
         guid_parameters: true,
         long_parameter_bytes: 0,
+        faults: faults::MICROSOFT,
         ..UNKNOWN
     },
     Quirks {
@@ -327,6 +345,7 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         describes_prepared: false,
         guid_parameters: true,
         long_parameter_bytes: 8000,
+        faults: faults::FREETDS,
         ..UNKNOWN
     },
     Quirks {

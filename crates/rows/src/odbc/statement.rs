@@ -71,7 +71,7 @@ pub(crate) fn execute(
         let driver = Driver::new(shared, &handle);
         run(&driver, sql, parameters).map(|ran| (ran, driver.messages.into_inner()))
     };
-    match result {
+    match call.watch(result) {
         Ok(((columns, row_count), messages)) => Ok(Statement {
             schema: Schema::new(columns.iter().map(|p| p.column.clone()).collect()),
             done: columns.is_empty(),
@@ -129,7 +129,7 @@ pub(crate) fn prepare_check(shared: &Arc<Shared>, sql: &str) -> Result<Prepared,
         })
     };
     handle.free();
-    result
+    call.watch(result)
 }
 
 #[allow(missing_docs)] // Documented where they are public: `connect::Statement`.
@@ -215,7 +215,7 @@ impl Statement {
         call.set_fetch_size(self.reader.fetch_size);
         let result = work(&mut self.reader, &driver);
         self.messages.append(&mut driver.messages.into_inner());
-        result
+        call.watch(result)
     }
 
     fn next_block(&mut self, budget: Budget) -> Result<usize, Error> {
