@@ -97,7 +97,7 @@ impl<'a> Call<'a> {
     pub(crate) fn watch<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
         if let Err(error) = &result
             && (life::says_lost(error, self.shared.quirks.dialect)
-                || (self.shared.quirks.knows_loss && life::may_be_lost(error) && self.is_dead()))
+                || (self.shared.quirks.knows_loss && !error.sqlstate.is_empty() && self.is_dead()))
         {
             self.shared.life.lose();
         }

@@ -2,7 +2,7 @@
 
 use super::ffi::{self, Handle};
 use super::manager::Manager;
-use super::quirks::Width;
+use super::quirks::{Dialect, Width};
 use super::secrets::Secrets;
 use super::unit::{Unit, until_nul};
 use crate::error::{Error, ErrorKind};
@@ -181,6 +181,20 @@ pub(crate) fn from_records(records: &[Record], secrets: &Secrets, call: &str) ->
     error
 }
 
+/// What kind of error a database's own code is, where drivers give it a SQLSTATE that says less: truncation (2628) is 42000
+/// to Microsoft's drivers, an overflow HY019 to FreeTDS. 8 is SQLite's `SQLITE_READONLY`, whose driver has one SQLSTATE for all.
+pub(crate) fn kind_of_code(dialect: Dialect, native: i32) -> Option<ErrorKind> {
+    match (dialect, native) {
+        (Dialect::Sqlite, code) if code & 0xff == 8 => Some(ErrorKind::ReadOnly),
+        // Overflow, conversion, truncation, division by zero.
+        (Dialect::SqlServer, 220 | 232 | 241 | 242 | 245 | 295 | 2628 | 8114 | 8115 | 8134 | 8152) => {
+            Some(ErrorKind::Data)
+        }
+        (Dialect::SqlServer, 515 | 547 | 2601 | 2627) => Some(ErrorKind::Integrity),
+        _ => None,
+    }
+}
+
 /// What kind of error a SQLSTATE is: the exact state first, then its class (the first two characters).
 ///
 /// Source: ISO/IEC 9075-2 and the ODBC reference, appendix A; class 57, 53, 58, XX and P0 are PostgreSQL's.
@@ -262,6 +276,23 @@ mod tests {
         let error = from_records(&[], &Secrets::default(), "SQLFetch");
         assert_eq!(error.kind, ErrorKind::Internal);
         assert!(error.message.contains("`SQLFetch`"));
+    }
+
+    #[test]
+    fn a_code_of_the_database_says_more_than_a_state_for_all() {
+        assert_eq!(
+            kind_of_code(Dialect::SqlServer, 2628),
+            Some(ErrorKind::Data)
+        );
+        assert_eq!(
+            kind_of_code(Dialect::SqlServer, 2627),
+            Some(ErrorKind::Integrity)
+        );
+        assert_eq!(
+            kind_of_code(Dialect::Sqlite, 776),
+            Some(ErrorKind::ReadOnly)
+        );
+        assert_eq!(kind_of_code(Dialect::Postgres, 8), None);
     }
 
     #[test]

@@ -77,18 +77,6 @@ pub(super) fn says_lost(error: &Error, dialect: Dialect) -> bool {
         )
 }
 
-/// Whether an error may be one of a connection that is gone, so that the driver is to be asked.
-pub(super) fn may_be_lost(error: &Error) -> bool {
-    matches!(
-        error.kind,
-        ErrorKind::Connect
-            | ErrorKind::Operational
-            | ErrorKind::Internal
-            | ErrorKind::Cancelled
-            | ErrorKind::Timeout
-    )
-}
-
 /// Whether the driver says that the connection is dead; a driver that does not know the question says nothing.
 ///
 /// # Safety

@@ -96,7 +96,8 @@ fn run(
     sql: &str,
     parameters: &[Value],
 ) -> Result<(Vec<Planned>, Option<u64>), Error> {
-    if parameters.is_empty() {
+    // A marker may stand without a value for it: SQLite's driver and MariaDB's then take NULL, or what they please.
+    if parameters.is_empty() && !sql.contains('?') {
         driver.exec_direct(sql)?;
     } else {
         driver.prepare(sql)?;
