@@ -1,7 +1,8 @@
 """What databases say arrives whole: errors and warnings of any length and script, on every driver.
 
 Below us there are limits that nothing here can lift, and the tests say where: psqlodbc keeps 4,095 bytes of an error;
-MariaDB's server 128 characters of a message, none of them outside the Basic Multilingual Plane; SQLite's has no NUL.
+MariaDB's server 128 characters of a message, none of them outside the Basic Multilingual Plane; SQLite ODBC 511 bytes, and the
+driver manager garbles it where that cuts a character or one is outside that plane; FreeTDS cuts at a NUL.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ PROFILES = ["postgres", "postgres_ansi", "mariadb", "sqlite_odbc", "tds_freetds"
 #: Of psqlodbc's buffer, less its own words around the server's.
 POSTGRES_BYTES = 4_000
 MARIADB_CHARS = 128
+#: Less the driver's own words.
+SQLITE_BYTES = 480
 
 
 @pytest.fixture(params=PROFILES)
@@ -62,6 +65,8 @@ def whole(profile: str, character: str, length: int) -> tuple[str, str]:
     if profile == "mariadb":
         text = text[: MARIADB_CHARS - 1] + ">" if len(text) > MARIADB_CHARS else text
         return text, text.replace("😀", "?")
+    if profile == "sqlite_odbc":
+        return text, text if len(text.encode()) < SQLITE_BYTES and character != "😀" else "no such table"
     return text, text
 
 
@@ -92,4 +97,39 @@ def test_the_message_of_a_notice_arrives_whole(
     assert any(expected in str(message) for _, message in cur.messages), cur.messages
     for kind, message in cur.messages:
         assert kind is onecopy.Warning and isinstance(message, onecopy.Warning)
+    con.close()
+
+
+@pytest.mark.parametrize("profile", ["tds_msodbc", "tds_rust", "tds_freetds", "mariadb"])
+def test_a_nul_inside_a_message_is_part_of_it(request: pytest.FixtureRequest, profile: str) -> None:
+    con = onecopy.connect(request.getfixturevalue(profile).odbc)
+    sql = "raiserror(N'до' + nchar(0) + N'后', 16, 1)"
+    if profile == "mariadb":
+        sql = "signal sqlstate '45000' set message_text = 'до\\0后'"
+    with pytest.raises(onecopy.DatabaseError) as caught:
+        con.execute(sql)
+    # FreeTDS and MariaDB's driver end it there.
+    whole = profile in ("tds_msodbc", "tds_rust")
+    assert str(caught.value).endswith("до\0后" if whole else "до")
+    con.close()
+
+
+@pytest.mark.parametrize("profile", ["tds_msodbc", "tds_rust", "tds_freetds"])
+def test_several_messages_of_one_statement_are_all_told(request: pytest.FixtureRequest, profile: str) -> None:
+    con = onecopy.connect(request.getfixturevalue(profile).odbc)
+    cur = con.execute("raiserror(N'первое', 1, 1) raiserror(N'второе', 10, 1) raiserror(N'第三', 5, 1)")
+    said = [str(message).rpartition("]")[2] for _, message in cur.messages]
+    # FreeTDS puts the gravest first.
+    assert said == (["второе", "第三", "первое"] if profile == "tds_freetds" else ["первое", "второе", "第三"])
+    with pytest.raises(onecopy.ProgrammingError) as caught:
+        con.execute("raiserror(N'первая', 16, 1) raiserror(N'вторая', 14, 1)")
+    assert "первая" in str(caught.value) and "вторая" in str(caught.value)
+    con.close()
+
+
+def test_a_warning_of_mariadb_reaches_messages(mariadb: Database) -> None:
+    con = onecopy.connect(mariadb.odbc)
+    cur = con.execute("signal sqlstate '01000' set message_text = 'осторожно'")
+    said = [str(message) for _, message in cur.messages]
+    assert said == [] or "осторожно" in said[0]
     con.close()

@@ -67,15 +67,31 @@ PARAMETERS = [
 
 
 @pytest.mark.parametrize("value", PARAMETERS, ids=lambda v: f"{type(v).__name__} {str(v)[:24]!r}")
-def test_a_parameter_comes_back_as_it_went(con: onecopy.Connection, value: Any) -> None:
+def test_a_parameter_comes_back_as_it_went(con: onecopy.Connection, target: str, value: Any) -> None:
+    if isinstance(value, dt.date) and "TDS_Version=7.2" in target:
+        pytest.skip("SQL Server 2005 has no date, and time stamps of three hundredths of a second")
     rows = con.execute("select ? as a, 7 as b", [value]).fetchall()
+    if value == dt.date(1, 1, 1) and "libtdsodbc" in target:
+        value = "0001-01-01"  # FreeTDS sends days before 1600 wrong: they go as text.
     assert rows == [(value, 7)]
-    assert type(rows[0][0]) is type(value)
+    # Microsoft's Rust driver sends a bool as tinyint.
+    assert type(rows[0][0]) is type(value) or (value is True and "mssqlodbc" in target)
     # Once more by the statement that is kept prepared, and NULL in its place.
     cur = con.cursor()
     for again in (value, None, value):
         cur.execute("select ?", [again])
         assert cur.fetchall() == [(again,)]
+
+
+@pytest.mark.parametrize("day", [dt.date(1, 1, 1), dt.date(4, 2, 29), dt.date(1582, 10, 4), dt.date(1599, 12, 31)])
+def test_early_dates_arrive_as_they_are(con: onecopy.Connection, target: str, day: dt.date) -> None:
+    if "TDS_Version=7.2" in target:
+        pytest.skip("SQL Server 2005 has no date")
+    moment = dt.datetime.combine(day, dt.time(1, 2, 3, 456789))
+    con.execute("create table kept (a date, b datetime2(6))")
+    con.execute("insert into kept values (?, ?)", [day, moment])
+    con.executemany("insert into kept values (?, ?)", [(day, moment)] * 2)
+    assert con.execute("select * from kept").fetchall() == [(day, moment)] * 3
 
 
 def test_a_time_keeps_its_fraction_and_a_time_stamp_its_offset(con: onecopy.Connection, target: str) -> None:
@@ -164,14 +180,29 @@ def test_an_error_between_results_is_raised_at_its_place(con: onecopy.Connection
     assert con.execute("select 3").fetchall() == [(3,)]
 
 
-def test_what_a_batch_prints_comes_with_its_results(con: onecopy.Connection) -> None:
+def test_what_a_batch_prints_comes_with_its_results(con: onecopy.Connection, target: str) -> None:
     cur = con.execute("print N'до 東'; select 1 as a; print N'после 😀'; select 2 as b, N'é' as c")
+    assert [str(message).endswith("до 東") for _, message in cur.messages] == [True]
     assert cur.fetchall() == [(1,)]
     assert cur.nextset() is True
+    # FreeTDS forgets what is said between two results.
+    said = [] if "libtdsodbc" in target else [True]
+    assert [str(message).endswith("после 😀") for _, message in cur.messages] == said
     assert cur.fetchall() == [(2, "é")]
     assert cur.nextset() is None
-    said = " ".join(str(message) for _, message in cur.messages)
-    assert "после 😀" in said or "до 東" in said
+
+
+def test_a_procedure_gives_its_results_one_after_the_other(con: onecopy.Connection, target: str) -> None:
+    cur = con.execute("{call onecopy_results(?)}", [2])
+    assert cur.fetchall() == [("é",), ("é",)]
+    assert cur.nextset() is True
+    assert cur.fetchall() == [(2, 3)]
+    assert cur.nextset() is None
+    with pytest.raises(onecopy.ProgrammingError, match="as it was asked to") as caught:
+        con.execute("{call onecopy_fails(?)}", [50_777])
+    assert caught.value.native_code == 50_777
+    with pytest.raises(onecopy.ProgrammingError, match="onecopy_none"):
+        con.execute("{call onecopy_none(?)}", [1])
 
 
 def test_a_rollback_takes_back_and_a_commit_keeps(con: onecopy.Connection) -> None:

@@ -13,7 +13,8 @@ that keep their rows in memory, transactions, and comments that make the answer 
 ``reader``    words and expressions of SQL
 ``queries``   from a query's text to its results, whose kinds stand in ``results``
 ``kept``      tables that keep their rows, and transactions
-``calls``     remote procedure calls: prepared statements, and procedures with output parameters
+``calls``     remote procedure calls: what they name, and their parameters
+``procedures``  those of the responder's own, with output parameters and several results
 ``describe``  what drivers ask about a statement before it runs
 ``session``    one connection: login, then requests
 """

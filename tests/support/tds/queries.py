@@ -25,16 +25,28 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
-from tests.support.tds import kept, stored
+from tests.support.tds import kept, procedures, stored
 from tests.support.tds.reader import Cell, Reader, known_kind
-from tests.support.tds.results import Affected, Message, Result, Rows, Slice, SqlError, Transaction, Wait, failure
+from tests.support.tds.results import (
+    Affected,
+    Called,
+    Message,
+    Result,
+    Rows,
+    Slice,
+    SqlError,
+    Transaction,
+    Wait,
+    failure,
+)
 from tests.support.tds.tokens import ROW, Column
 from tests.support.tds.types import Parameter
 
 __all__ = ["Affected", "Rows", "SqlError", "Wait", "failure", "statements"]
 
-_SKIPPED = ("set", "if", "use", "declare", "save", "truncate", "go", "exec", "execute")
+_SKIPPED = ("set", "if", "use", "declare", "save", "truncate", "go")
 
 
 def statements(sql: str, parameters: dict[str, Parameter], work: kept.Work | None = None) -> Iterator[Result]:
@@ -75,6 +87,8 @@ class _Statements(Reader):
         if self.take("throw"):
             number, text, state = self._three()
             raise SqlError(int(number), text, state=int(state))
+        if self.take("exec", "execute"):
+            return self._exec()
         start = self._at
         word = self.next()[1].lower()
         found = self._of_table(word) if word in ("create", "drop", "insert", "delete") else self._of_transaction(word)
@@ -89,6 +103,17 @@ class _Statements(Reader):
                 break
             self._at += 1
         return Affected(1 if word in ("insert", "update", "delete") else None)
+
+    def _exec(self) -> Called:
+        """EXEC of one of the responder's procedures; its parameters are those of the statement."""
+        name, given = self.name().lower(), []
+        while not self.at_end() and self.peek() != ";":
+            parameter = self.value().value
+            if not isinstance(parameter, Parameter):
+                raise SqlError(102, "Incorrect syntax: a procedure takes parameters here.")
+            given.append(replace(parameter, is_output=self.take("output", "out")))
+            self.take(",")
+        return procedures.call(name, given)
 
     def _three(self) -> tuple[str, str, str]:
         first = self.value().text()

@@ -122,7 +122,7 @@ class Reader:
         cell = self._term()
         while self.take("+"):
             other = self._term()
-            joined = None if cell.value is None or other.value is None else cell.text() + other.text()
+            joined = None if cell.value is None or other.value is None else _joined(cell.text(), other.text())
             cell = Cell(text_kind(joined), joined)
         return cell
 
@@ -236,6 +236,12 @@ class Reader:
             self.need(")")
             name += ")"
         return name
+
+
+def _joined(left: str, right: str) -> str:
+    """Two texts as UTF-16 joins them: a pair of surrogates is a character."""
+    units = (left + right).encode("utf-16-le", "surrogatepass")
+    return units.decode("utf-16-le", "surrogatepass")
 
 
 def known_kind(name: str) -> Kind:

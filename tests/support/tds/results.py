@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from tests.support.tds.tokens import Column
+from tests.support.tds.types import Parameter
 
 Slice = tuple[bytes | bytearray | memoryview, int]
 
@@ -62,7 +63,16 @@ class Transaction:
     what: Literal["begin", "commit", "rollback", "implicit on", "implicit off"]
 
 
-Result = Rows | Affected | Wait | Message | Transaction
+@dataclass
+class Called:
+    """What a procedure gives: results, values of its output parameters by their places, its return status."""
+
+    results: list[Result]
+    outputs: list[tuple[int, Parameter]] = field(default_factory=list)
+    status: int = 0
+
+
+Result = Rows | Affected | Wait | Message | Transaction | Called
 
 
 @dataclass(frozen=True)

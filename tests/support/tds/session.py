@@ -7,9 +7,20 @@ import socket
 import struct
 import time
 
-from tests.support.tds import calls, describe, kept, packets, queries, tokens, types
+from tests.support.tds import calls, describe, kept, packets, procedures, queries, tokens, types
 from tests.support.tds.packets import Cancelled, Channel
-from tests.support.tds.results import Affected, Failure, Message, Result, Rows, SqlError, Transaction, Wait, failure
+from tests.support.tds.results import (
+    Affected,
+    Called,
+    Failure,
+    Message,
+    Result,
+    Rows,
+    SqlError,
+    Transaction,
+    Wait,
+    failure,
+)
 from tests.support.tds.types import Parameter
 
 _TDS_7_3, _TDS_7_4 = 0x730A0003, 0x74000004
@@ -27,11 +38,14 @@ class Session:
     def __init__(self, sock: socket.socket, user: str, password: str) -> None:
         self._channel = Channel(sock)
         self._user, self._password = user, password
-        self._prepared: dict[int, tuple[str, list[str]]] = {}
+        #: By handle: text and names of parameters, or a procedure's name alone.
+        self._prepared: dict[int, tuple[str, list[str] | None]] = {}
         self._version = _TDS_7_4
         self._work = kept.Work()
         self._transaction = b""
         self._implicit = False
+        #: The procedure that the statement under way has run, whose outputs are still to be told.
+        self._called: Called | None = None
 
     def run(self) -> None:
         """Serve the client until it leaves.
@@ -122,6 +136,12 @@ class Session:
         handle: int | None = None
         values: list[Parameter] = []
         sql, names = "", []
+        if name == "sp_prepexecrpc":
+            handle = len(self._prepared) + 1
+            procedure = str(given[1].value()).strip("[]").lower().split(".")[-1]
+            self._prepared[handle] = procedure, None
+            self._own_procedure(procedures.call(procedure, given[2:]), handle)
+            return
         if name == "sp_executesql":
             sql, names = str(given[0].value()), calls.declared(given[1] if len(given) > 1 else None)
             values = given[2:]
@@ -133,8 +153,12 @@ class Session:
         elif name == "sp_execute":
             if int(given[0].value()) not in self._prepared:
                 raise SqlError(8179, f"Could not find prepared statement with handle {given[0].value()}.")
-            sql, names = self._prepared[int(given[0].value())]
+            sql, declared = self._prepared[int(given[0].value())]
             values = given[1:]
+            if declared is None:
+                self._own_procedure(procedures.call(sql, values))
+                return
+            names = declared
         elif name in ("sp_describe_first_result_set", "sp_describe_undeclared_parameters"):
             if name.endswith("result_set"):
                 result = describe.first_result_set(str(given[0].value()), self._work)
@@ -145,7 +169,7 @@ class Session:
         elif name == "sp_unprepare":
             self._prepared.pop(int(given[0].value()), None)
         else:
-            self._own_procedure(calls.procedure(name, given))
+            self._own_procedure(procedures.call(name, given))
             return
         if name == "sp_prepare":
             # A server answers with the columns and no rows.
@@ -155,17 +179,21 @@ class Session:
             )
             sql = ""
         bound = {known.lower(): value for known, value in zip(names, values, strict=False)}
+        self._called = None
         failed = not self._answer(sql, bound, tokens.DONEINPROC)
         tail = tokens.return_status() + (tokens.return_handle(handle) if handle is not None else b"")
+        if self._called is not None:
+            tail += self._outputs(self._called)
         self._channel.write(tail + struct.pack("<BHHQ", tokens.DONEPROC, tokens.ERROR if failed else 0, 0xE0, 0))
 
-    def _own_procedure(self, called: calls.Called) -> None:
+    def _own_procedure(self, called: Called, handle: int | None = None) -> None:
         for result in called.results:
             self._one(result, tokens.DONEINPROC, tokens.MORE, None)
-        tail = tokens.return_status(called.status)
-        for place, output in called.outputs:
-            tail += tokens.return_value(place, output.name, output.info, output.raw)
-        self._channel.write(tail + struct.pack("<BHHQ", tokens.DONEPROC, 0, 0xE0, 0))
+        tail = tokens.return_status(called.status) + (tokens.return_handle(handle) if handle is not None else b"")
+        self._channel.write(tail + self._outputs(called) + struct.pack("<BHHQ", tokens.DONEPROC, 0, 0xE0, 0))
+
+    def _outputs(self, called: Called) -> bytes:
+        return b"".join(tokens.return_value(at, one.name, one.info, one.raw) for at, one in called.outputs)
 
     def _answer(self, sql: str, parameters: dict[str, Parameter], token: int) -> bool:
         """The results of ``sql``; in a batch the last DONE ends the answer, in a procedure more follows. Whether all went."""
@@ -191,6 +219,12 @@ class Session:
             self._wait(result.seconds)
         if isinstance(result, Message):
             return self._message(result, token, more)
+        if isinstance(result, Called):
+            for inner in result.results:
+                self._one(inner, token, tokens.MORE, None)
+            self._called = result
+            self._channel.write(struct.pack("<BHHQ", token, more, 0, 0))
+            return True
         if isinstance(result, Transaction):
             self._transact(result)
         elif self._implicit and not self._work.in_transaction:
@@ -209,7 +243,7 @@ class Session:
         if count is None:
             self._channel.write(struct.pack("<BHHQ", token, more, 0, 0))
         else:
-            self._channel.write(tokens.done(token, more | tokens.COUNT, count))
+            self._channel.write(tokens.done(token, more | tokens.COUNT, count, tokens.INSERT))
         return True
 
     def _message(self, result: Message, token: int, more: int) -> bool:

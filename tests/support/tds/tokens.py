@@ -10,6 +10,8 @@ from tests.support.tds.types import COLLATION
 DONE, DONEPROC, DONEINPROC = 0xFD, 0xFE, 0xFF
 MORE, ERROR, COUNT, ATTENTION = 0x01, 0x02, 0x10, 0x20
 ROW = b"\xd1"
+#: What a statement was, as DONE tells it; Microsoft's drivers believe a count of rows changed for INSERT and its kin alone.
+SELECT, INSERT = 0xC1, 0xC3
 SERVER = "onecopy-tds"
 
 
@@ -41,9 +43,9 @@ def metadata(columns: list[Column]) -> bytes:
     return b"".join(parts)
 
 
-def done(token: int, status: int, n_rows: int = 0) -> bytes:
-    """DONE, DONEPROC or DONEINPROC; 0xC1 says that a SELECT gave ``n_rows``."""
-    return struct.pack("<BHHQ", token, status | (COUNT if n_rows or status == 0 else 0), 0xC1, n_rows)
+def done(token: int, status: int, n_rows: int = 0, command: int = SELECT) -> bytes:
+    """DONE, DONEPROC or DONEINPROC of a statement that gave or changed ``n_rows``."""
+    return struct.pack("<BHHQ", token, status | (COUNT if n_rows or status == 0 else 0), command, n_rows)
 
 
 def message(number: int, text: str, severity: int = 16, state: int = 1) -> bytes:

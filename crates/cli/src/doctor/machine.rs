@@ -97,14 +97,17 @@ fn driver(driver: &InstalledDriver) -> Finding {
         .unwrap_or("a driver that onecopy does not know");
     let urls: Vec<String> = driver.schemes.iter().map(|s| format!("{s}://")).collect();
     let says = match (&driver.broken, driver.known_as, urls.is_empty()) {
-        (Some(_), ..) => "found, and cannot be loaded".to_owned(),
+        (Some(_), ..) if driver.is_file => "found, and cannot be loaded".to_owned(),
+        (Some(_), ..) => "registered, and its file is not there".to_owned(),
         (None, None, _) => "used with safe defaults".to_owned(),
         (None, Some(_), true) => String::new(),
         (None, Some(_), false) => urls.join(", "),
     };
-    let level = match driver.broken {
-        Some(_) => Level::Broken,
-        None => Level::Ok,
+    let level = match (&driver.broken, driver.is_file) {
+        (None, _) => Level::Ok,
+        (Some(_), true) => Level::Broken,
+        // A line of odbcinst.ini that its package has left behind.
+        (Some(_), false) => Level::Warning,
     };
     let names = driver.registered.join(", ");
     let finding = Finding::new(DRIVERS, level, name, says)

@@ -157,7 +157,7 @@ pub(super) fn exact_values(dialect: Dialect) -> &'static [Exact] {
         exact(
             "time stamp with offset",
             "SELECT CAST('2024-02-29 23:59:58.123456+05:30' AS timestamptz)",
-            "2024-02-29T18:29:58.123456Z",
+            "2024-02-29T18:29:58.123456+00:00",
         ),
     ];
     const MYSQL: &[Exact] = &[

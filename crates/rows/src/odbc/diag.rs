@@ -6,6 +6,7 @@ use super::quirks::{Dialect, Width};
 use super::secrets::Secrets;
 use super::unit::{Unit, until_nul};
 use crate::error::{Error, ErrorKind};
+use crate::sqlite::kind_of_code as sqlite_kind;
 
 /// Records read at most: a driver that never says "no more" (seen with some on a lost connection) must not hang us.
 const MAX_RECORDS: i16 = 64;
@@ -182,14 +183,15 @@ pub(crate) fn from_records(records: &[Record], secrets: &Secrets, call: &str) ->
 }
 
 /// What kind of error a database's own code is, where drivers give it a SQLSTATE that says less: truncation (2628) is 42000
-/// to Microsoft's drivers, an overflow HY019 to FreeTDS. 8 is SQLite's `SQLITE_READONLY`, whose driver has one SQLSTATE for all.
+/// to Microsoft's drivers, an overflow HY019 to FreeTDS, and SQLite's driver has one SQLSTATE for all.
 pub(crate) fn kind_of_code(dialect: Dialect, native: i32) -> Option<ErrorKind> {
     match (dialect, native) {
-        (Dialect::Sqlite, code) if code & 0xff == 8 => Some(ErrorKind::ReadOnly),
+        (Dialect::Sqlite, code) if code > 0 => Some(sqlite_kind(code)),
         // Overflow, conversion, truncation, division by zero.
-        (Dialect::SqlServer, 220 | 232 | 241 | 242 | 245 | 295 | 2628 | 8114 | 8115 | 8134 | 8152) => {
-            Some(ErrorKind::Data)
-        }
+        (
+            Dialect::SqlServer,
+            220 | 232 | 241 | 242 | 245 | 295 | 2628 | 8114 | 8115 | 8134 | 8152,
+        ) => Some(ErrorKind::Data),
         (Dialect::SqlServer, 515 | 547 | 2601 | 2627) => Some(ErrorKind::Integrity),
         _ => None,
     }
@@ -292,6 +294,11 @@ mod tests {
             kind_of_code(Dialect::Sqlite, 776),
             Some(ErrorKind::ReadOnly)
         );
+        assert_eq!(
+            kind_of_code(Dialect::Sqlite, 19),
+            Some(ErrorKind::Integrity)
+        );
+        assert_eq!(kind_of_code(Dialect::Sqlite, 0), None);
         assert_eq!(kind_of_code(Dialect::Postgres, 8), None);
     }
 

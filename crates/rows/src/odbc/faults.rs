@@ -66,13 +66,22 @@ pub(super) const MICROSOFT: &[Fault] = &[Fault {
 }];
 
 /// Of FreeTDS.
-pub(super) const FREETDS: &[Fault] = &[Fault {
-    versions: "1.3",
-    what: "waits for ever where another thread cancels just while it is between two reads of the network",
-    remedy: "onecopy cancels a call of it only when that has lasted a quarter of a second",
-    is_handled: true,
-    ..EVERYWHERE
-}];
+pub(super) const FREETDS: &[Fault] = &[
+    Fault {
+        versions: "1.3",
+        what: "waits for ever where another thread cancels just while it is between two reads of the network",
+        remedy: "onecopy cancels a call of it only when that has lasted a quarter of a second",
+        is_handled: true,
+        ..EVERYWHERE
+    },
+    Fault {
+        versions: "1.3",
+        what: "sends each date before 1600 as the day before it",
+        remedy: "onecopy sends such dates as text, which the server turns into dates",
+        is_handled: true,
+        ..EVERYWHERE
+    },
+];
 
 impl Fault {
     /// Whether it is one of a driver of this version on this system; of an unknown version only what all versions have.

@@ -227,7 +227,8 @@ impl Run<'_, '_, '_> {
         }
         let mut parameters = Parameters::of_rows(rows, self.driver.shared, self.many.memory.take());
         let n_rows = parameters.n_rows();
-        let ran = if n_rows < LEAST_ROWS {
+        let is_whole = |row: &Row| self.driver.carries(row);
+        let ran = if n_rows < LEAST_ROWS || !rows[..n_rows].iter().all(is_whole) {
             None
         } else {
             self.in_one_call(&mut parameters)?

@@ -98,6 +98,10 @@ pub(crate) struct Quirks {
     pub(crate) describe_null: bool,
     /// UUID parameters go as `SQL_GUID`; as text where not.
     pub(crate) guid_parameters: bool,
+    /// The first year whose dates arrive as they are sent; earlier ones go as text.
+    pub(crate) first_right_year: i32,
+    /// A text parameter is cut at its first NUL, without a word: one that has any is refused before.
+    pub(crate) cuts_at_nul: bool,
     /// Text parameters above this many bytes are described as `SQL_LONGVARCHAR`/`SQL_WLONGVARCHAR`; 0: described as
     /// `(n)varchar(max)`, which is size 0.
     pub(crate) long_parameter_bytes: usize,
@@ -152,6 +156,8 @@ pub(crate) static UNKNOWN: Quirks = Quirks {
     sizes_hold: false,
     describe_null: true,
     guid_parameters: false,
+    first_right_year: i32::MIN,
+    cuts_at_nul: false,
     long_parameter_bytes: 8000,
     hides_offset: false,
     fills_dates: false,
@@ -199,6 +205,8 @@ const PSQLODBC: Quirks = Quirks {
     sizes_hold: false,
     describe_null: false,
     guid_parameters: true,
+    first_right_year: i32::MIN,
+    cuts_at_nul: true,
     long_parameter_bytes: 8000,
     hides_offset: true,
     fills_dates: true,
@@ -343,6 +351,8 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         cancel_after: Duration::from_millis(250),
         // 0 columns for a SELECT, unless the server prepares it.
         describes_prepared: false,
+        // 1.3 sends each day before 1600 as the one before it.
+        first_right_year: 1601,
         guid_parameters: true,
         long_parameter_bytes: 8000,
         faults: faults::FREETDS,
@@ -356,6 +366,7 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         width: Width::Narrow,
         other_width: false,
         read_only: &["PRAGMA query_only = ON"],
+        cuts_at_nul: true,
         describe_null: false,
         long_parameter_bytes: 8000,
         notices: &[

@@ -35,6 +35,8 @@ pub struct InstalledDriver {
     pub schemes: &'static [&'static str],
     /// The package it came with.
     pub package: Option<Package>,
+    /// Whether its file was found; a registered name may lead nowhere.
+    pub is_file: bool,
     /// Why it cannot be loaded: a file that is not there, a library that it needs.
     pub broken: Option<String>,
     /// What this version of it gets wrong; where the version is not known, what all versions do.
@@ -159,6 +161,7 @@ fn installed(found: &Found, registered: Vec<String>, package: Option<Package>) -
         driver: found.driver.clone(),
         known_as: quirks.map(|q| q.name),
         schemes: quirks.map_or(&[], |q| q.schemes),
+        is_file: drivers::resolved(file_of(found)).is_some(),
         broken: manager::why_it_does_not_load(file_of(found)).err(),
         faults: quirks.map_or_else(Vec::new, |q| of_version(q, version.as_deref())),
         notices: quirks.map_or(&[], |q| q.notices),
