@@ -281,7 +281,7 @@ class Keeper:
                 return
         keep = False
         try:
-            keep = not self.closed and self._is_young(entry) and self._restored(entry)
+            keep = not self.closed and entry.con.usable and self._is_young(entry) and self._restored(entry)
             keep = keep and not (suspect and not self._answers(entry))
         finally:
             if not keep:

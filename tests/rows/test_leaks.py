@@ -46,6 +46,17 @@ def failure(con: onecopy.Connection) -> None:
         con.execute("select ?", (object(),))
 
 
+def failure_beside_its_cursor(con: onecopy.Connection) -> None:
+    # The traceback of what was raised holds this frame, and this frame the cursor and the stream.
+    cur, stream = con.execute(BROKEN), con.execute(BROKEN).json()
+    with contextlib.suppress(onecopy.Error):
+        cur.fetchall()
+    with contextlib.suppress(onecopy.Error):
+        cur.fetchone()
+    with contextlib.suppress(onecopy.Error):
+        stream.read()
+
+
 def ledger(con: onecopy.Connection) -> None:
     with onecopy.ledger() as scope:
         con.execute("select t from n limit 5").fetchall()
@@ -68,7 +79,19 @@ def connect(con: onecopy.Connection) -> None:
 
 @pytest.mark.parametrize(
     "use",
-    [fetchall, iterate, abandon, parameters, many, failure, ledger, description, stream, connect],
+    [
+        fetchall,
+        iterate,
+        abandon,
+        parameters,
+        many,
+        failure,
+        failure_beside_its_cursor,
+        ledger,
+        description,
+        stream,
+        connect,
+    ],
     ids=lambda f: f.__name__,
 )
 def test_a_thousand_runs_leave_no_memory_behind(

@@ -51,7 +51,7 @@ fn label(label: &str, sgr: &str, message: &str) {
 }
 
 /// A message without what a terminal would obey: drivers repeat what a database says.
-fn shown(message: &str) -> String {
+pub(crate) fn shown(message: &str) -> String {
     message
         .trim_end()
         .chars()

@@ -60,16 +60,20 @@ impl fmt::Display for Failure {
     }
 }
 
-/// A database's error with its SQLSTATE at the end of the first line, where the message does not tell it.
+/// A database's error, with the command's own way out of malformed text.
 fn write_rows_error(f: &mut fmt::Formatter<'_>, error: &onecopy_rows::Error) -> fmt::Result {
     let replace = "give `--text-errors replace` to read it with U+FFFD there";
-    let error = &error.clone().or_else_replace(replace);
+    f.write_str(&with_state(&error.clone().or_else_replace(replace)))
+}
+
+/// A database's error as text, with its SQLSTATE at the end of the first line where the message does not tell it.
+pub(crate) fn with_state(error: &onecopy_rows::Error) -> String {
     let text = error.to_string();
     if error.sqlstate.is_empty() || error.message.contains(&error.sqlstate) {
-        return f.write_str(&text);
+        return text;
     }
     let end = text.find('\n').unwrap_or(text.len());
-    write!(f, "{} [{}]{}", &text[..end], error.sqlstate, &text[end..])
+    format!("{} [{}]{}", &text[..end], error.sqlstate, &text[end..])
 }
 
 impl Failure {
@@ -381,7 +385,7 @@ fn write_table(
 }
 
 /// Columns of the terminal.
-fn line_width() -> Option<usize> {
+pub(crate) fn line_width() -> Option<usize> {
     let set = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
     let asked = || {
         ::console::Term::stdout()

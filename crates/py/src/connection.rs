@@ -13,7 +13,7 @@ use pyo3::types::{PyDict, PyString, PyType};
 
 use crate::cursor::Cursor;
 use crate::raw::{interrupt, process};
-use crate::{errors, parameters};
+use crate::{command, errors, parameters};
 
 /// A connection to a database (PEP 249).
 ///
@@ -88,6 +88,9 @@ pub(crate) fn connect(
             ));
         }
     };
+    if !target.starts_with("sqlite:") {
+        command::know_packages(py);
+    }
     let options = ConnectOptions {
         read_only,
         create: true,
@@ -303,6 +306,27 @@ impl Connection {
     #[setter]
     fn set_autocommit(&self, py: Python<'_>, on: bool) -> PyResult<()> {
         self.call(py, move |db| db.set_autocommit(on))
+    }
+
+    /// Whether it was closed by `close`.
+    #[getter]
+    fn closed(&self) -> bool {
+        self.db.as_ref().is_none_or(db::Connection::is_closed)
+    }
+
+    /// Whether it can be used: it was not closed, no call has found it lost, and it was opened in this process. Where it is
+    /// false open a new one. Nothing is sent to ask: that a server went away since the last call is found by the next one.
+    ///
+    /// >>> con = onecopy.connect("sqlite::memory:")
+    /// >>> con.usable
+    /// True
+    /// >>> con.close()
+    /// >>> con.usable, con.closed
+    /// (False, True)
+    #[getter]
+    fn usable(&self) -> bool {
+        self.generation == process::generation()
+            && self.db.as_ref().is_some_and(db::Connection::is_usable)
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {

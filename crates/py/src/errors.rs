@@ -84,6 +84,14 @@ pub(crate) fn from_chunks(py: Python<'_>, error: &ChunkError) -> PyErr {
     to_py(py, &Error::new(kind, error.to_string()))
 }
 
+/// The same exception anew. One that is kept to be raised again is never raised itself: its traceback would hold the frames it
+/// went through, and one of those holds who keeps it.
+pub(crate) fn again(py: Python<'_>, error: &PyErr) -> PyErr {
+    py.import("copy")
+        .and_then(|copy| copy.call_method1("copy", (error.value(py),)))
+        .map_or_else(|e| e, PyErr::from_value)
+}
+
 /// `InterfaceError`: the library was used wrongly.
 pub(crate) fn interface(py: Python<'_>, message: &str) -> PyErr {
     to_py(py, &Error::new(ErrorKind::Interface, message))

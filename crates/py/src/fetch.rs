@@ -34,7 +34,7 @@ enum Rest {
     Open(Box<Detached<Statement>>),
     /// The last row was fetched, and the statement closed at once, unless a further result stands behind it.
     End(Option<Box<Detached<Statement>>>),
-    /// It failed, and says so again: what was cut short must not look complete.
+    /// It failed, and says so again: what was cut short must not look complete. Never raised itself: see [`errors::again`].
     Failed(PyErr),
 }
 
@@ -89,7 +89,7 @@ impl Active {
         let statement = match &mut self.rest {
             Rest::Open(statement) => statement,
             Rest::End(_) => return Ok(()),
-            Rest::Failed(error) => return Err(error.clone_ref(py)),
+            Rest::Failed(error) => return Err(errors::again(py, error)),
         };
         self.is_touched = true;
         sink.set_limit(limit);
@@ -141,7 +141,7 @@ impl Active {
     /// Ends it: rows of this fetch may be lost with `error`, so that none may come after it.
     fn fail(&mut self, py: Python<'_>, error: &PyErr) {
         self.rest = Rest::Failed(match errors::is_ours(py, error) {
-            true => error.clone_ref(py),
+            true => errors::again(py, error),
             false => errors::interface(
                 py,
                 "the statement ended when it was interrupted\nexecute it again",

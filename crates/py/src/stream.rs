@@ -35,7 +35,7 @@ enum State {
     Open(Detached<Box<dyn ChunkSource>>),
     /// All bytes were given.
     Done,
-    /// It failed; the error is raised again by each later call.
+    /// It failed; the error is raised again by each later call. Never raised itself: see [`errors::again`].
     Failed(PyErr),
     Closed,
 }
@@ -72,7 +72,7 @@ impl RowStream {
         self.connection.get().db(py)?;
         let state = self.state.lock(py)?;
         match &*state {
-            State::Failed(e) => Err(e.clone_ref(py)),
+            State::Failed(e) => Err(errors::again(py, e)),
             State::Closed => Err(errors::interface(py, "the stream is closed")),
             State::Open(_) | State::Done => Ok(state),
         }
@@ -113,7 +113,7 @@ impl RowStream {
                 return Err(raised);
             }
         };
-        *state = State::Failed(error.clone_ref(py));
+        *state = State::Failed(errors::again(py, &error));
         Err(error)
     }
 

@@ -118,6 +118,19 @@ impl Connection {
             && writes().is_ok_and(|prepared| prepared.read_only == Some(false))
     }
 
+    /// Opens an ODBC target with text in this form, whatever is right for its driver: for `doctor`, which shows why one is
+    /// chosen.
+    ///
+    /// # Errors
+    /// As [`Connection::open`].
+    pub fn open_in(
+        target: &str,
+        options: &ConnectOptions,
+        width: odbc::Width,
+    ) -> Result<Connection, Error> {
+        odbc::Connection::open_in(target, options, width).map(Connection::Odbc)
+    }
+
     /// Runs one statement with its parameters bound, and leaves its rows (if any) to be fetched.
     ///
     /// # Errors
@@ -195,6 +208,19 @@ impl Connection {
         either!(Connection, self, c => c.close())
     }
 
+    /// Whether it was closed by [`Connection::close`].
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        either!(Connection, self, c => c.is_closed())
+    }
+
+    /// Whether it can be used: it was not closed, and no call has found it lost. Nothing is sent to ask: a server that went
+    /// away since the last call is found by the next one.
+    #[must_use]
+    pub fn is_usable(&self) -> bool {
+        either!(Connection, self, c => c.is_usable())
+    }
+
     /// Whose SQL it takes: where its strings, comments and quoted names end.
     #[must_use]
     pub fn dialect(&self) -> Dialect {
@@ -209,6 +235,15 @@ impl Connection {
     #[must_use]
     pub fn notices(&self) -> Vec<String> {
         either!(Connection, self, c => c.notices())
+    }
+
+    /// What it goes through, part by part: for `doctor`. `None` for SQLite, which goes through nothing.
+    #[must_use]
+    pub fn portrait(&self) -> Option<odbc::Portrait> {
+        match self {
+            Connection::Sqlite(_) => None,
+            Connection::Odbc(c) => Some(c.portrait()),
+        }
     }
 
     /// Name and version of the database and of the driver, for `doctor` and logs.

@@ -83,6 +83,16 @@ class Connection:
         """Whether each statement is its own transaction; changed by `set_autocommit`."""
         return self._con.autocommit
 
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._con.closed
+
+    @property
+    def usable(self) -> bool:
+        """Whether it can be used: not closed, and no call has found it lost."""
+        return self._con.usable
+
     async def set_autocommit(self, on: bool) -> None:
         """Turn autocommit on or off."""
         await self._run(setattr, self._con, "autocommit", on)

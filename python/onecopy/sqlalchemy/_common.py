@@ -87,7 +87,9 @@ class OnecopyDialect(DefaultDialect):
         return bool(dbapi_conn.autocommit)
 
     def is_disconnect(self, e: Any, connection: Any, cursor: Any) -> bool:
-        """Whether an error says that the connection has ended: by its class and SQLSTATE."""
+        """Whether an error says that the connection has ended: by the connection's own word, its class and its SQLSTATE."""
+        if isinstance(connection, onecopy.Connection) and not connection.usable:
+            return True
         if isinstance(e, onecopy.OperationalError) and e.sqlstate.startswith(_GONE):
             return True
         return bool(super().is_disconnect(e, connection, cursor))

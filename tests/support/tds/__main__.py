@@ -21,7 +21,7 @@ def _serve(sock: socket.socket, user: str, password: str) -> None:
 
 def main() -> None:
     """Listen on 127.0.0.1 until SIGTERM or Ctrl-C; a thread for each client."""
-    parser = argparse.ArgumentParser(prog="tests.support.tds", description="A small TDS 7.4 responder.")
+    parser = argparse.ArgumentParser(prog="tests.support.tds", description="A small TDS responder.")
     parser.add_argument("--port", type=int, default=14330)
     parser.add_argument("--user", default="sa")
     parser.add_argument("--password", default="x")

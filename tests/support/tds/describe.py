@@ -9,8 +9,8 @@ import re
 import struct
 from typing import Any
 
-from tests.support.tds import queries, types
-from tests.support.tds.queries import Rows
+from tests.support.tds import kept, queries, types
+from tests.support.tds.results import Rows
 from tests.support.tds.tokens import ROW, Column
 from tests.support.tds.types import COLLATION, Parameter
 
@@ -88,7 +88,7 @@ def _facts(info: bytes) -> dict[str, Any]:
     return {"id": system, "name": name, "length": length, "precision": precision, "scale": scale, "token": token}
 
 
-def columns(sql: str) -> list[Column]:
+def columns(sql: str, work: kept.Work | None = None) -> list[Column]:
     """The columns of the first result of ``sql``, whose parameters count as text; none where it has no result.
 
     Raises:
@@ -96,18 +96,18 @@ def columns(sql: str) -> list[Column]:
     """
     text = types.nvarchar(4000)
     unknown = {name.lower(): Parameter(name, text.info, text.encode(None)) for name in re.findall(r"@P\d+", sql, re.I)}
-    first = next((result for result in queries.statements(sql, unknown) if isinstance(result, Rows)), None)
+    first = next((result for result in queries.statements(sql, unknown, work) if isinstance(result, Rows)), None)
     return first.columns if first is not None else []
 
 
-def first_result_set(sql: str) -> Rows:
+def first_result_set(sql: str, work: kept.Work | None = None) -> Rows:
     """The answer of `sp_describe_first_result_set`.
 
     Raises:
         SqlError: the statement is not understood.
     """
     rows = []
-    for number, column in enumerate(columns(sql), 1):
+    for number, column in enumerate(columns(sql, work), 1):
         facts = _facts(column.info)
         row: dict[str, Any] = {"is_hidden": 0, "column_ordinal": number, "name": column.name or None}
         row |= {"is_nullable": column.nullable, "system_type_id": facts["id"], "system_type_name": facts["name"]}

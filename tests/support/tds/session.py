@@ -7,13 +7,23 @@ import socket
 import struct
 import time
 
-from tests.support.tds import describe, packets, queries, tokens
+from tests.support.tds import calls, describe, kept, packets, procedures, queries, tokens, types
 from tests.support.tds.packets import Cancelled, Channel
-from tests.support.tds.queries import Affected, Rows, SqlError, Wait
-from tests.support.tds.types import Parameter, read_type_and_value
+from tests.support.tds.results import (
+    Affected,
+    Called,
+    Failure,
+    Message,
+    Result,
+    Rows,
+    SqlError,
+    Transaction,
+    Wait,
+    failure,
+)
+from tests.support.tds.types import Parameter
 
-_TDS_7_4 = 0x74000004
-_PROCEDURES = {10: "sp_executesql", 11: "sp_prepare", 12: "sp_execute", 13: "sp_prepexec", 15: "sp_unprepare"}
+_TDS_7_3, _TDS_7_4 = 0x730A0003, 0x74000004
 #: [MS-TDS] 2.2.6.5: version 16.0, no encryption (2: not supported), no instance, thread id, no MARS.
 _PRELOGIN = {0: bytes((16, 0, 0x10, 0, 0, 0)), 1: b"\x02", 2: b"\0", 3: b"", 4: b"\0"}
 
@@ -28,8 +38,14 @@ class Session:
     def __init__(self, sock: socket.socket, user: str, password: str) -> None:
         self._channel = Channel(sock)
         self._user, self._password = user, password
-        self._prepared: dict[int, tuple[str, list[str]]] = {}
+        #: By handle: text and names of parameters, or a procedure's name alone.
+        self._prepared: dict[int, tuple[str, list[str] | None]] = {}
+        self._version = _TDS_7_4
+        self._work = kept.Work()
         self._transaction = b""
+        self._implicit = False
+        #: The procedure that the statement under way has run, whose outputs are still to be told.
+        self._called: Called | None = None
 
     def run(self) -> None:
         """Serve the client until it leaves.
@@ -39,13 +55,16 @@ class Session:
         """
         if not self._log_in():
             return
-        while True:
-            kind, payload = self._channel.receive()
-            try:
-                self._request(kind, payload)
-            except Cancelled:
-                self._channel.write(tokens.done(tokens.DONE, tokens.ATTENTION))
-            self._channel.end()
+        try:
+            while True:
+                kind, payload = self._channel.receive()
+                try:
+                    self._request(kind, payload)
+                except Cancelled:
+                    self._channel.write(tokens.done(tokens.DONE, tokens.ATTENTION))
+                self._channel.end()
+        finally:
+            self._work.end(committed=False)
 
     def _log_in(self) -> bool:
         kind, payload = self._channel.receive()
@@ -58,12 +77,13 @@ class Session:
         version, size = struct.unpack_from("<II", payload, 4)
         if _login_text(payload, 40) != self._user or _login_password(payload) != self._password:
             message = f"Login failed for user '{_login_text(payload, 40)}'."
-            self._channel.write(tokens.error(18456, message, severity=14) + tokens.done(tokens.DONE, tokens.ERROR))
+            self._channel.write(tokens.message(18456, message, severity=14) + tokens.done(tokens.DONE, tokens.ERROR))
             self._channel.end()
             return False
         packet_size = min(max(size or 4096, 512), 32767)
         database = _login_text(payload, 68) or "onecopy"
-        self._channel.write(tokens.login_answer(database, packet_size, min(version, _TDS_7_4)))
+        self._version = min(version, _TDS_7_4)
+        self._channel.write(tokens.login_answer(database, packet_size, self._version))
         self._channel.end()
         self._channel.packet_size = packet_size
         return True
@@ -85,28 +105,30 @@ class Session:
     def _manage_transaction(self, request: int, body: bytes) -> None:
         answer = b""
         if request == 5:  # TM_BEGIN_XACT
-            self._transaction = secrets.token_bytes(8)
-            answer = tokens.transaction_began(self._transaction)
+            answer = self._begin()
         elif request in (7, 8):  # TM_COMMIT_XACT, TM_ROLLBACK_XACT; bit 0 of the flags: begin a new one.
-            answer = tokens.transaction_ended(self._transaction or bytes(8), committed=request == 7)
+            answer = self._end(committed=request == 7)
             # Isolation level or name first: a byte of length, then the flags.
             flags_at = 2 + 1 + body[2]
             if len(body) > flags_at and body[flags_at] & 1:
-                self._transaction = secrets.token_bytes(8)
-                answer += tokens.transaction_began(self._transaction)
+                answer += self._begin()
         self._channel.write(answer + struct.pack("<BHHQ", tokens.DONE, 0, 0, 0))
 
+    def _begin(self) -> bytes:
+        self._transaction = secrets.token_bytes(8)
+        self._work.begin()
+        return tokens.transaction_began(self._transaction)
+
+    def _end(self, committed: bool) -> bytes:
+        ended, self._transaction = self._transaction or bytes(8), b""
+        self._work.end(committed)
+        return tokens.transaction_ended(ended, committed)
+
     def _call(self, body: bytes) -> None:
-        """A remote procedure call: the ones that run statements."""
-        length = struct.unpack_from("<H", body)[0]
-        if length == 0xFFFF:
-            name, at = _PROCEDURES.get(struct.unpack_from("<H", body, 2)[0], ""), 4
-        else:
-            name, at = body[2 : 2 + 2 * length].decode("utf-16-le").lower().split(".")[-1], 2 + 2 * length
-        at += 2  # option flags
+        """A remote procedure call."""
         try:
-            given = _read_parameters(body, at)
-            self._procedure(name.strip("[]"), given)
+            name, given = calls.read(body)
+            self._procedure(name, given)
         except (SqlError, ValueError) as error:
             self._fail(error if isinstance(error, SqlError) else SqlError(8016, str(error)), tokens.DONEPROC)
 
@@ -114,66 +136,140 @@ class Session:
         handle: int | None = None
         values: list[Parameter] = []
         sql, names = "", []
+        if name == "sp_prepexecrpc":
+            handle = len(self._prepared) + 1
+            procedure = str(given[1].value()).strip("[]").lower().split(".")[-1]
+            self._prepared[handle] = procedure, None
+            self._own_procedure(procedures.call(procedure, given[2:]), handle)
+            return
         if name == "sp_executesql":
-            sql, names = str(given[0].value()), _declared(given[1] if len(given) > 1 else None)
+            sql, names = str(given[0].value()), calls.declared(given[1] if len(given) > 1 else None)
             values = given[2:]
         elif name in ("sp_prepexec", "sp_prepare"):
-            sql, names = str(given[2].value()), _declared(given[1])
+            sql, names = str(given[2].value()), calls.declared(given[1])
             handle = len(self._prepared) + 1
             self._prepared[handle] = sql, names
             values = given[3:] if name == "sp_prepexec" else []
         elif name == "sp_execute":
-            sql, names = self._prepared[int(given[0].value())]
+            if int(given[0].value()) not in self._prepared:
+                raise SqlError(8179, f"Could not find prepared statement with handle {given[0].value()}.")
+            sql, declared = self._prepared[int(given[0].value())]
             values = given[1:]
+            if declared is None:
+                self._own_procedure(procedures.call(sql, values))
+                return
+            names = declared
         elif name in ("sp_describe_first_result_set", "sp_describe_undeclared_parameters"):
-            about = describe.first_result_set if name.endswith("result_set") else describe.undeclared_parameters
-            result = about(str(given[0].value()))
+            if name.endswith("result_set"):
+                result = describe.first_result_set(str(given[0].value()), self._work)
+            else:
+                result = describe.undeclared_parameters(str(given[0].value()))
             n_rows = self._rows(result, None) or 0
             self._channel.write(tokens.done(tokens.DONEINPROC, tokens.MORE | tokens.COUNT, n_rows))
         elif name == "sp_unprepare":
-            self._prepared[int(given[0].value())] = "", []
+            self._prepared.pop(int(given[0].value()), None)
         else:
-            raise SqlError(2812, f"Could not find stored procedure '{name}'.")
+            self._own_procedure(procedures.call(name, given))
+            return
         if name == "sp_prepare":
             # A server answers with the columns and no rows.
-            columns = describe.columns(sql)
+            columns = describe.columns(sql, self._work)
             self._channel.write(
                 tokens.metadata(columns) + tokens.done(tokens.DONEINPROC, tokens.MORE) if columns else b""
             )
             sql = ""
         bound = {known.lower(): value for known, value in zip(names, values, strict=False)}
-        self._answer(sql, bound, tokens.DONEINPROC)
+        self._called = None
+        failed = not self._answer(sql, bound, tokens.DONEINPROC)
         tail = tokens.return_status() + (tokens.return_handle(handle) if handle is not None else b"")
-        self._channel.write(tail + struct.pack("<BHHQ", tokens.DONEPROC, 0, 0xE0, 0))
+        if self._called is not None:
+            tail += self._outputs(self._called)
+        self._channel.write(tail + struct.pack("<BHHQ", tokens.DONEPROC, tokens.ERROR if failed else 0, 0xE0, 0))
 
-    def _answer(self, sql: str, parameters: dict[str, Parameter], token: int) -> None:
-        """The results of ``sql``; in a batch the last DONE ends the answer, in a procedure more follows."""
+    def _own_procedure(self, called: Called, handle: int | None = None) -> None:
+        for result in called.results:
+            self._one(result, tokens.DONEINPROC, tokens.MORE, None)
+        tail = tokens.return_status(called.status) + (tokens.return_handle(handle) if handle is not None else b"")
+        self._channel.write(tail + self._outputs(called) + struct.pack("<BHHQ", tokens.DONEPROC, 0, 0xE0, 0))
+
+    def _outputs(self, called: Called) -> bytes:
+        return b"".join(tokens.return_value(at, one.name, one.info, one.raw) for at, one in called.outputs)
+
+    def _answer(self, sql: str, parameters: dict[str, Parameter], token: int) -> bool:
+        """The results of ``sql``; in a batch the last DONE ends the answer, in a procedure more follows. Whether all went."""
         in_procedure = token == tokens.DONEINPROC
+        good, results = True, []
+        fails = failure(sql)
         try:
-            results = list(queries.statements(sql, parameters))
+            # Understood as a whole before any of it runs, as a server compiles a batch.
+            results = list(queries.statements(sql, parameters, self._work))
+            for number, result in enumerate(results, 1):
+                more = tokens.MORE if in_procedure or number < len(results) else 0
+                good = self._one(result, token, more, fails) and good
         except (SqlError, ValueError) as error:
             self._fail(error if isinstance(error, SqlError) else SqlError(8180, str(error)), token, in_procedure)
-            return
-        fails = queries.failure(sql)
-        for number, result in enumerate(results, 1):
-            more = tokens.MORE if in_procedure or number < len(results) else 0
-            if isinstance(result, Wait):
-                self._wait(result.seconds)
-            if isinstance(result, Rows):
-                n_rows = self._rows(result, fails)
-                if n_rows is None:
-                    self._fail(SqlError(50000, "The query failed half-way, as it was asked to."), token, in_procedure)
-                    return
-                self._channel.write(tokens.done(token, more | tokens.COUNT, n_rows))
-            elif isinstance(result, Affected) and result.count is not None:
-                self._channel.write(tokens.done(token, more | tokens.COUNT, result.count))
-            else:
-                self._channel.write(struct.pack("<BHHQ", token, more, 0, 0))
+            return False
         if not results and not in_procedure:
             self._channel.write(struct.pack("<BHHQ", token, 0, 0, 0))
+        return good
 
-    def _rows(self, result: Rows, fails: queries.Failure | None) -> int | None:
+    def _one(self, result: Result, token: int, more: int, fails: Failure | None) -> bool:
+        """Send one result; whether it was none that is an error behind which the batch goes on."""
+        if isinstance(result, Wait):
+            self._wait(result.seconds)
+        if isinstance(result, Message):
+            return self._message(result, token, more)
+        if isinstance(result, Called):
+            for inner in result.results:
+                self._one(inner, token, tokens.MORE, None)
+            self._called = result
+            self._channel.write(struct.pack("<BHHQ", token, more, 0, 0))
+            return True
+        if isinstance(result, Transaction):
+            self._transact(result)
+        elif self._implicit and not self._work.in_transaction:
+            self._channel.write(self._begin())
+        if isinstance(result, Rows):
+            n_rows = self._rows(result, fails)
+            if n_rows is None:
+                raise SqlError(50000, "The query failed half-way, as it was asked to.")
+            self._channel.write(tokens.done(token, more | tokens.COUNT, n_rows))
+            return True
+        count = None
+        if isinstance(result, Affected) and result.count is not None:
+            count = result.count if result.run is None else result.run()
+        elif isinstance(result, Affected) and result.run is not None:
+            result.run()
+        if count is None:
+            self._channel.write(struct.pack("<BHHQ", token, more, 0, 0))
+        else:
+            self._channel.write(tokens.done(token, more | tokens.COUNT, count, tokens.INSERT))
+        return True
+
+    def _message(self, result: Message, token: int, more: int) -> bool:
+        is_error = result.severity > 10
+        self._channel.write(tokens.message(result.number, result.text, result.severity, result.state))
+        if result.severity >= 20:
+            self._channel.write(struct.pack("<BHHQ", token, tokens.ERROR, 0, 0))
+            self._channel.end()
+            raise Dropped
+        if not result.goes_on:
+            self._channel.write(struct.pack("<BHHQ", token, more | (tokens.ERROR if is_error else 0), 0, 0))
+        return not is_error
+
+    def _transact(self, result: Transaction) -> None:
+        """A transaction by SQL; implicit ones begin with the next statement."""
+        if result.what.startswith("implicit"):
+            self._implicit = result.what == "implicit on"
+        elif result.what == "begin":
+            self._channel.write(self._begin())
+        elif self._work.in_transaction:
+            self._channel.write(self._end(result.what == "commit"))
+
+    def _rows(self, result: Rows, fails: Failure | None) -> int | None:
         """Send a result's rows; how many, or None where an error is to follow."""
+        if self._version < _TDS_7_3:
+            result = _before_2008(result)
         self._channel.write(tokens.metadata(result.columns))
         sent = 0
         for piece, n_rows in result.slices:
@@ -184,7 +280,7 @@ class Session:
             sent += n_rows
         return sent
 
-    def _break(self, fails: queries.Failure) -> None:
+    def _break(self, fails: Failure) -> None:
         """What an answer that fails does instead of its next row; an error token is the caller's to send."""
         if fails.how == "drop":
             self._channel.abort()
@@ -201,7 +297,7 @@ class Session:
     def _fail(self, error: SqlError, token: int, in_procedure: bool = False) -> None:
         more = tokens.MORE if in_procedure else 0
         status = struct.pack("<BHHQ", token, tokens.ERROR | more, 0, 0)
-        self._channel.write(tokens.error(error.number, str(error)) + status)
+        self._channel.write(tokens.message(error.number, str(error), error.severity, error.state) + status)
 
 
 def _prelogin_answer() -> bytes:
@@ -226,27 +322,20 @@ def _login_password(payload: bytes) -> str:
     return bytes((byte ^ 0xA5) >> 4 | ((byte ^ 0xA5) << 4 & 0xF0) for byte in hidden).decode("utf-16-le", "replace")
 
 
-def _read_parameters(body: bytes, at: int) -> list[Parameter]:
-    parameters = []
-    while at < len(body) and body[at] not in (0x80, 0xFF):
-        size = body[at]
-        name = body[at + 1 : at + 1 + 2 * size].decode("utf-16-le")
-        at += 1 + 2 * size + 1  # name, status flags
-        info, raw, at = read_type_and_value(body, at)
-        parameters.append(Parameter(name, info, raw))
-    return parameters
+def _before_2008(result: Rows) -> Rows:
+    """A result as clients of TDS 7.2 get it: row by row, each value read from its bytes and written again where it must be."""
+    columns = [column._replace(info=types.before_2008(column.info)) for column in result.columns]
+    if columns == result.columns:
+        return result
 
+    def rewritten(data: bytes) -> bytes:
+        out, at = bytearray(), 0
+        while at < len(data):
+            out += data[at : at + 1]
+            at += 1
+            for column in result.columns:
+                raw, at = types.read_value(column.info, data, at)
+                out += types.as_before_2008(column.info, raw)
+        return bytes(out)
 
-def _declared(parameter: Parameter | None) -> list[str]:
-    """The names in a declaration list such as ``@P1 int,@P2 decimal(10,2)``."""
-    text = (parameter.value() if parameter is not None else None) or ""
-    names, depth, word = [], 0, ""
-    for sign in text + ",":
-        depth += (sign == "(") - (sign == ")")
-        if sign == "," and depth == 0:
-            if word.split():
-                names.append(word.split()[0])
-            word = ""
-        else:
-            word += sign
-    return names
+    return Rows(columns, ((rewritten(bytes(piece)), n_rows) for piece, n_rows in result.slices))

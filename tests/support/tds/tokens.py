@@ -10,6 +10,8 @@ from tests.support.tds.types import COLLATION
 DONE, DONEPROC, DONEINPROC = 0xFD, 0xFE, 0xFF
 MORE, ERROR, COUNT, ATTENTION = 0x01, 0x02, 0x10, 0x20
 ROW = b"\xd1"
+#: What a statement was, as DONE tells it; Microsoft's drivers believe a count of rows changed for INSERT and its kin alone.
+SELECT, INSERT = 0xC1, 0xC3
 SERVER = "onecopy-tds"
 
 
@@ -23,7 +25,8 @@ class Column(NamedTuple):
 
 def _short(text: str) -> bytes:
     """B_VARCHAR: a byte of length in units, then UTF-16."""
-    return bytes((len(text),)) + text.encode("utf-16-le")
+    data = text.encode("utf-16-le")
+    return bytes((len(data) // 2,)) + data
 
 
 def _long(text: str) -> bytes:
@@ -33,28 +36,24 @@ def _long(text: str) -> bytes:
 
 
 def metadata(columns: list[Column]) -> bytes:
-    """COLMETADATA."""
+    """COLMETADATA, the same from TDS 7.2 on."""
     parts = [struct.pack("<BH", 0x81, len(columns))]
     for column in columns:
         parts += (struct.pack("<IH", 0, 0x01 if column.nullable else 0), column.info, _short(column.name))
     return b"".join(parts)
 
 
-def done(token: int, status: int, n_rows: int = 0) -> bytes:
-    """DONE, DONEPROC or DONEINPROC; 0xC1 says that a SELECT gave ``n_rows``."""
-    return struct.pack("<BHHQ", token, status | (COUNT if n_rows or status == 0 else 0), 0xC1, n_rows)
+def done(token: int, status: int, n_rows: int = 0, command: int = SELECT) -> bytes:
+    """DONE, DONEPROC or DONEINPROC of a statement that gave or changed ``n_rows``."""
+    return struct.pack("<BHHQ", token, status | (COUNT if n_rows or status == 0 else 0), command, n_rows)
 
 
-def error(number: int, message: str, severity: int = 16, state: int = 1) -> bytes:
-    """ERROR; severity 20 and above tells the client that the connection is lost."""
+def message(number: int, text: str, severity: int = 16, state: int = 1) -> bytes:
+    """ERROR, or INFO up to severity 10; 20 and above tells the client that the connection is lost."""
     body = (
-        struct.pack("<iBB", number, state, severity)
-        + _long(message)
-        + _short(SERVER)
-        + _short("")
-        + struct.pack("<i", 1)
+        struct.pack("<iBB", number, state, severity) + _long(text) + _short(SERVER) + _short("") + struct.pack("<i", 1)
     )
-    return struct.pack("<BH", 0xAA, len(body)) + body
+    return struct.pack("<BH", 0xAB if severity <= 10 else 0xAA, len(body)) + body
 
 
 def return_status(value: int = 0) -> bytes:
@@ -63,8 +62,13 @@ def return_status(value: int = 0) -> bytes:
 
 
 def return_handle(handle: int) -> bytes:
-    """RETURNVALUE: the handle of a prepared statement, an output parameter of type int."""
-    return struct.pack("<BH", 0xAC, 0) + _short("") + struct.pack("<BIHBBBi", 1, 0, 0, 0x26, 4, 4, handle)
+    """The handle of a prepared statement, an output parameter of type int."""
+    return return_value(0, "", b"\x26\x04", struct.pack("<Bi", 4, handle))
+
+
+def return_value(ordinal: int, name: str, info: bytes, raw: bytes) -> bytes:
+    """RETURNVALUE: an output parameter."""
+    return struct.pack("<BH", 0xAC, ordinal) + _short(name) + struct.pack("<BIH", 1, 0, 0) + info + raw
 
 
 def _change(kind: int, new: bytes, old: bytes) -> bytes:

@@ -12,6 +12,8 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
+from tests.support.tds import decode
+
 #: SQL_Latin1_General_CP1_CI_AS: varchar is Windows-1252.
 COLLATION = bytes((0x09, 0x04, 0xD0, 0x00, 0x34))
 _PLP_NULL = b"\xff" * 8
@@ -238,37 +240,73 @@ class Parameter:
     name: str
     info: bytes
     raw: bytes
+    is_output: bool = False
 
     def value(self) -> Any:
-        """The Python value of integers, text and NULL, which is what the responder itself reads.
+        """The Python value.
 
         Raises:
-            ValueError: another type.
+            ValueError: a type that is only echoed.
         """
-        token = self.info[0]
-        if token == 0x26:
-            return int.from_bytes(self.raw[1:], "little", signed=True) if self.raw[0] else None
-        if token in (0x30, 0x34, 0x38, 0x7F):
-            return int.from_bytes(self.raw, "little", signed=True)
-        if token in (0xE7, 0xEF, 0xA7, 0xAF):
-            encoding = "utf-16-le" if token in (0xE7, 0xEF) else "cp1252"
-            if struct.unpack_from("<H", self.info, 1)[0] != 0xFFFF:
-                return None if self.raw[:2] == b"\xff\xff" else self.raw[2:].decode(encoding)
-            if self.raw[:8] == _PLP_NULL:
-                return None
-            data, at = b"", 8
-            while size := struct.unpack_from("<I", self.raw, at)[0]:
-                data += self.raw[at + 4 : at + 4 + size]
-                at += 4 + size
-            return data.decode(encoding)
-        if token == 0x63:
-            return self.raw[4:].decode("utf-16-le") if self.raw[:4] != b"\xff" * 4 else None
-        if token in (0x6A, 0x6C):
-            if not self.raw[0]:
-                return None
-            number = Decimal(int.from_bytes(self.raw[2:], "little")).scaleb(-self.info[3])
-            return number if self.raw[1] else -number
-        raise ValueError(f"a parameter of type 0x{token:02X} is echoed, not read")
+        return decode.value(self.info, self.raw)
+
+
+def before_2008(info: bytes) -> bytes:
+    """The TYPE_INFO that clients of TDS 7.2 get: what SQL Server 2008 brought (date, time, datetime2, datetimeoffset) is
+    text."""
+    return _text_before_2008(info).info if info[0] in _SINCE_2008 else info
+
+
+def as_before_2008(info: bytes, raw: bytes) -> bytes:
+    """A value of that type, likewise."""
+    if info[0] not in _SINCE_2008:
+        return raw
+    found = decode.value(info, raw)
+    return _text_before_2008(info).encode(None if found is None else _shown(found, _scale(info)))
+
+
+#: token -> characters of the text without a fraction.
+_SINCE_2008 = {0x28: 10, 0x29: 8, 0x2A: 19, 0x2B: 26}
+
+
+def _scale(info: bytes) -> int:
+    return info[1] if len(info) > 1 else 0
+
+
+def _text_before_2008(info: bytes) -> Kind:
+    return nvarchar(_SINCE_2008[info[0]] + (_scale(info) + 1 if _scale(info) else 0))
+
+
+def _shown(value: date | datetime | time, scale: int) -> str:
+    """A date or time as SQL Server converts it to text."""
+    if not isinstance(value, datetime | time):
+        return value.isoformat()
+    shown = value.strftime("%H:%M:%S") + (f".{value.microsecond:06d}0"[: scale + 1] if scale else "")
+    if isinstance(value, time):
+        return shown
+    offset = value.strftime("%z")
+    return f"{value.date().isoformat()} {shown}" + (f" {offset[:3]}:{offset[3:]}" if offset else "")
+
+
+def of_info(info: bytes) -> Kind:
+    """The type that a TYPE_INFO describes, to encode a value of the responder's own.
+
+    Raises:
+        ValueError: a type that is not made here.
+    """
+    token = info[0]
+    if token in (0xE7, 0xA7, 0xA5):
+        size = struct.unpack_from("<H", info, 1)[0]
+        make = {0xE7: nvarchar, 0xA7: varchar, 0xA5: varbinary}[token]
+        return make(None if size == 0xFFFF else size // 2 if token == 0xE7 else size)
+    if token in (0x6A, 0x6C):
+        return Kind(info, decimal(info[2], info[3]).encode)
+    if token in (0x29, 0x2A, 0x2B):
+        return {0x29: sql_time, 0x2A: datetime2, 0x2B: datetimeoffset}[token](info[1])
+    for make_simple in _SIMPLE.values():
+        if (simple := make_simple()).info == info:
+            return simple
+    raise ValueError(f"an output parameter of type 0x{token:02X}")
 
 
 #: token -> bytes of TYPE_INFO after it, for types whose value starts with a one-byte length.
@@ -298,13 +336,20 @@ def read_type_and_value(data: bytes, at: int) -> tuple[bytes, bytes, int]:
         ValueError: a type the responder does not know.
     """
     token = data[at]
-    if token in _FIXED:
-        return data[at : at + 1], data[at + 1 : at + 1 + _FIXED[token]], at + 1 + _FIXED[token]
-    extra = _BYTE_LENGTH.get(token, _SHORT_LENGTH.get(token, _LONG_LENGTH.get(token)))
+    extra = 0 if token in _FIXED else _BYTE_LENGTH.get(token, _SHORT_LENGTH.get(token, _LONG_LENGTH.get(token)))
     if extra is None:
         raise ValueError(f"parameter type 0x{token:02X}")
-    info, start = data[at : at + 1 + extra], at + 1 + extra
-    if token in _BYTE_LENGTH:
+    info = data[at : at + 1 + extra]
+    raw, end = read_value(info, data, at + 1 + extra)
+    return info, raw, end
+
+
+def read_value(info: bytes, data: bytes, start: int) -> tuple[bytes, int]:
+    """The value of a known type that starts at ``start``, and where it ends."""
+    token = info[0]
+    if token in _FIXED:
+        end = start + _FIXED[token]
+    elif token in _BYTE_LENGTH:
         end = start + 1 + data[start]
     elif token in _LONG_LENGTH:
         size = struct.unpack_from("<i", data, start)[0]
@@ -318,4 +363,4 @@ def read_type_and_value(data: bytes, at: int) -> tuple[bytes, bytes, int]:
     else:
         size = struct.unpack_from("<H", data, start)[0]
         end = start + 2 + (0 if size == 0xFFFF else size)
-    return info, data[start:end], end
+    return data[start:end], end

@@ -1,19 +1,21 @@
 //! A connection: its handle, its lock, its transactions.
 
-use std::ffi::c_void;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::{Arc, Mutex, Weak};
 
 use onecopy_text::Policy;
 use onecopy_wire::CancelHandle;
 
+use super::call::Call;
 use super::connection_string::ConnectionString;
 use super::ffi::{self, Handle};
 use super::handle::{RawHandle, StatementHandle, lock};
+use super::life::Life;
 use super::manager::Manager;
 use super::quirks::{Quirks, Width};
 use super::secrets::Secrets;
+use super::survey::Portrait;
 use super::{diag, many, open, statement};
 use crate::block::buffer::Buffer;
 use crate::connect::{ConnectOptions, Prepared};
@@ -42,11 +44,13 @@ pub(crate) struct Shared {
     pub(crate) text_policy: Policy,
     /// The process that opened it: no other may use it.
     pid: u32,
+    /// Whether it still works.
+    pub(super) life: Life,
     state: Mutex<State>,
     /// Rows that the driver asks the server for at once, where it is ours to say.
-    fetch_size: Option<AtomicUsize>,
+    pub(super) fetch_size: Option<AtomicUsize>,
     /// Connection attribute that is switched off while an array of parameters runs.
-    off_for_arrays: Option<i32>,
+    pub(super) off_for_arrays: Option<i32>,
     /// Memory of the last statement's block, for the next one.
     spare: Mutex<Option<Buffer>>,
     /// How often a transaction of this connection has ended in a way that ends cursors.
@@ -75,33 +79,25 @@ pub(crate) struct Facts {
     pub(crate) notices: Vec<String>,
 }
 
-struct State {
-    raw: RawHandle,
-    autocommit: bool,
-    statements: Vec<Weak<StatementHandle>>,
-}
-
-/// The connection's lock, held during a driver call.
-pub(crate) struct Call<'a> {
-    shared: &'a Shared,
-    state: MutexGuard<'a, State>,
+pub(super) struct State {
+    pub(super) raw: RawHandle,
+    pub(super) autocommit: bool,
+    pub(super) statements: Vec<Weak<StatementHandle>>,
 }
 
 impl Shared {
     /// Waits until no other call of this connection is under way.
     ///
     /// # Errors
-    /// [`ErrorKind::Interface`] in another process and after `close`.
+    /// [`ErrorKind::Interface`] in another process and after `close`; [`ErrorKind::Operational`] where it was lost.
     pub(crate) fn enter(&self) -> Result<Call<'_>, Error> {
         self.check_process()?;
+        self.life.check()?;
         let state = lock(&self.state);
         if state.raw.0.is_null() {
             return Err(Error::new(ErrorKind::Interface, "the connection is closed"));
         }
-        Ok(Call {
-            shared: self,
-            state,
-        })
+        Ok(Call::new(self, state))
     }
 
     fn check_process(&self) -> Result<(), Error> {
@@ -152,7 +148,7 @@ impl Shared {
         }
     }
 
-    fn error(&self, raw: Handle, call: &str) -> Error {
+    pub(super) fn error(&self, raw: Handle, call: &str) -> Error {
         diag::error(
             self.manager,
             ffi::HANDLE_DBC,
@@ -167,6 +163,7 @@ impl Shared {
         // The handles are the parent's: they are left alone, and leak here.
         self.check_process()?;
         let mut state = lock(&self.state);
+        self.life.close();
         let raw = std::mem::replace(&mut state.raw.0, std::ptr::null_mut());
         if raw.is_null() {
             return Ok(());
@@ -214,112 +211,6 @@ impl Drop for Busy<'_> {
     }
 }
 
-impl Call<'_> {
-    /// Tells the driver how many rows to ask the server for at once, where it is ours to say and not said already.
-    pub(crate) fn set_fetch_size(&self, n_rows: usize) {
-        let (Some(last), Some(how)) = (&self.shared.fetch_size, self.shared.quirks.fetch_size)
-        else {
-            return;
-        };
-        if last.swap(n_rows, Ordering::Relaxed) == n_rows {
-            return;
-        }
-        self.set_integer(how.attribute, n_rows);
-    }
-
-    /// Before an array of parameters runs, and behind it: switches what makes the driver send row by row.
-    pub(crate) fn set_for_arrays(&self, is_array: bool) {
-        if let Some(attribute) = self.shared.off_for_arrays {
-            self.set_integer(attribute, usize::from(!is_array));
-        }
-    }
-
-    /// Sets an attribute of the driver's own; one that refuses goes on with what it has.
-    fn set_integer(&self, attribute: i32, value: usize) {
-        // SAFETY: the connection handle is alive while its lock is held; the attribute's value is an integer in the
-        // pointer's place.
-        unsafe {
-            (self.shared.manager.call.set_connect_attr)(
-                self.state.raw.0,
-                attribute,
-                value as *mut c_void,
-                ffi::IS_UINTEGER,
-            )
-        };
-    }
-
-    /// A new statement handle.
-    pub(crate) fn statement(&mut self) -> Result<Arc<StatementHandle>, Error> {
-        let mut raw: Handle = std::ptr::null_mut();
-        // SAFETY: the connection handle is alive while its lock is held; the out pointer is a live local.
-        let rc = unsafe {
-            (self.shared.manager.call.alloc_handle)(
-                ffi::HANDLE_STMT,
-                self.state.raw.0,
-                &raw mut raw,
-            )
-        };
-        if rc != ffi::SUCCESS && rc != ffi::SUCCESS_WITH_INFO {
-            return Err(self.shared.error(self.state.raw.0, "SQLAllocHandle"));
-        }
-        let cancel_after = self.shared.quirks.cancel_after;
-        let handle = StatementHandle::new(self.shared.manager, raw, cancel_after);
-        self.state.statements.push(Arc::downgrade(&handle));
-        Ok(handle)
-    }
-
-    /// How many statements have a handle.
-    pub(crate) fn n_statements(&self) -> usize {
-        let handles = self.state.statements.iter().filter_map(Weak::upgrade);
-        handles.filter(|handle| !handle.get().is_null()).count()
-    }
-
-    pub(crate) fn end(&mut self, how: i16) -> Result<(), Error> {
-        if !self.shared.facts.transactions {
-            return Ok(());
-        }
-        let rc =
-            // SAFETY: the connection handle is alive while its lock is held.
-            unsafe { (self.shared.manager.call.end_tran)(ffi::HANDLE_DBC, self.state.raw.0, how) };
-        if rc != ffi::SUCCESS && rc != ffi::SUCCESS_WITH_INFO {
-            return Err(self.shared.error(self.state.raw.0, "SQLEndTran"));
-        }
-        let keeps = match how {
-            ffi::COMMIT => self.shared.facts.commit_keeps,
-            _ => self.shared.facts.rollback_keeps,
-        };
-        if !keeps && !self.state.autocommit {
-            self.shared.ended.fetch_add(1, Ordering::SeqCst);
-        }
-        Ok(())
-    }
-
-    /// Whether each statement is its own transaction.
-    pub(crate) fn autocommit(&self) -> bool {
-        self.state.autocommit
-    }
-
-    pub(crate) fn set_autocommit(&mut self, on: bool) -> Result<(), Error> {
-        if self.state.autocommit == on {
-            return Ok(());
-        }
-        // SAFETY: the connection handle is alive; this attribute's value is an integer in the pointer's place.
-        let rc = unsafe {
-            (self.shared.manager.call.set_connect_attr)(
-                self.state.raw.0,
-                ffi::ATTR_AUTOCOMMIT,
-                usize::from(on) as *mut c_void,
-                ffi::IS_UINTEGER,
-            )
-        };
-        if rc != ffi::SUCCESS && rc != ffi::SUCCESS_WITH_INFO {
-            return Err(self.shared.error(self.state.raw.0, "SQLSetConnectAttr"));
-        }
-        self.state.autocommit = on;
-        Ok(())
-    }
-}
-
 impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connection")
@@ -333,7 +224,15 @@ impl fmt::Debug for Connection {
 #[allow(clippy::missing_errors_doc)]
 impl Connection {
     pub fn open(target: &str, options: &ConnectOptions) -> Result<Connection, Error> {
-        open::open(target, options)
+        open::open(target, options, None)
+    }
+
+    pub fn open_in(
+        target: &str,
+        options: &ConnectOptions,
+        width: Width,
+    ) -> Result<Connection, Error> {
+        open::open(target, options, Some(width))
     }
 
     /// Of an open handle, in autocommit mode as ODBC begins.
@@ -368,6 +267,7 @@ impl Connection {
                 read_only: options.read_only,
                 text_policy: options.text_policy,
                 pid: std::process::id(),
+                life: Life::default(),
                 state: Mutex::new(State {
                     raw: RawHandle(raw),
                     autocommit: true,
@@ -450,6 +350,18 @@ impl Connection {
 
     pub fn close(&self) -> Result<(), Error> {
         self.shared.close()
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.shared.life.is_closed()
+    }
+
+    pub fn is_usable(&self) -> bool {
+        self.shared.life.is_usable() && !self.shared.is_foreign()
+    }
+
+    pub fn portrait(&self) -> Portrait {
+        Portrait::of(&self.shared)
     }
 
     pub fn notices(&self) -> Vec<String> {

@@ -2,17 +2,17 @@
 
 use super::ffi::{self, Handle};
 use super::manager::Manager;
-use super::quirks::Width;
+use super::quirks::{Dialect, Width};
 use super::secrets::Secrets;
 use super::unit::{Unit, until_nul};
 use crate::error::{Error, ErrorKind};
+use crate::sqlite::kind_of_code as sqlite_kind;
 
 /// Records read at most: a driver that never says "no more" (seen with some on a lost connection) must not hang us.
 const MAX_RECORDS: i16 = 64;
-/// First size of a message buffer, in characters.
-const MESSAGE_CHARS: usize = 1024;
-/// Room for the message of a record of which only the state is wanted, in characters.
-const UNREAD_CHARS: usize = 64;
+/// Room for a message, in characters: the most that a call can name. It is there for each record and from the first look
+/// on, the one at a state alone too: psqlodbc cuts a message into records of the size of the first buffer it is shown.
+const MESSAGE_CHARS: i16 = i16::MAX;
 
 /// One diagnostic record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,16 +48,11 @@ pub(crate) fn first_state(
     record(manager, handle_type, handle, width, 1, Message::Unread).map(|r| r.sqlstate)
 }
 
-/// Whether the message, whose length the driver gives as `len`, was cut by a buffer of `capacity`.
-fn cut(len: i16, capacity: usize) -> bool {
-    usize::try_from(len).is_ok_and(|len| len >= capacity)
-}
-
 /// What is wanted of a record's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Message {
     Whole,
-    /// Room for a little of it, which is not looked at.
+    /// None of it: it is not looked at.
     Unread,
 }
 
@@ -105,51 +100,46 @@ fn record(
     }
 }
 
-/// Reads a record by `get`, once more with a larger buffer where its message was cut.
+/// Reads a record by `get`.
 fn read<U: Unit>(
     message: Message,
     get: impl Fn(*mut U, *mut i32, *mut U, i16, *mut i16) -> ffi::Return,
 ) -> Option<Record> {
     let mut state = [U::default(); 16];
     let (mut native, mut len) = (0i32, 0i16);
-    // One that is not looked at takes no memory: it is asked for with each piece of a long value.
-    let mut few = [U::default(); UNREAD_CHARS];
-    let mut many = match message {
-        Message::Whole => vec![U::default(); MESSAGE_CHARS],
-        Message::Unread => Vec::new(),
+    let room = MESSAGE_CHARS as usize;
+    // One that is not looked at is asked for with each piece of a long value: its memory is not cleared.
+    let mut text: Vec<U> = match message {
+        Message::Whole => vec![U::default(); room],
+        Message::Unread => Vec::with_capacity(room),
     };
-    loop {
-        let text = match message {
-            Message::Whole => many.as_mut_slice(),
-            Message::Unread => few.as_mut_slice(),
-        };
-        text.fill(U::default());
-        let capacity = i16::try_from(text.len()).unwrap_or(i16::MAX);
-        let rc = get(
-            state.as_mut_ptr(),
-            &raw mut native,
-            text.as_mut_ptr(),
-            capacity,
-            &raw mut len,
-        );
-        if rc != ffi::SUCCESS && rc != ffi::SUCCESS_WITH_INFO {
-            return None;
-        }
-        // Some drivers give the length in bytes and others in characters, so it serves as a hint to grow the buffer and
-        // never as the length of the text: that ends at its terminator, the buffer being zeroed.
-        let grows = message == Message::Whole && text.len() < i16::MAX as usize;
-        if grows && cut(len, text.len()) {
-            many.resize((len as usize + 1).min(i16::MAX as usize), U::default());
-            continue;
-        }
-        return Some(Record {
-            sqlstate: until_nul(&state),
-            native,
-            message: match message {
-                Message::Whole => until_nul(text),
-                Message::Unread => String::new(),
-            },
-        });
+    let rc = get(
+        state.as_mut_ptr(),
+        &raw mut native,
+        text.as_mut_ptr(),
+        MESSAGE_CHARS,
+        &raw mut len,
+    );
+    if rc != ffi::SUCCESS && rc != ffi::SUCCESS_WITH_INFO {
+        return None;
+    }
+    Some(Record {
+        sqlstate: until_nul(&state),
+        native,
+        message: message_in(&text, len),
+    })
+}
+
+/// The message that a driver wrote into a cleared buffer; `len` is what it gives as its length.
+///
+/// Some drivers give the length in bytes and others in characters, so it is never the length of the text: that ends at its
+/// terminator. It tells, though, whether NULs with text behind them are part of the message.
+fn message_in<U: Unit>(text: &[U], len: i16) -> String {
+    let end = text.iter().rposition(|u| *u != U::default());
+    let end = end.map_or(0, |last| last + 1);
+    match usize::try_from(len).is_ok_and(|len| len >= end) {
+        true => U::text_lossy(&text[..end]),
+        false => until_nul(text),
     }
 }
 
@@ -190,6 +180,21 @@ pub(crate) fn from_records(records: &[Record], secrets: &Secrets, call: &str) ->
     error.sqlstate.clone_from(&first.sqlstate);
     error.native = first.native;
     error
+}
+
+/// What kind of error a database's own code is, where drivers give it a SQLSTATE that says less: truncation (2628) is 42000
+/// to Microsoft's drivers, an overflow HY019 to FreeTDS, and SQLite's driver has one SQLSTATE for all.
+pub(crate) fn kind_of_code(dialect: Dialect, native: i32) -> Option<ErrorKind> {
+    match (dialect, native) {
+        (Dialect::Sqlite, code) if code > 0 => Some(sqlite_kind(code)),
+        // Overflow, conversion, truncation, division by zero.
+        (
+            Dialect::SqlServer,
+            220 | 232 | 241 | 242 | 245 | 295 | 2628 | 8114 | 8115 | 8134 | 8152,
+        ) => Some(ErrorKind::Data),
+        (Dialect::SqlServer, 515 | 547 | 2601 | 2627) => Some(ErrorKind::Integrity),
+        _ => None,
+    }
 }
 
 /// What kind of error a SQLSTATE is: the exact state first, then its class (the first two characters).
@@ -260,10 +265,41 @@ mod tests {
     }
 
     #[test]
+    fn a_message_is_whole_with_nuls_inside_and_ends_at_its_terminator_otherwise() {
+        let whole: Vec<u16> = "日\0본\0\0".encode_utf16().collect();
+        assert_eq!(message_in(&whole, 3), "日\0본");
+        assert_eq!(message_in(&whole, 6), "日\0본", "a length in bytes");
+        assert_eq!(message_in(b"short\0left from before", 5), "short");
+        assert_eq!(message_in::<u8>(&[], 0), "");
+    }
+
+    #[test]
     fn a_silent_driver_is_named_by_its_call() {
         let error = from_records(&[], &Secrets::default(), "SQLFetch");
         assert_eq!(error.kind, ErrorKind::Internal);
         assert!(error.message.contains("`SQLFetch`"));
+    }
+
+    #[test]
+    fn a_code_of_the_database_says_more_than_a_state_for_all() {
+        assert_eq!(
+            kind_of_code(Dialect::SqlServer, 2628),
+            Some(ErrorKind::Data)
+        );
+        assert_eq!(
+            kind_of_code(Dialect::SqlServer, 2627),
+            Some(ErrorKind::Integrity)
+        );
+        assert_eq!(
+            kind_of_code(Dialect::Sqlite, 776),
+            Some(ErrorKind::ReadOnly)
+        );
+        assert_eq!(
+            kind_of_code(Dialect::Sqlite, 19),
+            Some(ErrorKind::Integrity)
+        );
+        assert_eq!(kind_of_code(Dialect::Sqlite, 0), None);
+        assert_eq!(kind_of_code(Dialect::Postgres, 8), None);
     }
 
     #[test]

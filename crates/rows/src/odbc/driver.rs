@@ -7,7 +7,7 @@ use super::connection::Shared;
 use super::ffi::{self, Handle};
 use super::handle::StatementHandle;
 use super::parameters::Parameters;
-use super::quirks::{Dialect, Width};
+use super::quirks::Width;
 use super::{describe, diag};
 use crate::column::{self, Planned};
 use crate::error::{Error, ErrorKind, Message};
@@ -67,9 +67,8 @@ impl<'a> Driver<'a> {
             &self.shared.secrets,
             call,
         );
-        // SQLite's driver has one SQLSTATE for all, and tells SQLite's own code: 8 is `SQLITE_READONLY`.
-        if self.shared.quirks.dialect == Dialect::Sqlite && error.native & 0xff == 8 {
-            error.kind = ErrorKind::ReadOnly;
+        if let Some(kind) = diag::kind_of_code(self.shared.quirks.dialect, error.native) {
+            error.kind = kind;
         }
         if self.handle.is_cancelled() {
             error.kind = ErrorKind::Cancelled;
@@ -165,15 +164,30 @@ impl<'a> Driver<'a> {
     /// Binds `values` and executes what was prepared.
     pub(super) fn execute(&self, values: &[Value]) -> Result<(), Error> {
         if let Some(n) = self.n_parameters().filter(|n| *n != values.len()) {
-            return Err(Error::new(
-                ErrorKind::Programming,
-                format!(
-                    "the statement has {n} parameters, {} were given",
-                    values.len()
-                ),
-            ));
+            let told = format!(
+                "the statement has {n} parameters, {} were given",
+                values.len()
+            );
+            let mut error = Error::new(ErrorKind::Programming, told);
+            // "COUNT field incorrect", as drivers say it that are asked.
+            "07002".clone_into(&mut error.sqlstate);
+            return Err(error);
+        }
+        if !self.carries(values) {
+            let told = "a text with NUL is none that this driver carries: it would cut it there\n\
+                        Pass it as bytes, or without the NUL.";
+            let mut error = Error::new(ErrorKind::Data, told);
+            // "Character not in repertoire", as PostgreSQL says it.
+            "22021".clone_into(&mut error.sqlstate);
+            return Err(error);
         }
         self.execute_with(&mut Parameters::new(values, self.shared))
+    }
+
+    /// Whether the driver takes these values whole.
+    pub(super) fn carries(&self, values: &[Value]) -> bool {
+        let has_nul = |v: &Value| matches!(v, Value::Text(text) if text.contains('\0'));
+        !self.shared.quirks.cuts_at_nul || !values.iter().any(has_nul)
     }
 
     /// Executes what was prepared with these parameters.

@@ -54,40 +54,16 @@ pub(crate) fn found(manager: &Manager) -> Vec<Found> {
         })
         .collect();
     for registered in registered(manager) {
-        let file_name = registered
-            .file
-            .as_deref()
-            .and_then(|f| Path::new(f).file_name())
-            .map(|f| f.to_string_lossy().into_owned());
-        let seen = file_name.is_some_and(|name| all.iter().any(|f| f.driver.ends_with(&name)));
+        let file = registered.file.as_deref().and_then(resolved);
+        let seen = file.is_some_and(|file| {
+            all.iter()
+                .any(|f| resolved(&f.driver).as_ref() == Some(&file))
+        });
         if !seen {
             all.push(registered);
         }
     }
     all
-}
-
-/// A driver of this machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Installed {
-    /// What goes behind `Driver=`: a registered name or a path.
-    pub driver: String,
-    /// Its name in the quirks table; `None` for a driver we do not know, which is used with safe defaults.
-    pub known_as: Option<&'static str>,
-}
-
-/// The driver manager's file, and the drivers found: for `doctor`.
-///
-/// # Errors
-/// [`crate::ErrorKind::Connect`] where no driver manager can be loaded, with what to install.
-pub fn survey() -> Result<(String, Vec<Installed>), crate::Error> {
-    let manager = super::manager::manager()?;
-    let installed = |f: Found| Installed {
-        known_as: f.quirks().map(|q| q.name),
-        driver: f.driver,
-    };
-    let drivers = found(manager).into_iter().map(installed).collect();
-    Ok((manager.file.clone(), drivers))
 }
 
 /// The first driver for a URL's scheme, in the order of the quirks table.
@@ -186,6 +162,17 @@ pub(crate) fn registered(manager: &Manager) -> Vec<Found> {
         });
     }
     all
+}
+
+/// The file that a driver's registration or path means, links followed; a bare name is looked for where packages put drivers.
+pub(super) fn resolved(file: &str) -> Option<PathBuf> {
+    let file = Path::new(file);
+    if file.is_absolute() {
+        return std::fs::canonicalize(file).ok();
+    }
+    folders()
+        .iter()
+        .find_map(|folder| std::fs::canonicalize(folder.join(file)).ok())
 }
 
 /// Files that are drivers by their names, in the places where packages put them.

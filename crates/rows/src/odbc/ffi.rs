@@ -32,6 +32,9 @@ pub(crate) const ATTR_ACCESS_MODE: i32 = 101;
 pub(crate) const MODE_READ_ONLY: usize = 1;
 pub(crate) const ATTR_AUTOCOMMIT: i32 = 102;
 pub(crate) const ATTR_LOGIN_TIMEOUT: i32 = 103;
+pub(crate) const ATTR_CONNECTION_DEAD: i32 = 1209;
+pub(crate) const CD_FALSE: usize = 0;
+pub(crate) const CD_TRUE: usize = 1;
 pub(crate) const IS_UINTEGER: i32 = -5;
 
 // Statement attributes.
@@ -189,6 +192,7 @@ functions! {
     free_handle = "SQLFreeHandle"(i16, Handle);
     set_env_attr = "SQLSetEnvAttr"(Handle, i32, *mut c_void, i32);
     set_connect_attr = "SQLSetConnectAttr"(Handle, i32, *mut c_void, i32);
+    get_connect_attr = "SQLGetConnectAttr"(Handle, i32, *mut c_void, i32, *mut i32);
     driver_connect = "SQLDriverConnect"(Handle, Handle, *const u8, i16, *mut u8, i16, *mut i16, u16);
     driver_connect_w = "SQLDriverConnectW"(Handle, Handle, *const u16, i16, *mut u16, i16, *mut i16, u16);
     disconnect = "SQLDisconnect"(Handle);

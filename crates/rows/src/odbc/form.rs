@@ -45,11 +45,15 @@ impl Form {
             Value::Decimal(digits) => decimal(digits),
             Value::Text(text) => of_text(text, width, quirks),
             Value::Bytes(bytes) => of_bytes(bytes.len(), quirks),
+            // As text, which the server turns into a date.
+            Value::Date(d) if is_early(*d, quirks) => ascii(date_text(*d).len()),
             Value::Date(_) => form(c::TYPE_DATE, sql::TYPE_DATE, 10, 0, 6),
             Value::Time(t) if has_struct(*t) => form(c::TYPE_TIME, sql::TYPE_TIME, 8, 0, 6),
             // ODBC's struct has no fraction: as text, which each server turns into a time.
             Value::Time(t) => ascii(time_text(*t).len()),
-            Value::Timestamp(t) if t.offset_minutes.is_none() => timestamp(*t),
+            Value::Timestamp(t) if t.offset_minutes.is_none() && !is_early(t.date, quirks) => {
+                timestamp(*t)
+            }
             // Nor is there a struct with an offset that drivers share.
             Value::Timestamp(t) => ascii(timestamp_text(*t).len()),
             Value::Uuid(_) if quirks.guid_parameters => form(c::GUID, sql::GUID, 16, 0, 16),
@@ -104,12 +108,13 @@ pub(super) fn put(value: &Value, form: &Form, out: &mut [u8]) -> ffi::Len {
         }
         Value::Text(text) => put(text.as_bytes()),
         Value::Bytes(bytes) => put(bytes),
+        Value::Date(d) if form.c_type == c::CHAR => put(date_text(*d).as_bytes()),
         Value::Date(d) => put(&fields([year(*d), d.month.into(), d.day.into()])),
         Value::Time(t) if has_struct(*t) => {
             put(&fields([t.hour.into(), t.minute.into(), t.second.into()]))
         }
         Value::Time(t) => put(time_text(*t).as_bytes()),
-        Value::Timestamp(t) if t.offset_minutes.is_none() => {
+        Value::Timestamp(t) if form.c_type != c::CHAR => {
             let (d, time) = (t.date, t.time);
             let date: [u8; 6] = fields([year(d), d.month.into(), d.day.into()]);
             let day: [u8; 6] = fields([time.hour.into(), time.minute.into(), time.second.into()]);
@@ -138,6 +143,15 @@ fn fields(of: [u16; 3]) -> [u8; 6] {
         to.copy_from_slice(&field.to_ne_bytes());
     }
     bytes
+}
+
+/// Whether the driver counts the days of this date wrong.
+fn is_early(date: Date, quirks: &Quirks) -> bool {
+    date.year < quirks.first_right_year
+}
+
+fn date_text(d: Date) -> String {
+    format!("{:04}-{:02}-{:02}", d.year, d.month, d.day)
 }
 
 /// Whether ODBC's struct of a time holds it.
@@ -231,13 +245,13 @@ fn time_text(t: Time) -> String {
 
 fn timestamp_text(t: Timestamp) -> String {
     let Date { year, month, day } = t.date;
-    let offset = t.offset_minutes.unwrap_or(0);
-    let sign = if offset < 0 { '-' } else { '+' };
-    let (hours, minutes) = (offset.abs() / 60, offset.abs() % 60);
-    format!(
-        "{year:04}-{month:02}-{day:02} {}{sign}{hours:02}:{minutes:02}",
-        time_text(t.time)
-    )
+    let mut text = format!("{year:04}-{month:02}-{day:02} {}", time_text(t.time));
+    if let Some(offset) = t.offset_minutes {
+        let sign = if offset < 0 { '-' } else { '+' };
+        let (hours, minutes) = (offset.abs() / 60, offset.abs() % 60);
+        text.push_str(&format!("{sign}{hours:02}:{minutes:02}"));
+    }
+    text
 }
 
 fn uuid_text(uuid: [u8; 16]) -> String {

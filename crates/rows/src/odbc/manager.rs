@@ -3,7 +3,12 @@
 //! The library needs no system package: SQLite works without a driver manager, and a missing one is an error that says
 //! what to install. `ONECOPY_ODBC_MANAGER` names another file than the ones tried by default.
 
+#[cfg(unix)]
+use std::ffi::CStr;
 use std::ffi::c_void;
+#[cfg(unix)]
+use std::mem::MaybeUninit;
+use std::path::PathBuf;
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
@@ -45,6 +50,45 @@ pub(crate) struct Manager {
 unsafe impl Send for Manager {}
 // SAFETY: as for Send: calls from several threads at a time are what the manager's own locks are for.
 unsafe impl Sync for Manager {}
+
+impl Manager {
+    /// The file it came from, links followed, where the system tells.
+    pub(super) fn path(&self) -> Option<PathBuf> {
+        #[cfg(unix)]
+        {
+            let mut about = MaybeUninit::<libc::Dl_info>::uninit();
+            // SAFETY: dladdr takes any address and writes `about` where it knows it, which it says by its result; the name it
+            // gives lives as long as the library, which is never unloaded.
+            let name = unsafe {
+                if libc::dladdr(self.call.alloc_handle as *const c_void, about.as_mut_ptr()) == 0 {
+                    return None;
+                }
+                let name = about.assume_init().dli_fname;
+                if name.is_null() {
+                    return None;
+                }
+                CStr::from_ptr(name)
+            };
+            let name = PathBuf::from(name.to_str().ok()?);
+            Some(std::fs::canonicalize(&name).unwrap_or(name))
+        }
+        #[cfg(not(unix))]
+        None
+    }
+}
+
+/// Loads a driver as the driver manager would, and keeps it loaded: what drivers leave behind outlives them.
+///
+/// # Errors
+/// The loader's words: the file is missing, or a library that it needs.
+pub(super) fn why_it_does_not_load(driver: &str) -> Result<(), String> {
+    // SAFETY: loading runs the library's initialisers. It is a driver by the name of its file or by the registration that the
+    // driver manager goes by, and a connect would load it in the same way.
+    let library = unsafe { libloading::Library::new(driver) };
+    library
+        .map(std::mem::forget)
+        .map_err(|error| error.to_string())
+}
 
 /// The driver manager of this process. A success lasts for ever (drivers leave threads and exit handlers behind, so the
 /// library is never unloaded); a failure is tried again by the next call, so that a running service can be repaired.

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
-use super::connection::{Call, Shared};
+use super::call::Call;
+use super::connection::Shared;
 use super::driver::Driver;
 use super::ffi;
 use super::handle::StatementHandle;
@@ -122,7 +123,7 @@ impl Many {
             call.set_for_arrays(false);
             takes
         };
-        match prepared {
+        match call.watch(prepared) {
             Ok(is_sliced) => Ok(Many {
                 shared: Arc::clone(shared),
                 handle,
@@ -190,7 +191,8 @@ impl Many {
         };
         let mut at = 0;
         while at < rows.len() {
-            at += run.some(&rows[at..])?;
+            let ran = run.some(&rows[at..]);
+            at += run.call.watch(ran)?;
         }
         Ok(())
     }
@@ -232,7 +234,8 @@ impl Run<'_, '_, '_> {
         }
         let mut parameters = Parameters::of_rows(rows, self.driver.shared, self.many.memory.take());
         let n_rows = parameters.n_rows();
-        let ran = if n_rows < LEAST_ROWS {
+        let is_whole = |row: &Row| self.driver.carries(row);
+        let ran = if n_rows < LEAST_ROWS || !rows[..n_rows].iter().all(is_whole) {
             None
         } else {
             self.in_one_call(&mut parameters)?

@@ -5,10 +5,12 @@
 //! | `ffi` | types, constants and the table of functions |
 //! | `manager` | the driver manager, loaded on first use |
 //! | `drivers` | which drivers are on this machine |
+//! | `survey`, `packages`, `faults` | what `doctor` tells of them: where they came from, whether they load, what they get wrong |
 //! | `url`, `connection_string`, `secrets` | what a user writes, taken apart; what of it is never shown |
 //! | `quirks` | what drivers do differently: one table |
 //! | `open`, `probe` | opening a connection, and the round trip that decides the width of text |
-//! | `connection`, `handle` | its lock, its transactions, and who may cancel |
+//! | `connection`, `call`, `handle` | its lock, its transactions, and who may cancel |
+//! | `life` | whether it still works |
 //! | `statement`, `driver`, `parameters`, `form`, `describe`, `reader` | executing, calling, binding, describing, reading |
 //! | `many` | one statement for many rows of parameters |
 //! | `sql_text` | where a statement ends, per dialect |
@@ -28,20 +30,24 @@
 //! ONLY`) and SQLite (`PRAGMA query_only`) then refuse writes themselves. SQL Server has no such switch: a write runs and
 //! is rolled back; give the login no rights to write.
 
+mod call;
 mod connection;
 mod connection_string;
 mod describe;
 mod diag;
 mod driver;
 mod drivers;
+mod faults;
 pub(crate) mod ffi;
 mod form;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod handle;
+mod life;
 mod manager;
 mod many;
 mod open;
+mod packages;
 mod parameters;
 mod probe;
 pub(crate) mod quirks;
@@ -49,10 +55,18 @@ mod reader;
 mod secrets;
 mod sql_text;
 mod statement;
+mod survey;
 mod unit;
 mod url;
 
 pub use crate::block::CurrentBlock;
 pub use connection::{Connection, Statement};
+pub use drivers::add_driver_folder;
 pub(crate) use drivers::named_in as driver_named_in;
-pub use drivers::{Installed, add_driver_folder, survey};
+pub use faults::Fault;
+pub use packages::Package;
+pub use quirks::Width;
+pub use survey::{
+    InstalledDriver, InstalledManager, Portrait, Survey, UrlScheme, manager_is_chosen, survey,
+    url_schemes,
+};

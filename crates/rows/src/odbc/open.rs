@@ -17,25 +17,31 @@ use crate::block::buffer;
 use crate::connect::ConnectOptions;
 use crate::error::{Error, ErrorKind};
 
-/// Opens `target`: a URL, a connection string, `DSN=name`.
-pub(crate) fn open(target: &str, options: &ConnectOptions) -> Result<Connection, Error> {
+/// Opens `target`: a URL, a connection string, `DSN=name`. The width of text is the one that is right, or `width`.
+pub(crate) fn open(
+    target: &str,
+    options: &ConnectOptions,
+    width: Option<Width>,
+) -> Result<Connection, Error> {
     buffer::keep_freed_pages();
     let (manager, mut string, hint) = resolve(target)?;
     // What the user wrote, before keywords of ours: the driver may turn out to be another than the hint says.
     let given = string.clone();
     let mut quirks = hint.unwrap_or(&quirks::UNKNOWN);
     add_defaults(&mut string, quirks);
-    let mut dbc = connect(manager, &string, quirks.width, options)?;
-    let driver = dbc.text_info(ffi::DRIVER_NAME, quirks.width);
+    let mut dbc = connect(manager, &string, width.unwrap_or(quirks.width), options)?;
+    let driver = dbc.text_info(ffi::DRIVER_NAME, width.unwrap_or(quirks.width));
     if let Some(actual) = quirks::known(&driver).filter(|q| !ptr::eq(*q, quirks)) {
         // Known by name only after the connect: once more, as this driver wants it.
         quirks = actual;
         string = given;
         add_defaults(&mut string, quirks);
-        dbc = connect(manager, &string, quirks.width, options)?;
+        dbc = connect(manager, &string, width.unwrap_or(quirks.width), options)?;
     }
-    let mut connection = dbc.finish(&string, quirks, quirks.width, options)?;
-    if let Some(width) = probe::better_width(&connection) {
+    let mut connection = dbc.finish(&string, quirks, width.unwrap_or(quirks.width), options)?;
+    if width.is_none()
+        && let Some(width) = probe::better_width(&connection)
+    {
         drop(connection);
         let dbc = connect(manager, &string, width, options)?;
         connection = dbc.finish(&string, quirks, width, options)?;
@@ -439,7 +445,7 @@ mod tests {
 
     #[test]
     fn a_string_without_driver_or_dsn_is_refused_with_examples() {
-        let error = open("Server=x;Pwd=hunter2", &ConnectOptions::default())
+        let error = open("Server=x;Pwd=hunter2", &ConnectOptions::default(), None)
             .err()
             .unwrap();
         assert_eq!(error.kind, ErrorKind::Connect);

@@ -5,12 +5,14 @@
 
 use std::time::Duration;
 
+use super::faults::{self, Fault};
+
 /// Which form of text passes between us and a driver: in calls, cells, parameters and messages.
 ///
 /// A driver holds its text in one of the two; asking for the other makes it convert first, which costs 2 to 5 times as
 /// much and with some drivers loses data (anchors: rows, sections 2 and 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Width {
+pub enum Width {
     /// `SQL_C_CHAR`, UTF-8.
     Narrow,
     /// `SQL_C_WCHAR`, UTF-16.
@@ -105,6 +107,10 @@ pub(crate) struct Quirks {
     pub(crate) describe_null: bool,
     /// UUID parameters go as `SQL_GUID`; as text where not.
     pub(crate) guid_parameters: bool,
+    /// The first year whose dates arrive as they are sent; earlier ones go as text.
+    pub(crate) first_right_year: i32,
+    /// A text parameter is cut at its first NUL, without a word: one that has any is refused before.
+    pub(crate) cuts_at_nul: bool,
     /// Text parameters above this many bytes are described as `SQL_LONGVARCHAR`/`SQL_WLONGVARCHAR`; 0: described as
     /// `(n)varchar(max)`, which is size 0.
     pub(crate) long_parameter_bytes: usize,
@@ -132,8 +138,14 @@ pub(crate) struct Quirks {
     pub(crate) describes_prepared: bool,
     /// A rollback or commit ends cursors although SQLGetInfo says that they are kept.
     pub(crate) ends_cursors: bool,
+    /// `SQL_ATTR_CONNECTION_DEAD` is answered from what the driver knows, and was seen to be true.
+    pub(crate) knows_loss: bool,
+    /// A commit or rollback on a connection that is gone is called a success: it is asked behind each.
+    pub(crate) hides_loss: bool,
     /// What a user should know at connect.
     pub(crate) notices: &'static [&'static str],
+    /// What `doctor` tells besides: what versions of it get wrong.
+    pub(crate) faults: &'static [Fault],
 }
 
 /// A driver that is in no table: wide text is UTF-16 by the ODBC reference, narrow text is in whatever encoding the
@@ -155,6 +167,8 @@ pub(crate) static UNKNOWN: Quirks = Quirks {
     sizes_hold: false,
     describe_null: true,
     guid_parameters: false,
+    first_right_year: i32::MIN,
+    cuts_at_nul: false,
     long_parameter_bytes: 8000,
     hides_offset: false,
     fills_dates: false,
@@ -165,7 +179,10 @@ pub(crate) static UNKNOWN: Quirks = Quirks {
     off_for_arrays: None,
     describes_prepared: true,
     ends_cursors: false,
+    knows_loss: true,
+    hides_loss: false,
     notices: &[],
+    faults: &[],
 };
 
 /// Shared by both psqlodbc drivers.
@@ -200,6 +217,8 @@ const PSQLODBC: Quirks = Quirks {
     sizes_hold: false,
     describe_null: false,
     guid_parameters: true,
+    first_right_year: i32::MIN,
+    cuts_at_nul: true,
     long_parameter_bytes: 8000,
     hides_offset: true,
     fills_dates: true,
@@ -217,7 +236,10 @@ const PSQLODBC: Quirks = Quirks {
     }),
     describes_prepared: true,
     ends_cursors: true,
+    knows_loss: true,
+    hides_loss: true,
     notices: &[],
+    faults: faults::PSQLODBC,
 };
 
 /// The drivers known, in the order in which one is chosen for a URL.
@@ -250,6 +272,8 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         connect: &[("CHARSET", "utf8mb4")],
         read_only: &["SET SESSION TRANSACTION READ ONLY"],
         arrays: true,
+        // It asks the server, and takes an answer under way for a loss.
+        knows_loss: false,
         // SQLSetPos in a block of a forward-only cursor is ignored, and moves the place where the next block begins.
         block_tails_broken: true,
         bind_offset: true,
@@ -260,6 +284,7 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         notices: &[
             "the MariaDB ODBC driver holds the whole result in memory before the first row: no option of it streams",
         ],
+        faults: faults::MARIADB,
         ..UNKNOWN
     },
     Quirks {
@@ -300,6 +325,7 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         describe_null: true,
         guid_parameters: true,
         long_parameter_bytes: 0,
+        faults: faults::MICROSOFT,
         ..UNKNOWN
     },
     Quirks {
@@ -341,8 +367,11 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         cancel_after: Duration::from_millis(250),
         // 0 columns for a SELECT, unless the server prepares it.
         describes_prepared: false,
+        // 1.3 sends each day before 1600 as the one before it.
+        first_right_year: 1601,
         guid_parameters: true,
         long_parameter_bytes: 8000,
+        faults: faults::FREETDS,
         ..UNKNOWN
     },
     Quirks {
@@ -353,6 +382,7 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         width: Width::Narrow,
         other_width: false,
         read_only: &["PRAGMA query_only = ON"],
+        cuts_at_nul: true,
         describe_null: false,
         long_parameter_bytes: 8000,
         notices: &[

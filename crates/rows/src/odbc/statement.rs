@@ -71,7 +71,7 @@ pub(crate) fn execute(
         let driver = Driver::new(shared, &handle);
         run(&driver, sql, parameters).map(|ran| (ran, driver.messages.into_inner()))
     };
-    match result {
+    match call.watch(result) {
         Ok(((columns, row_count), messages)) => Ok(Statement {
             schema: Schema::new(columns.iter().map(|p| p.column.clone()).collect()),
             done: columns.is_empty(),
@@ -96,7 +96,8 @@ fn run(
     sql: &str,
     parameters: &[Value],
 ) -> Result<(Vec<Planned>, Option<u64>), Error> {
-    if parameters.is_empty() {
+    // A marker may stand without a value for it: SQLite's driver and MariaDB's then take NULL, or what they please.
+    if parameters.is_empty() && !sql.contains('?') {
         driver.exec_direct(sql)?;
     } else {
         driver.prepare(sql)?;
@@ -129,7 +130,7 @@ pub(crate) fn prepare_check(shared: &Arc<Shared>, sql: &str) -> Result<Prepared,
         })
     };
     handle.free();
-    result
+    call.watch(result)
 }
 
 #[allow(missing_docs)] // Documented where they are public: `connect::Statement`.
@@ -215,7 +216,7 @@ impl Statement {
         call.set_fetch_size(self.reader.fetch_size);
         let result = work(&mut self.reader, &driver);
         self.messages.append(&mut driver.messages.into_inner());
-        result
+        call.watch(result)
     }
 
     fn next_block(&mut self, budget: Budget) -> Result<usize, Error> {

@@ -205,7 +205,20 @@ impl Connection {
     pub fn close(&self) -> Result<(), Error> {
         self.database.watch.shared().close();
         self.database.enter()?.close();
+        self.database.is_closed.store(true, Relaxed);
         Ok(())
+    }
+
+    /// Whether it was closed.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.database.is_closed.load(Relaxed)
+    }
+
+    /// Whether it can be used: not closed, and of this process.
+    #[must_use]
+    pub fn is_usable(&self) -> bool {
+        !self.is_closed() && self.database.is_ours()
     }
 
     /// What a user should know: of SQLite nothing, it streams and is exact.

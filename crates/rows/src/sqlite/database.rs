@@ -23,6 +23,7 @@ pub(super) struct Database {
     pub(super) dropped: Mutex<Vec<Prepared>>,
     pub(super) has_dropped: AtomicBool,
     pub(super) autocommit: AtomicBool,
+    pub(super) is_closed: AtomicBool,
     pub(super) next_id: AtomicU64,
     pub(super) fork_generation: u32,
     pub(super) path: String,
@@ -61,7 +62,7 @@ impl Database {
     }
 
     /// Whether this process opened the connection.
-    fn is_ours(&self) -> bool {
+    pub(super) fn is_ours(&self) -> bool {
         self.fork_generation == fork::generation()
     }
 

@@ -37,6 +37,11 @@ pub(super) fn kind(extended: c_int, during: During) -> ErrorKind {
     }
 }
 
+/// The kind of a code that a foreign driver of SQLite passes on, which does not say when it came up.
+pub(crate) fn kind_of_code(extended: c_int) -> ErrorKind {
+    kind(extended, During::Prepare)
+}
+
 /// What a user can do about it, where we know.
 fn remedy(extended: c_int) -> Option<&'static str> {
     Some(match extended & 0xff {

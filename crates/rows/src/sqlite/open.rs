@@ -44,6 +44,7 @@ impl Database {
             dropped: Mutex::default(),
             has_dropped: AtomicBool::new(false),
             autocommit: AtomicBool::new(options.autocommit),
+            is_closed: AtomicBool::new(false),
             next_id: AtomicU64::new(1),
             fork_generation: fork::generation(),
             path: target.path.clone(),

@@ -1,0 +1,151 @@
+//! A connection inside a driver call: its lock is held, its handle is alive.
+
+use std::ffi::c_void;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard, Weak};
+
+use super::connection::{Shared, State};
+use super::ffi::{self, Handle};
+use super::handle::StatementHandle;
+use super::life;
+use crate::error::Error;
+
+/// The connection's lock, held during a driver call.
+pub(crate) struct Call<'a> {
+    shared: &'a Shared,
+    state: MutexGuard<'a, State>,
+}
+
+impl<'a> Call<'a> {
+    /// Of a connection whose lock is held and whose handle is alive.
+    pub(super) fn new(shared: &'a Shared, state: MutexGuard<'a, State>) -> Call<'a> {
+        Call { shared, state }
+    }
+
+    /// Tells the driver how many rows to ask the server for at once, where it is ours to say and not said already.
+    pub(crate) fn set_fetch_size(&self, n_rows: usize) {
+        let (Some(last), Some(how)) = (&self.shared.fetch_size, self.shared.quirks.fetch_size)
+        else {
+            return;
+        };
+        if last.swap(n_rows, Ordering::Relaxed) == n_rows {
+            return;
+        }
+        self.set_integer(how.attribute, n_rows);
+    }
+
+    /// Before an array of parameters runs, and behind it: switches what makes the driver send row by row.
+    pub(crate) fn set_for_arrays(&self, is_array: bool) {
+        if let Some(attribute) = self.shared.off_for_arrays {
+            self.set_integer(attribute, usize::from(!is_array));
+        }
+    }
+
+    /// Sets an attribute of the driver's own; one that refuses goes on with what it has.
+    fn set_integer(&self, attribute: i32, value: usize) {
+        // SAFETY: the connection handle is alive while its lock is held; the attribute's value is an integer in the
+        // pointer's place.
+        unsafe {
+            (self.shared.manager.call.set_connect_attr)(
+                self.state.raw.0,
+                attribute,
+                value as *mut c_void,
+                ffi::IS_UINTEGER,
+            )
+        };
+    }
+
+    /// A new statement handle.
+    pub(crate) fn statement(&mut self) -> Result<Arc<StatementHandle>, Error> {
+        let mut raw: Handle = std::ptr::null_mut();
+        // SAFETY: the connection handle is alive while its lock is held; the out pointer is a live local.
+        let rc = unsafe {
+            (self.shared.manager.call.alloc_handle)(
+                ffi::HANDLE_STMT,
+                self.state.raw.0,
+                &raw mut raw,
+            )
+        };
+        if rc != ffi::SUCCESS && rc != ffi::SUCCESS_WITH_INFO {
+            return self.watch(Err(self.shared.error(self.state.raw.0, "SQLAllocHandle")));
+        }
+        let cancel_after = self.shared.quirks.cancel_after;
+        let handle = StatementHandle::new(self.shared.manager, raw, cancel_after);
+        self.state.statements.push(Arc::downgrade(&handle));
+        Ok(handle)
+    }
+
+    /// How many statements have a handle.
+    pub(crate) fn n_statements(&self) -> usize {
+        let handles = self.state.statements.iter().filter_map(Weak::upgrade);
+        handles.filter(|handle| !handle.get().is_null()).count()
+    }
+
+    pub(crate) fn end(&mut self, how: i16) -> Result<(), Error> {
+        if !self.shared.facts.transactions {
+            return Ok(());
+        }
+        let rc =
+            // SAFETY: the connection handle is alive while its lock is held.
+            unsafe { (self.shared.manager.call.end_tran)(ffi::HANDLE_DBC, self.state.raw.0, how) };
+        if rc != ffi::SUCCESS && rc != ffi::SUCCESS_WITH_INFO {
+            return self.watch(Err(self.shared.error(self.state.raw.0, "SQLEndTran")));
+        }
+        if self.shared.quirks.hides_loss && self.is_dead() {
+            self.shared.life.lose();
+            return Err(life::lost());
+        }
+        let keeps = match how {
+            ffi::COMMIT => self.shared.facts.commit_keeps,
+            _ => self.shared.facts.rollback_keeps,
+        };
+        if !keeps && !self.state.autocommit {
+            self.shared.ended.fetch_add(1, Ordering::SeqCst);
+        }
+        Ok(())
+    }
+
+    /// Passes a result on; where it is an error that tells of a loss, the connection is one that was lost from then on.
+    pub(crate) fn watch<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+        if let Err(error) = &result
+            && (life::says_lost(error, self.shared.quirks.dialect)
+                || (self.shared.quirks.knows_loss && !error.sqlstate.is_empty() && self.is_dead()))
+        {
+            self.shared.life.lose();
+        }
+        result
+    }
+
+    /// Whether the driver knows that the connection is gone.
+    fn is_dead(&self) -> bool {
+        // SAFETY: the connection handle is alive while its lock is held.
+        unsafe { life::is_dead(self.shared.manager, self.state.raw.0) }
+    }
+
+    /// Whether each statement is its own transaction.
+    pub(crate) fn autocommit(&self) -> bool {
+        self.state.autocommit
+    }
+
+    pub(crate) fn set_autocommit(&mut self, on: bool) -> Result<(), Error> {
+        if self.state.autocommit == on {
+            return Ok(());
+        }
+        // SAFETY: the connection handle is alive; this attribute's value is an integer in the pointer's place.
+        let rc = unsafe {
+            (self.shared.manager.call.set_connect_attr)(
+                self.state.raw.0,
+                ffi::ATTR_AUTOCOMMIT,
+                usize::from(on) as *mut c_void,
+                ffi::IS_UINTEGER,
+            )
+        };
+        if rc != ffi::SUCCESS && rc != ffi::SUCCESS_WITH_INFO {
+            return self.watch(Err(self
+                .shared
+                .error(self.state.raw.0, "SQLSetConnectAttr")));
+        }
+        self.state.autocommit = on;
+        Ok(())
+    }
+}

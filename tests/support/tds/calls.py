@@ -1,0 +1,47 @@
+"""Remote procedure calls, [MS-TDS] 2.2.6.6: what they name, and their parameters."""
+
+from __future__ import annotations
+
+import struct
+
+from tests.support.tds.types import Parameter, read_type_and_value
+
+_NUMBERED = {10: "sp_executesql", 11: "sp_prepare", 12: "sp_execute", 13: "sp_prepexec", 14: "sp_prepexecrpc"}
+_NUMBERED[15] = "sp_unprepare"
+
+
+def read(body: bytes) -> tuple[str, list[Parameter]]:
+    """Name and parameters of the call in an RPC message.
+
+    Raises:
+        ValueError: a parameter of a type the responder does not know.
+    """
+    length = struct.unpack_from("<H", body)[0]
+    if length == 0xFFFF:
+        name, at = _NUMBERED.get(struct.unpack_from("<H", body, 2)[0], ""), 4
+    else:
+        name, at = body[2 : 2 + 2 * length].decode("utf-16-le").lower().split(".")[-1], 2 + 2 * length
+    at += 2  # option flags
+    parameters = []
+    while at < len(body) and body[at] not in (0x80, 0xFF):
+        size = body[at]
+        parameter = body[at + 1 : at + 1 + 2 * size].decode("utf-16-le")
+        status = body[at + 1 + 2 * size]
+        info, raw, at = read_type_and_value(body, at + 2 + 2 * size)
+        parameters.append(Parameter(parameter, info, raw, bool(status & 1)))
+    return name.strip("[]").partition(";")[0], parameters
+
+
+def declared(parameter: Parameter | None) -> list[str]:
+    """The names in a declaration list such as ``@P1 int,@P2 decimal(10,2)``."""
+    text = (parameter.value() if parameter is not None else None) or ""
+    names, depth, word = [], 0, ""
+    for sign in text + ",":
+        depth += (sign == "(") - (sign == ")")
+        if sign == "," and depth == 0:
+            if word.split():
+                names.append(word.split()[0])
+            word = ""
+        else:
+            word += sign
+    return names
