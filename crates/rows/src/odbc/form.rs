@@ -3,7 +3,7 @@
 use super::ffi::{self, GuidStruct, c, sql};
 use super::quirks::{Quirks, Width};
 use crate::cell::{Date, Time, Timestamp};
-use crate::value::Value;
+use crate::value::{Declared, DeclaredKind, Value};
 
 /// How a value, or each one of a column, goes to the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub(super) struct Form {
     /// Bytes that it takes.
     pub(super) bytes: usize,
     pub(super) is_null: bool,
+    /// Its type was told by the caller.
+    pub(super) is_told: bool,
 }
 
 const fn form(c_type: i16, sql_type: i16, size: usize, digits: i16, bytes: usize) -> Form {
@@ -26,6 +28,7 @@ const fn form(c_type: i16, sql_type: i16, size: usize, digits: i16, bytes: usize
         digits,
         bytes,
         is_null: false,
+        is_told: false,
     }
 }
 
@@ -54,7 +57,63 @@ impl Form {
             Value::Timestamp(t) => ascii(timestamp_text(*t).len()),
             Value::Uuid(_) if quirks.guid_parameters => form(c::GUID, sql::GUID, 16, 0, 16),
             Value::Uuid(_) => ascii(36),
+            Value::Declared(inner, declared) => {
+                Form::of(inner, width, quirks).told(declared, width, quirks)
+            }
         }
+    }
+
+    /// The same told as another type, which is large enough for the value in any case.
+    fn told(mut self, declared: &Declared, width: Width, quirks: &Quirks) -> Form {
+        let text = match width {
+            Width::Narrow => sql::VARCHAR,
+            Width::Wide => sql::WVARCHAR,
+        };
+        let (sql_type, size) = match declared.kind {
+            DeclaredKind::Sized => (self.sql_type, self.size),
+            DeclaredKind::Number | DeclaredKind::Moment if !self.is_null => {
+                (self.sql_type, self.size)
+            }
+            DeclaredKind::Number | DeclaredKind::Integer => (sql::BIGINT, 19),
+            DeclaredKind::Moment | DeclaredKind::Timestamp => (sql::TYPE_TIMESTAMP, 26),
+            DeclaredKind::Bool => (sql::BIT, 1),
+            DeclaredKind::Double => (sql::DOUBLE, 15),
+            DeclaredKind::Decimal => (sql::DECIMAL, self.size.min(38)),
+            // Text and bytes that are long already are told as such.
+            DeclaredKind::Text if is_text(self.sql_type) && !self.is_null => {
+                (self.sql_type, self.size)
+            }
+            DeclaredKind::Text => (text, self.size),
+            DeclaredKind::Binary if is_binary(self.sql_type) => (self.sql_type, self.size),
+            DeclaredKind::Binary => (sql::VARBINARY, self.size),
+            DeclaredKind::Date => (sql::TYPE_DATE, 10),
+            DeclaredKind::Time => (sql::TYPE_TIME, 8),
+            DeclaredKind::Uuid if quirks.guid_parameters => (sql::GUID, 16),
+            DeclaredKind::Uuid => (text, 36),
+        };
+        self.is_told = declared.kind != DeclaredKind::Sized;
+        self.sql_type = sql_type;
+        // `(n)varchar(max)` is size 0, and stays so.
+        self.size = if size == 0 {
+            0
+        } else {
+            size.max(declared.size)
+        };
+        if matches!(sql_type, sql::DECIMAL | sql::TYPE_TIMESTAMP) {
+            let digits = declared.digits.max(self.digits);
+            if sql_type == sql::DECIMAL {
+                // The digits before the point must not become fewer.
+                let before = self
+                    .size
+                    .saturating_sub(usize::try_from(self.digits).unwrap_or(0));
+                let needed = before + usize::try_from(digits).unwrap_or(0);
+                self.size = needed.max(declared.size).clamp(1, 38);
+            }
+            self.digits = digits;
+        } else {
+            self.digits = 0;
+        }
+        self
     }
 
     /// The form that values of both take; `None` where there is none that means the same for each.
@@ -79,6 +138,17 @@ impl Form {
             _ => None,
         }
     }
+}
+
+fn is_text(sql_type: i16) -> bool {
+    matches!(
+        sql_type,
+        sql::VARCHAR | sql::LONGVARCHAR | sql::WVARCHAR | sql::WLONGVARCHAR
+    )
+}
+
+fn is_binary(sql_type: i16) -> bool {
+    matches!(sql_type, sql::VARBINARY | sql::LONGVARBINARY)
 }
 
 /// Puts `value` at the start of `out`, which takes what its form says; the length, or that it is NULL.
@@ -128,6 +198,7 @@ pub(super) fn put(value: &Value, form: &Form, out: &mut [u8]) -> ffi::Len {
             put(&[&data1.to_ne_bytes()[..], &parts, &data4].concat())
         }
         Value::Uuid(uuid) => put(uuid_text(*uuid).as_bytes()),
+        Value::Declared(inner, _) => return self::put(inner, form, out),
     }
 }
 

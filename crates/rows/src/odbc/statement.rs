@@ -7,16 +7,17 @@ use onecopy_text::Policy;
 use onecopy_wire::CancelHandle;
 
 use super::connection::Shared;
+use super::connection::named_dialect;
 use super::driver::{Driver, Further};
 use super::handle::StatementHandle;
-use super::quirks::FIRST_FETCH;
 use super::reader::Reader;
 use crate::block::CurrentBlock;
 use crate::column::Planned;
 use crate::connect::Prepared;
 use crate::error::{Error, ErrorKind, Message};
+use crate::named::count_marks;
 use crate::schema::Schema;
-use crate::source::{Budget, Fetched, LongValues, Source};
+use crate::source::{Budget, Fetched, LongPart, LongValues, Source};
 use crate::value::Value;
 
 /// A statement that was executed through an ODBC driver.
@@ -56,15 +57,16 @@ impl Drop for Statement {
     }
 }
 
-/// Runs `sql` and leaves its rows to be fetched.
+/// Runs `sql` and leaves its rows to be fetched, of which the driver asks for `first_rows` at first.
 pub(crate) fn execute(
     shared: &Arc<Shared>,
     sql: &str,
     parameters: &[Value],
+    first_rows: usize,
 ) -> Result<Statement, Error> {
     let mut call = shared.enter()?;
     let ended = shared.ended.load(Ordering::SeqCst);
-    call.set_fetch_size(FIRST_FETCH);
+    call.set_fetch_size(first_rows);
     let handle = call.statement()?;
     let result = {
         let _busy = shared.busy(&handle);
@@ -97,13 +99,27 @@ fn run(
     parameters: &[Value],
 ) -> Result<(Vec<Planned>, Option<u64>), Error> {
     if parameters.is_empty() {
-        driver.exec_direct(sql)?;
+        driver
+            .exec_direct(sql)
+            .map_err(|error| counted(driver, sql, error))?;
     } else {
         driver.prepare(sql)?;
-        driver.execute(parameters)?;
+        driver.execute(sql, parameters)?;
     }
     let (row_count, n_columns) = driver.pass_counts()?;
     Ok((driver.columns(n_columns)?, row_count))
+}
+
+/// The error of a statement that was given no parameters: each driver has its own words for one that has some.
+fn counted(driver: &Driver<'_>, sql: &str, error: Error) -> Error {
+    if matches!(error.kind, ErrorKind::Cancelled | ErrorKind::Timeout) {
+        return error;
+    }
+    let dialect = named_dialect(driver.shared.quirks.dialect);
+    match count_marks(sql, dialect) {
+        Some(n) if n > 0 => Error::wrong_count(n, 0),
+        _ => error,
+    }
 }
 
 /// Prepares `sql` and runs nothing.
@@ -140,6 +156,21 @@ impl Statement {
 
     pub fn set_long_values(&mut self, long_values: LongValues) {
         self.reader.long_values = long_values;
+    }
+
+    /// See [`crate::connect::Statement::defer`].
+    pub fn defer(&mut self, columns: Vec<usize>) -> Result<(), Error> {
+        self.reader.defer(columns)
+    }
+
+    /// See [`crate::connect::Statement::read_part`].
+    pub fn read_part(
+        &mut self,
+        column: usize,
+        offset: u64,
+        buffer: &mut [u8],
+    ) -> Result<Option<LongPart>, Error> {
+        self.in_call(|reader, driver| reader.read_part(driver, column, offset == 0, buffer))
     }
 
     /// What the database said beside the result since this was last asked.
