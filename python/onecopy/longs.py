@@ -12,11 +12,9 @@ next row it raises `InterfaceError`.
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer
-
     from onecopy._core import LongValue
 
 __all__ = ["BinaryValue", "TextValue", "open_binary", "open_text"]
@@ -101,7 +99,7 @@ class BinaryValue(io.RawIOBase):
         self._open()
         return True
 
-    def readinto(self, buffer: Buffer, /) -> int:
+    def readinto(self, buffer: Any, /) -> int:
         """Fills ``buffer`` from its start; how many bytes it has now, 0 at the end."""
         return self._open().read_into(buffer)
 

@@ -92,6 +92,9 @@ impl Form {
             DeclaredKind::Uuid => (text, 36),
         };
         self.is_told = declared.kind != DeclaredKind::Sized;
+        if self.is_null {
+            self.c_type = c_type_of(sql_type);
+        }
         self.sql_type = sql_type;
         // `(n)varchar(max)` is size 0, and stays so.
         self.size = if size == 0 {
@@ -137,6 +140,22 @@ impl Form {
             }
             _ => None,
         }
+    }
+}
+
+/// The C type of a NULL: some drivers convert from nothing but the type's own.
+fn c_type_of(sql_type: i16) -> i16 {
+    match sql_type {
+        sql::BIGINT => c::SBIGINT,
+        sql::DOUBLE => c::DOUBLE,
+        sql::BIT => c::BIT,
+        sql::WVARCHAR => c::WCHAR,
+        sql::VARBINARY => c::BINARY,
+        sql::TYPE_DATE => c::TYPE_DATE,
+        sql::TYPE_TIME => c::TYPE_TIME,
+        sql::TYPE_TIMESTAMP => c::TYPE_TIMESTAMP,
+        sql::GUID => c::GUID,
+        _ => c::CHAR,
     }
 }
 
@@ -406,5 +425,35 @@ mod tests {
         assert_eq!(decimal("1.25").merged(decimal("1.5")), None);
         let long = Form::of(&Value::Text("x".repeat(9000)), Width::Narrow, &UNKNOWN);
         assert_eq!(text("a").merged(long), None);
+    }
+
+    #[test]
+    fn told_types_never_make_a_value_shorter() {
+        let told = |value: Value, kind, size, digits| {
+            let declared = Declared { kind, size, digits };
+            Form::of(
+                &Value::Declared(Box::new(value), declared),
+                Width::Wide,
+                &UNKNOWN,
+            )
+        };
+        let null = told(Value::Null, DeclaredKind::Binary, 9, 0);
+        assert_eq!(
+            (null.c_type, null.sql_type, null.size),
+            (c::BINARY, sql::VARBINARY, 9)
+        );
+        assert!(null.is_null && null.is_told);
+        let text = told(Value::Text("東京".to_owned()), DeclaredKind::Text, 1, 0);
+        assert_eq!(
+            (text.sql_type, text.size, text.bytes),
+            (sql::WVARCHAR, 2, 4)
+        );
+        let digits = Value::Decimal("123456.125".to_owned());
+        let decimal = told(digits.clone(), DeclaredKind::Decimal, 8, 1);
+        assert_eq!((decimal.size, decimal.digits), (9, 3));
+        let decimal = told(digits, DeclaredKind::Decimal, 12, 5);
+        assert_eq!((decimal.size, decimal.digits), (12, 5));
+        let int = told(Value::I64(7), DeclaredKind::Number, 0, 0);
+        assert_eq!((int.c_type, int.sql_type), (c::SLONG, sql::INTEGER));
     }
 }
