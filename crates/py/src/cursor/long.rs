@@ -8,6 +8,7 @@ use pyo3::types::{PyInt, PyString};
 
 use super::Cursor;
 use crate::guard::Guarded;
+use crate::parameters::utf8;
 use crate::raw::{buffer, text};
 use crate::{errors, ledger};
 
@@ -63,8 +64,8 @@ impl Cursor {
         let name = column.cast::<PyString>().map_err(|_| {
             PyTypeError::new_err("a column is told by its name or by its index from 0")
         })?;
-        let name = name.to_str()?;
-        let mut alike = (0..columns.len()).filter(|i| columns[*i].name == name);
+        let name = &utf8(py, name, "a column's name", &mut Tally::default())?;
+        let mut alike = (0..columns.len()).filter(|i| columns[*i].name == *name);
         match (alike.next(), alike.next()) {
             (Some(found), None) => Ok(found),
             (None, _) => Err(errors::programming(

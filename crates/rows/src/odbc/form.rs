@@ -217,7 +217,7 @@ pub(super) fn put(value: &Value, form: &Form, out: &mut [u8]) -> ffi::Len {
             put(&[&data1.to_ne_bytes()[..], &parts, &data4].concat())
         }
         Value::Uuid(uuid) => put(uuid_text(*uuid).as_bytes()),
-        Value::Declared(inner, _) => return self::put(inner, form, out),
+        Value::Declared(inner, _) => self::put(inner, form, out),
     }
 }
 

@@ -203,7 +203,9 @@ impl Run<'_, '_, '_> {
     fn one(&mut self, row: &[Value]) -> Result<(), Error> {
         let at = self.many.n_done;
         let driver = self.driver;
-        let changed = driver.execute(&self.many.sql, row).and_then(|()| driver.changed());
+        let changed = driver
+            .execute(&self.many.sql, row)
+            .and_then(|()| driver.changed());
         self.add(changed.map_err(|e| e.at_row(at))?, 1);
         // A statement that gives rows (INSERT … RETURNING) has a cursor open, which the next execution would trip over.
         driver.close_cursor();
