@@ -66,8 +66,8 @@ BINARY: Final = DBAPIType("BINARY", "binary")
 NUMBER: Final = DBAPIType("NUMBER", "bool", "integer", "real", "double", "decimal")
 """Columns of numbers and booleans."""
 
-DATETIME: Final = DBAPIType("DATETIME", "date", "time", "timestamp", "timestamptz")
-"""Columns of dates and times."""
+DATETIME: Final = DBAPIType("DATETIME", "date", "time", "timestamp", "timestamptz", "interval")
+"""Columns of dates, times and spans of time."""
 
 ROWID: Final = DBAPIType("ROWID")
 """Columns of row ids: none of the databases has a type for them."""

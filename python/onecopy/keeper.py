@@ -67,16 +67,17 @@ class Entry:
     def __init__(self, con: Connection) -> None:
         self.con = con
         self.opened = self.since = now()
-        self.settings = (con.autocommit, con.row_factory, dict(con.adapters), dict(con.converters))
+        self.settings = (con.autocommit, con.row_factory, con.timeout, dict(con.adapters), dict(con.converters))
         #: What a front keeps with the connection: aio's thread.
         self.aside: Any = None
 
     def restore(self) -> None:
         """Undo what the borrower set."""
-        autocommit, row_factory, adapters, converters = self.settings
+        autocommit, row_factory, timeout, adapters, converters = self.settings
         if self.con.autocommit != autocommit:
             self.con.autocommit = autocommit
         self.con.row_factory = row_factory
+        self.con.timeout = timeout
         _put_back(self.con.adapters, adapters)
         _put_back(self.con.converters, converters)
 

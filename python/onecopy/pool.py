@@ -37,7 +37,7 @@ class Pool:
         timeout: seconds to wait for a free connection, or None for ever.
         max_age: seconds after which a connection is closed instead of lent again; None: never.
         max_idle: seconds of idleness after which one is closed, where there are more than `min_size`; None: never.
-        reset: ``"rollback"`` when one comes back (and ``autocommit``, ``row_factory``, adapters and converters as they were),
+        reset: ``"rollback"`` when one comes back (and ``autocommit``, ``row_factory``, ``timeout``, adapters and converters as they were),
             a function that takes the connection instead of the rollback, or None to leave it as it is.
         probe: a query, or a function that takes the connection, that must succeed before it is lent again; None: no look.
         configure: a function that each new connection is given to once.

@@ -237,13 +237,6 @@ def test_a_cursor_keeps_its_connection_alive() -> None:
     assert cur.connection.execute("select 2").fetchone() == (2,)
 
 
-def test_setinputsizes_and_setoutputsize_do_nothing(con: onecopy.Connection) -> None:
-    cur = con.cursor()
-    cur.setinputsizes([20])
-    cur.setoutputsize(1000)
-    cur.setoutputsize(1000, 0)
-
-
 @pytest.mark.parametrize("sql", ["select 1; select 2", ""])
 def test_one_statement_a_call(con: onecopy.Connection, sql: str) -> None:
     with pytest.raises(onecopy.ProgrammingError):

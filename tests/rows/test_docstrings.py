@@ -18,8 +18,11 @@ import onecopy.compat.pyodbc._connect
 import onecopy.dbapi
 import onecopy.errors
 import onecopy.json
+import onecopy.longs
 import onecopy.pool
+import onecopy.procedures
 import onecopy.rows
+import onecopy.sizes
 import onecopy.text
 
 CLASSES = [
@@ -45,8 +48,11 @@ CLASSES = [
         onecopy.dbapi,
         onecopy.errors,
         onecopy.json,
+        onecopy.longs,
         onecopy.pool,
+        onecopy.procedures,
         onecopy.rows,
+        onecopy.sizes,
         onecopy.text,
     ],
     ids=lambda m: m.__name__,

@@ -40,6 +40,13 @@ def cursors(cur: onecopy.Cursor) -> None:
     cur.row_factory = onecopy.rows.dict_row
     cur.converters["a"] = int
     assert_type(cur.nextset(), bool | None)
+    assert_type(cur.callproc("name", [1, None]), list[Any])
+    assert_type(cur.execute("select body", defer=["body", 1]).defer("note"), onecopy.Cursor)
+    assert_type(cur.open_text("body"), io.TextIOBase | None)
+    assert_type(cur.open_binary(0), io.BufferedReader | None)
+    cur.setinputsizes([None, onecopy.NUMBER, "decimal", str, 20, ("decimal", 10, 2)])
+    assert_type(cur.timeout, float | None)
+    assert_type(cur.connection.dbms_version, str)
     if cur.description is not None:
         assert_type(cur.description[0][0], str)
         assert_type(cur.description[0][1] == onecopy.NUMBER, bool)

@@ -16,6 +16,8 @@ def refused(con: onecopy.Connection, cur: onecopy.Cursor) -> None:
     con.execute(b"select 1")  # type: ignore[arg-type]
     con.execute("select ?", 5)  # type: ignore[arg-type]
     con.executemany("insert", [1, 2])  # type: ignore[list-item]
+    cur.defer(1.5)  # type: ignore[arg-type]
+    onecopy.connect("x", zero_dates="none")  # type: ignore[arg-type]
     cur.fetchmany("3")  # type: ignore[arg-type]
     cur.rowcount = 3  # type: ignore[misc]
     cur.json().write_to(io.StringIO())  # type: ignore[arg-type]

@@ -92,6 +92,7 @@ pub(crate) fn options(database: &Database) -> ConnectOptions {
         autocommit: false,
         login_timeout_s: database.connect_timeout_s,
         text_policy: database.text_policy,
+        ..ConnectOptions::default()
     }
 }
 

@@ -2,8 +2,11 @@
 
 use std::ffi::CString;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
-use onecopy_rows::connect::{self as db, ConnectOptions};
+use onecopy_rows::Declared;
+use onecopy_rows::connect::{self as db, ConnectOptions, Names, ZeroDates};
+use onecopy_rows::named::Dialect;
 use onecopy_text::{Ledger, Policy, Tally};
 use onecopy_wire::CancelHandle;
 use pyo3::exceptions::PyValueError;
@@ -12,6 +15,7 @@ use pyo3::sync::MutexExt;
 use pyo3::types::{PyDict, PyString, PyType};
 
 use crate::cursor::Cursor;
+use crate::limit::{TimeLimit, Watch};
 use crate::raw::{interrupt, process};
 use crate::{command, errors, parameters};
 
@@ -38,6 +42,9 @@ pub(crate) struct Connection {
     adapters: Py<PyDict>,
     converters: Py<PyDict>,
     row_factory: Mutex<Option<Py<PyAny>>>,
+    /// For cursors made from now on.
+    pub(crate) limit: TimeLimit,
+    names: Names,
 }
 
 /// Opens a connection to a database.
@@ -50,6 +57,9 @@ pub(crate) struct Connection {
 ///     timeout: seconds to connect, above 0.
 ///     errors: malformed text in a cell is a `DataError` (``"strict"``) or read with U+FFFD (``"replace"``).
 ///     row_factory: what rows are instead of tuples: see `Connection.row_factory`.
+///     zero_dates: ``0000-00-00`` of MariaDB and MySQL is ``None`` (``"null"``), a `DataError` (``"error"``) or a ``str``
+///         (``"text"``); a zero month or day is refused but for ``"text"``.
+///     query_timeout: seconds that a statement may take: see `Connection.timeout`.
 ///
 /// Returns:
 ///     A `Connection`. What one should know about the driver found comes as a `DriverWarning`.
@@ -63,7 +73,8 @@ pub(crate) struct Connection {
 ///
 /// Source: PEP 249, "Constructors".
 #[pyfunction]
-#[pyo3(signature = (target, *, read_only=false, autocommit=false, timeout=15.0, errors="strict", row_factory=None))]
+#[allow(clippy::too_many_arguments)] // Keywords of Python.
+#[pyo3(signature = (target, *, read_only=false, autocommit=false, timeout=15.0, errors="strict", row_factory=None, zero_dates="null", query_timeout=None))]
 pub(crate) fn connect(
     py: Python<'_>,
     target: &Bound<'_, PyString>,
@@ -72,6 +83,8 @@ pub(crate) fn connect(
     timeout: f64,
     errors: &str,
     row_factory: Option<Py<PyAny>>,
+    zero_dates: &str,
+    query_timeout: Option<f64>,
 ) -> PyResult<Connection> {
     let target = parameters::utf8(py, target, "the connection string", &mut Tally::default())?;
     if !(timeout > 0.0 && timeout <= 86_400.0) {
@@ -91,6 +104,17 @@ pub(crate) fn connect(
     if !target.starts_with("sqlite:") {
         command::know_packages(py);
     }
+    let zero_dates = match zero_dates {
+        "null" => ZeroDates::Null,
+        "error" => ZeroDates::Error,
+        "text" => ZeroDates::Text,
+        _ => {
+            return Err(PyValueError::new_err(
+                "`zero_dates` is none of \"null\", \"error\", \"text\"",
+            ));
+        }
+    };
+    let limit = TimeLimit::of(query_timeout)?;
     let options = ConnectOptions {
         read_only,
         create: true,
@@ -98,13 +122,15 @@ pub(crate) fn connect(
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // checked above
         login_timeout_s: timeout.ceil() as u32,
         text_policy,
+        zero_dates,
     };
     // Nothing to cancel yet: a driver that connects knows its own time limit.
     let nothing = || CancelHandle::new(|| ());
     let opened = interrupt::detached(py, nothing, || {
-        db::Connection::open(&target, &options).map(|db| (db.describe(), db.notices(), db))
+        db::Connection::open(&target, &options)
+            .map(|db| (db.describe(), db.notices(), db.names(), db))
     })?;
-    let (about, notices, db) = opened.map_err(|e| errors::to_py(py, &e))?;
+    let (about, notices, names, db) = opened.map_err(|e| errors::to_py(py, &e))?;
     let connection = Connection {
         db: Some(db),
         about,
@@ -113,6 +139,8 @@ pub(crate) fn connect(
         adapters: PyDict::new(py).unbind(),
         converters: PyDict::new(py).unbind(),
         row_factory: Mutex::new(row_factory),
+        limit,
+        names,
     };
     let category = errors::class(py, "DriverWarning")?;
     for notice in notices {
@@ -120,6 +148,14 @@ pub(crate) fn connect(
         PyErr::warn(py, &category, &notice, 1)?;
     }
     Ok(connection)
+}
+
+/// What a cursor was told for its next statement.
+pub(crate) struct Said {
+    pub(crate) limit: Option<Duration>,
+    pub(crate) declared: Vec<Option<Declared>>,
+    /// Long values are deferred.
+    pub(crate) row_by_row: bool,
 }
 
 impl Connection {
@@ -156,9 +192,20 @@ impl Connection {
         py: Python<'_>,
         call: impl FnOnce(&db::Connection) -> Result<T, onecopy_rows::Error> + Send,
     ) -> PyResult<T> {
+        self.call_within(py, None, call)
+    }
+
+    /// As [`Connection::call`], cancelled where it lasts longer than the limit.
+    fn call_within<T: Send>(
+        &self,
+        py: Python<'_>,
+        limit: Option<Duration>,
+        call: impl FnOnce(&db::Connection) -> Result<T, onecopy_rows::Error> + Send,
+    ) -> PyResult<T> {
         let db = self.db(py)?;
-        interrupt::detached(py, || db.cancel_handle(), || call(db))?
-            .map_err(|e| errors::to_py(py, &e))
+        let watch = Watch::start(limit, || db.cancel_handle());
+        let called = interrupt::detached(py, || db.cancel_handle(), || call(db))?;
+        called.map_err(|e| errors::to_py(py, &watch.and_then(Watch::ran_out).unwrap_or(e)))
     }
 
     /// Runs one statement. Its text is counted in `ledger`.
@@ -167,12 +214,17 @@ impl Connection {
         py: Python<'_>,
         sql: &Bound<'_, PyString>,
         parameters: &Bound<'_, PyAny>,
+        said: Said,
         ledger: &Ledger,
     ) -> PyResult<db::Statement> {
         let dialect = self.db(py)?.dialect();
-        let statement = parameters::Statement::new(sql, Some(parameters), dialect)?;
+        let mut statement = parameters::Statement::new(sql, Some(parameters), dialect)?;
+        statement.declared = said.declared;
         let values = statement.values(parameters, Some(self.adapters.bind(py)), ledger)?;
-        self.call(py, move |db| db.execute(&statement.sql, &values))
+        self.call_within(py, said.limit, move |db| match said.row_by_row {
+            true => db.execute_row_by_row(&statement.sql, &values),
+            false => db.execute(&statement.sql, &values),
+        })
     }
 
     /// Runs one statement for each row of parameters that `rows` gives.
@@ -181,13 +233,15 @@ impl Connection {
         py: Python<'_>,
         sql: &Bound<'_, PyString>,
         rows: &Bound<'_, PyAny>,
+        said: Said,
         ledger: &Ledger,
     ) -> PyResult<Option<u64>> {
         let dialect = self.db(py)?.dialect();
         let adapters = self.adapters.bind(py);
         let mut rows = parameters::Rows::new(sql, rows, dialect, Some(adapters), ledger)?;
+        rows.declare(said.declared);
         let sql = rows.sql();
-        let done = self.call(py, |db| db.execute_many(&sql, &mut rows));
+        let done = self.call_within(py, said.limit, |db| db.execute_many(&sql, &mut rows));
         // What the iterable raised ended it early: that comes first.
         rows.failure().map_or(done, Err)
     }
@@ -203,15 +257,16 @@ impl Connection {
     }
 
     /// Runs one statement on a new cursor, and returns the cursor: see `Cursor.execute`.
-    #[pyo3(signature = (sql, parameters=None, /))]
+    #[pyo3(signature = (sql, parameters=None, /, *, defer=Vec::new()))]
     fn execute<'py>(
         slf: Bound<'py, Self>,
         sql: &Bound<'py, PyString>,
         parameters: Option<Bound<'py, PyAny>>,
+        defer: Vec<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, Cursor>> {
         let py = slf.py();
         let cursor = Bound::new(py, Cursor::new(py, slf.unbind()))?;
-        Cursor::run(&cursor, sql, parameters)?;
+        Cursor::run(&cursor, sql, parameters, &defer)?;
         Ok(cursor)
     }
 
@@ -294,6 +349,54 @@ impl Connection {
     #[getter(converters)]
     fn converters_of(&self, py: Python<'_>) -> Py<PyDict> {
         self.converters.clone_ref(py)
+    }
+
+    /// Seconds that a statement of a cursor made from now on may take, to run and for each fetch of rows; ``None`` for no limit.
+    /// What takes longer is cancelled: an `OperationalError` with SQLSTATE HYT00. Streams have no limit.
+    #[getter]
+    fn timeout(&self) -> Option<f64> {
+        self.limit.seconds()
+    }
+
+    #[setter]
+    fn set_timeout(&self, seconds: Option<f64>) -> PyResult<()> {
+        self.limit.set(seconds)
+    }
+
+    /// The database's name as its driver tells it: ``"PostgreSQL"``, ``"MariaDB"``, ``"Microsoft SQL Server"``, ``"SQLite"``.
+    #[getter]
+    fn dbms_name(&self) -> &str {
+        &self.names.dbms
+    }
+
+    /// The database's version, as it writes it.
+    #[getter]
+    fn dbms_version(&self) -> &str {
+        &self.names.dbms_version
+    }
+
+    /// The driver's name: its file, as a rule; ``"onecopy"`` for SQLite, which is built in.
+    #[getter]
+    fn driver_name(&self) -> &str {
+        &self.names.driver
+    }
+
+    /// The driver's version, as it writes it.
+    #[getter]
+    fn driver_version(&self) -> &str {
+        &self.names.driver_version
+    }
+
+    /// Whose SQL it takes: ``"sqlite"``, ``"postgresql"``, ``"mysql"``, ``"mssql"``, or ``"generic"`` where that is not known.
+    #[getter]
+    fn dialect(&self, py: Python<'_>) -> PyResult<&'static str> {
+        Ok(match self.db(py)?.dialect() {
+            Dialect::Sqlite => "sqlite",
+            Dialect::Postgres => "postgresql",
+            Dialect::MySql => "mysql",
+            Dialect::SqlServer => "mssql",
+            _ => "generic",
+        })
     }
 
     /// Whether each statement is its own transaction.

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use onecopy_rows::connect::Statement;
 use onecopy_rows::sqlite::{self, AttachedHost};
-use onecopy_rows::{Block, BlockPosition, Budget, Fetched, PumpError, Pumped, Source};
+use onecopy_rows::{Block, BlockPosition, Budget, Fetched, LongPart, PumpError, Pumped, Source};
 use pyo3::prelude::*;
 
 use crate::errors;
+use crate::limit::Watch;
 use crate::raw::interrupt;
 use crate::rows::PyRows;
 use crate::turn;
@@ -27,6 +28,8 @@ pub(crate) struct Active {
     is_touched: bool,
     /// Rows that became tuples so far.
     n_given: u64,
+    /// Of each call of the driver.
+    limit: Option<Duration>,
 }
 
 /// What is left of a statement.
@@ -39,12 +42,13 @@ enum Rest {
 }
 
 impl Active {
-    pub(crate) fn new(statement: Statement) -> Active {
+    pub(crate) fn new(statement: Statement, limit: Option<Duration>) -> Active {
         Active {
             rest: Rest::Open(Box::new(Detached::new(statement))),
             position: BlockPosition::default(),
             is_touched: false,
             n_given: 0,
+            limit,
         }
     }
 
@@ -54,6 +58,50 @@ impl Active {
             Rest::Open(statement) if !self.is_touched => Some(statement.into_inner()),
             _ => None,
         }
+    }
+
+    /// Leaves columns out of rows, where none was fetched yet.
+    pub(crate) fn defer(&mut self, py: Python<'_>, columns: Vec<usize>) -> PyResult<()> {
+        match &mut self.rest {
+            Rest::Open(statement) if !self.is_touched => statement
+                .inner()
+                .defer(columns)
+                .map_err(|e| errors::to_py(py, &e)),
+            _ => Err(errors::programming(
+                py,
+                "rows were fetched already\ndefer columns before the first of them",
+            )),
+        }
+    }
+
+    /// The next part of a deferred value of the current row, detached; `None` for NULL. Whether it was copied on the way to
+    /// `buffer` comes with it.
+    pub(crate) fn read_part(
+        &mut self,
+        py: Python<'_>,
+        column: usize,
+        offset: u64,
+        buffer: &mut [u8],
+    ) -> PyResult<(Option<LongPart>, bool)> {
+        let Rest::Open(statement) = &mut self.rest else {
+            return Err(errors::programming(py, "there is no row to read it from"));
+        };
+        let is_copied = statement.is_sqlite();
+        let statement = statement.inner();
+        let cancel = statement.cancel_handle();
+        let watch = Watch::start(self.limit, || cancel.clone());
+        let part = interrupt::detached(
+            py,
+            || cancel,
+            || statement.read_part(column, offset, buffer),
+        )?;
+        let part = part.map_err(|e| in_time(py, errors::to_py(py, &e), watch))?;
+        Ok((part, is_copied))
+    }
+
+    /// Whether a further result stands behind the last row.
+    pub(crate) fn has_further(&self) -> bool {
+        matches!(self.rest, Rest::End(Some(_)))
     }
 
     /// Whether the last row was fetched.
@@ -93,6 +141,7 @@ impl Active {
         };
         self.is_touched = true;
         sink.set_limit(limit);
+        let watch = Watch::start(self.limit, || statement.inner().cancel_handle());
         let pulled = match statement.inner() {
             Statement::Sqlite(s) => step(py, s, limit, sink, self.n_given),
             Statement::Odbc(s) => block(py, s, &mut self.position, limit, sink, self.n_given),
@@ -101,6 +150,7 @@ impl Active {
                 "this kind of statement has no rows for Python",
             )),
         };
+        let pulled = pulled.map_err(|e| in_time(py, e, watch));
         sink.rows().cut_incomplete();
         self.n_given += sink.rows().len() as u64;
         match pulled {
@@ -133,8 +183,9 @@ impl Active {
         };
         let inner = statement.inner();
         let cancel = inner.cancel_handle();
+        let watch = Watch::start(self.limit, || cancel.clone());
         let found = interrupt::detached(py, || cancel, || inner.next_set())?;
-        let found = found.map_err(|e| errors::to_py(py, &e))?;
+        let found = found.map_err(|e| in_time(py, errors::to_py(py, &e), watch))?;
         Ok(found.then(|| statement.into_inner()))
     }
 
@@ -147,6 +198,14 @@ impl Active {
                 "the statement ended when it was interrupted\nexecute it again",
             ),
         });
+    }
+}
+
+/// The error of a call that failed: that of its time limit, where that ran out.
+fn in_time(py: Python<'_>, error: PyErr, watch: Option<Watch>) -> PyErr {
+    match watch.and_then(Watch::ran_out) {
+        Some(late) if errors::is_ours(py, &error) => errors::to_py(py, &late),
+        _ => error,
     }
 }
 

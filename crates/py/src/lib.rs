@@ -30,6 +30,7 @@ pub mod fuzzing;
 mod guard;
 mod json;
 mod ledger;
+mod limit;
 mod maker;
 mod output;
 mod parameters;
@@ -54,7 +55,7 @@ mod _core {
     #[pymodule_export]
     use super::connection::{Connection, connect};
     #[pymodule_export]
-    use super::cursor::Cursor;
+    use super::cursor::{Cursor, LongValue, run_call};
     #[pymodule_export]
     use super::errors::error_classes;
     #[pymodule_export]

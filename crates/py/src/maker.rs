@@ -81,7 +81,8 @@ impl Maker {
         } else {
             let mut items: Vec<Bound<'py, PyAny>> = row.iter().collect();
             for (column, convert) in &self.converters {
-                if !items[*column].is_none() {
+                // NULL stays None, and what was left out stays left out.
+                if !items[*column].is_none() && !items[*column].is(py.Ellipsis()) {
                     items[*column] = convert.bind(py).call1((&items[*column],))?;
                 }
             }

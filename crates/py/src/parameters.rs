@@ -3,7 +3,7 @@
 use std::fmt;
 
 use onecopy_rows::named::{self, Dialect};
-use onecopy_rows::{Date, Error, ErrorKind, Time, Timestamp, Value};
+use onecopy_rows::{Date, Declared, Error, ErrorKind, Time, Timestamp, Value};
 use onecopy_text::{Ledger, Stage, Tally};
 use pyo3::Borrowed;
 use pyo3::exceptions::{PyKeyError, PyTypeError};
@@ -39,6 +39,9 @@ pub(crate) fn utf8(
 pub(crate) struct Statement {
     pub(crate) sql: String,
     names: Option<Vec<String>>,
+    dialect: Dialect,
+    /// What `setinputsizes` said of each.
+    pub(crate) declared: Vec<Option<Declared>>,
 }
 
 impl Statement {
@@ -51,7 +54,12 @@ impl Statement {
         let py = sql.py();
         let sql = utf8(py, sql, "the statement", &mut Tally::default())?;
         let Some(parameters) = parameters.filter(|p| is_mapping(p)) else {
-            return Ok(Statement { sql, names: None });
+            return Ok(Statement {
+                sql,
+                names: None,
+                dialect,
+                declared: Vec::new(),
+            });
         };
         let named = named::by_name(&sql, dialect).map_err(|e| errors::to_py(py, &e))?;
         if named.names.is_empty() && parameters.len()? > 0 {
@@ -63,6 +71,8 @@ impl Statement {
         Ok(Statement {
             sql: named.sql,
             names: Some(named.names),
+            dialect,
+            declared: Vec::new(),
         })
     }
 
@@ -85,7 +95,7 @@ impl Statement {
                     )));
                 }
                 for (i, item) in parameters.try_iter()?.enumerate() {
-                    values.push(value(&item?, i, adapters, &mut tally)?);
+                    values.push(value(&item?, i, adapters, self.dialect, &mut tally)?);
                 }
             }
             Some(names) => {
@@ -99,8 +109,14 @@ impl Statement {
                     let item = parameters
                         .get_item(name)
                         .map_err(|e| missing(e, name, parameters))?;
-                    values.push(value(&item, i, adapters, &mut tally)?);
+                    values.push(value(&item, i, adapters, self.dialect, &mut tally)?);
                 }
+            }
+        }
+        for (value, declared) in values.iter_mut().zip(&self.declared) {
+            if let Some(declared) = declared {
+                let inner = std::mem::replace(value, Value::Null);
+                *value = Value::Declared(Box::new(inner), *declared);
             }
         }
         tally.enter(ledger, Stage::Parameters);
@@ -129,6 +145,7 @@ fn value(
     item: &Bound<'_, PyAny>,
     position: usize,
     adapters: Option<&Bound<'_, PyDict>>,
+    dialect: Dialect,
     tally: &mut Tally,
 ) -> PyResult<Value> {
     if let Some(adapters) = adapters {
@@ -136,15 +153,20 @@ fn value(
         for class in item.get_type().mro() {
             if let Some(adapt) = adapters.get_item(class)? {
                 let adapted = adapt.call1((item,))?;
-                return plain_value(&adapted, position, tally);
+                return plain_value(&adapted, position, dialect, tally);
             }
         }
     }
-    plain_value(item, position, tally)
+    plain_value(item, position, dialect, tally)
 }
 
 /// As [`value`], of one that no adapter is asked for.
-fn plain_value(item: &Bound<'_, PyAny>, position: usize, tally: &mut Tally) -> PyResult<Value> {
+fn plain_value(
+    item: &Bound<'_, PyAny>,
+    position: usize,
+    dialect: Dialect,
+    tally: &mut Tally,
+) -> PyResult<Value> {
     let py = item.py();
     if item.is_none() {
         return Ok(Value::Null);
@@ -189,13 +211,23 @@ fn plain_value(item: &Bound<'_, PyAny>, position: usize, tally: &mut Tally) -> P
     if item.is_instance(uuid::class(py)?)? {
         return item.getattr("bytes")?.extract().map(Value::Uuid);
     }
+    if let Ok(v) = item.cast::<PyDelta>() {
+        return match dialect {
+            Dialect::Postgres | Dialect::MySql => Ok(Value::Text(span(v))),
+            _ => Err(refused(
+                item,
+                position,
+                "this database has no type for a span of time",
+            )),
+        };
+    }
     if let Some(bytes) = binary::copy_of_buffer(item)? {
         return Ok(Value::Bytes(bytes));
     }
     Err(refused(
         item,
         position,
-        "take one of None, bool, int, float, str, bytes, Decimal, date, time, datetime, UUID",
+        "take one of None, bool, int, float, str, bytes, Decimal, date, time, datetime, timedelta, UUID",
     ))
 }
 
@@ -261,6 +293,22 @@ fn time(v: &impl PyTimeAccess) -> Time {
         second: v.get_second(),
         nanosecond: v.get_microsecond() * 1000,
     }
+}
+
+/// `-26:00:00.000001`: an `interval` of PostgreSQL, a `time` of MariaDB.
+fn span(v: &Bound<'_, PyDelta>) -> String {
+    let seconds = i64::from(v.get_days()) * 86_400 + i64::from(v.get_seconds());
+    let micros = i128::from(seconds) * 1_000_000 + i128::from(v.get_microseconds());
+    let sign = if micros < 0 { "-" } else { "" };
+    let (seconds, micros) = (
+        micros.unsigned_abs() / 1_000_000,
+        micros.unsigned_abs() % 1_000_000,
+    );
+    let (minutes, hours) = (seconds / 60 % 60, seconds / 3600);
+    format!(
+        "{sign}{hours:02}:{minutes:02}:{:02}.{micros:06}",
+        seconds % 60
+    )
 }
 
 fn timestamp(v: &Bound<'_, PyDateTime>) -> PyResult<Timestamp> {
@@ -331,6 +379,11 @@ impl Rows {
             ended: false,
             failure: None,
         })
+    }
+
+    /// What `setinputsizes` said of each column.
+    pub(crate) fn declare(&mut self, declared: Vec<Option<Declared>>) {
+        self.statement.declared = declared;
     }
 
     /// The statement's text.

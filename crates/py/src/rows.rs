@@ -112,6 +112,16 @@ impl<'py> PyRows<'py> {
         &mut self.rows
     }
 
+    /// Puts `...` into these columns of the complete rows.
+    pub(crate) fn leave_out(&mut self, columns: &[usize]) {
+        for &column in columns {
+            for row in 0..self.rows.n_complete() {
+                let left_out = self.py.Ellipsis().into_bound(self.py);
+                self.rows.set(row, column, left_out);
+            }
+        }
+    }
+
     /// Forgets all rows, complete or not: for a second try in row order.
     pub(crate) fn clear(&mut self) {
         self.rows.clear();
@@ -161,6 +171,9 @@ impl<'py> PyRows<'py> {
             Cell::Bytes(v) => binary::make(py, v).map_err(Why::Python),
             Cell::Date(v) => temporal::date(py, v).map_err(Why::Python),
             Cell::Time(v, _) => temporal::time(py, v).map_err(Why::Python),
+            Cell::Interval { microseconds, .. } => {
+                temporal::delta(py, microseconds).map_err(Why::Python)
+            }
             Cell::Uuid(v) => uuid::make(py, v).map_err(Why::Python),
             _ => Err(Why::Parts),
         }

@@ -24,6 +24,7 @@ pub(crate) fn type_code(column_type: ColumnType) -> &'static str {
         ColumnType::Timestamp {
             with_offset: true, ..
         } => "timestamptz",
+        ColumnType::Interval => "interval",
         ColumnType::Uuid => "uuid",
         _ => "other",
     }

@@ -75,6 +75,13 @@ pub enum Cell<'a> {
     Time(Time, u8),
     /// A timestamp; `digits` of the fraction are stored (0 to 9).
     Timestamp(Timestamp, u8),
+    /// A span of time without months, exact in microseconds.
+    Interval {
+        /// How long, with its sign.
+        microseconds: i64,
+        /// As the database wrote it, in ASCII: what text formats write.
+        text: &'a [u8],
+    },
     /// A UUID, in RFC 9562 byte order.
     Uuid([u8; 16]),
 }

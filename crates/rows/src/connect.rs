@@ -9,9 +9,21 @@ use onecopy_wire::{CancelHandle, ChunkSource};
 use crate::error::{Error, Message};
 use crate::named::Dialect;
 use crate::schema::Schema;
-use crate::source::{BlockPosition, Budget, LongValues, PumpError, Pumped, RowSink};
+use crate::source::{BlockPosition, Budget, LongPart, LongValues, PumpError, Pumped, RowSink};
 use crate::value::Value;
 use crate::{odbc, sqlite};
+
+/// What a date of zeros is, in MariaDB and MySQL.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ZeroDates {
+    /// `0000-00-00` is NULL, as for its native clients; a date with a zero month or day is refused.
+    #[default]
+    Null,
+    /// Both are refused.
+    Error,
+    /// Both are text.
+    Text,
+}
 
 /// How to open a connection.
 #[derive(Clone, Debug)]
@@ -27,6 +39,8 @@ pub struct ConnectOptions {
     pub login_timeout_s: u32,
     /// What to do with malformed text from the database.
     pub text_policy: Policy,
+    /// What MariaDB's and MySQL's dates of zeros are.
+    pub zero_dates: ZeroDates,
 }
 
 impl Default for ConnectOptions {
@@ -37,8 +51,22 @@ impl Default for ConnectOptions {
             autocommit: false,
             login_timeout_s: 15,
             text_policy: Policy::Strict,
+            zero_dates: ZeroDates::Null,
         }
     }
+}
+
+/// Names and versions; empty where a driver tells nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    /// `PostgreSQL`, `MariaDB`, `Microsoft SQL Server`, `SQLite`.
+    pub dbms: String,
+    /// As the database has it.
+    pub dbms_version: String,
+    /// The driver's file; `onecopy` for SQLite, which is built in.
+    pub driver: String,
+    /// As the driver has it.
+    pub driver_version: String,
 }
 
 /// A format that rows can be streamed in.
@@ -140,6 +168,17 @@ impl Connection {
             Connection::Sqlite(c) => Statement::Sqlite(c.execute(sql, parameters)?),
             Connection::Odbc(c) => Statement::Odbc(c.execute(sql, parameters)?),
         })
+    }
+
+    /// As [`Connection::execute`], for rows that are so large that the driver is to ask the server for one at a time.
+    ///
+    /// # Errors
+    /// As [`Connection::execute`].
+    pub fn execute_row_by_row(&self, sql: &str, parameters: &[Value]) -> Result<Statement, Error> {
+        match self {
+            Connection::Sqlite(_) => self.execute(sql, parameters),
+            Connection::Odbc(c) => Ok(Statement::Odbc(c.execute_row_by_row(sql, parameters)?)),
+        }
     }
 
     /// Prepares one statement and runs nothing: for a check of a configuration.
@@ -246,6 +285,12 @@ impl Connection {
         }
     }
 
+    /// Names and versions of the database and of the driver, as the driver tells them.
+    #[must_use]
+    pub fn names(&self) -> Names {
+        either!(Connection, self, c => c.names())
+    }
+
     /// Name and version of the database and of the driver, for `doctor` and logs.
     #[must_use]
     pub fn describe(&self) -> String {
@@ -330,6 +375,36 @@ impl Statement {
         either!(Statement, self, s => s.set_long_values(long_values));
     }
 
+    /// Leaves the values of `columns` (from 0) out of rows: NULL stands in their place, rows come one by one, and
+    /// [`Statement::read_part`] gives the values. To be said before the first fetch; none takes it back.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Programming`] for a column that holds neither text nor bytes.
+    pub fn defer(&mut self, columns: Vec<usize>) -> Result<(), Error> {
+        match self {
+            Statement::Sqlite(s) => {
+                s.defer(columns);
+                Ok(())
+            }
+            Statement::Odbc(s) => s.defer(columns),
+        }
+    }
+
+    /// The next part of the deferred value in `column` (from 0) of the row that was emitted last, into `buffer` (of some
+    /// bytes at least, a terminator's included); `None` for NULL. `offset` is how many bytes of it were read before: 0 begins.
+    /// May block.
+    ///
+    /// # Errors
+    /// Of the source; [`crate::ErrorKind::NotSupported`] for an order of columns that the driver cannot give them in.
+    pub fn read_part(
+        &mut self,
+        column: usize,
+        offset: u64,
+        buffer: &mut [u8],
+    ) -> Result<Option<LongPart>, Error> {
+        either!(Statement, self, s => s.read_part(column, offset, buffer))
+    }
+
     /// Fetches and emits in one go, as [`crate::Source::pump`] does.
     ///
     /// # Errors
@@ -363,6 +438,7 @@ impl Statement {
         self.set_long_values(LongValues::Parts {
             part_bytes: crate::row_stream::PART_BYTES,
         });
+        self.defer(Vec::new())?;
         self.set_takes_more(false);
         either!(Statement, self, s => crate::row_stream::chunks(s, format, ledger))
     }

@@ -62,7 +62,7 @@ pub struct Error {
     pub kind: ErrorKind,
     /// The whole message: the driver's own words where it spoke, a remedy on a line of its own where we know one.
     pub message: String,
-    /// SQLSTATE (five characters) where the driver gave one; for SQLite empty.
+    /// SQLSTATE (five characters) where the driver gave one or it is ours; else empty, as mostly for SQLite.
     pub sqlstate: String,
     /// The database's own code: native error of ODBC, extended result code of SQLite. 0 where there is none.
     pub native: i32,
@@ -73,6 +73,15 @@ pub struct Error {
 }
 
 impl Error {
+    /// A statement was given fewer or more values than it has parameters.
+    pub(crate) fn wrong_count(n_wanted: usize, n_given: usize) -> Error {
+        let message = format!("the statement has {n_wanted} parameters, {n_given} were given");
+        Error {
+            sqlstate: "07002".to_owned(),
+            ..Error::new(ErrorKind::Programming, message)
+        }
+    }
+
     /// An error with neither SQLSTATE nor native code.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
         Error {

@@ -40,6 +40,7 @@ pub use cell::{Cell, Date, LongKind, Time, Timestamp};
 pub use error::{Error, ErrorKind, Message};
 pub use schema::{Column, ColumnType, Schema};
 pub use source::{
-    Block, BlockPosition, Budget, Emitted, Fetched, LongValues, PumpError, Pumped, RowSink, Source,
+    Block, BlockPosition, Budget, Emitted, Fetched, LongForm, LongPart, LongValues, PumpError,
+    Pumped, RowSink, Source,
 };
-pub use value::Value;
+pub use value::{Declared, DeclaredKind, Value};

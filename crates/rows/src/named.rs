@@ -109,6 +109,22 @@ pub fn by_name(sql: &str, dialect: Dialect) -> Result<Named, Error> {
     translate(sql, dialect, true)
 }
 
+/// How many `?` are parameters; `None` where the text does not end as it should.
+#[must_use]
+pub fn count_marks(sql: &str, dialect: Dialect) -> Option<usize> {
+    let mut lexer = Lexer {
+        sql,
+        at: 0,
+        dialect,
+        pyformat: false,
+    };
+    let mut n = 0;
+    while let Some((_, token)) = lexer.next_token().ok()? {
+        n += usize::from(token == Token::QuestionMark);
+    }
+    Some(n)
+}
+
 fn translate(sql: &str, dialect: Dialect, pyformat: bool) -> Result<Named, Error> {
     let mut lexer = Lexer {
         sql,

@@ -46,6 +46,8 @@ pub enum ColumnType {
         /// Whether values carry an offset from UTC.
         with_offset: bool,
     },
+    /// Span of time: those with months or years come as text, as the database writes them.
+    Interval,
     /// UUID.
     Uuid,
 }

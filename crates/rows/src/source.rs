@@ -42,6 +42,28 @@ pub enum LongValues {
     },
 }
 
+/// What the bytes of a deferred value are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LongForm {
+    /// Text in UTF-8.
+    Utf8,
+    /// Text in UTF-16, in the machine's byte order.
+    Utf16,
+    /// Bytes.
+    Bytes,
+}
+
+/// A part of a deferred value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LongPart {
+    /// What its bytes are.
+    pub form: LongForm,
+    /// Bytes written; a part of text may end inside a character.
+    pub n_bytes: usize,
+    /// Nothing comes after it.
+    pub is_last: bool,
+}
+
 /// What a fetch brought into the current block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fetched {

@@ -28,6 +28,51 @@ pub enum Value {
     Timestamp(Timestamp),
     /// UUID in RFC 9562 byte order.
     Uuid([u8; 16]),
+    /// A value that is told as another type than its own, where the database has types of parameters.
+    Declared(Box<Value>, Declared),
+}
+
+/// The type that a parameter is told as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Declared {
+    /// Its kind.
+    pub kind: DeclaredKind,
+    /// Characters, bytes or digits at least; 0 leaves it to the value.
+    pub size: usize,
+    /// Digits behind the point, or of a fraction of a second, at least.
+    pub digits: i16,
+}
+
+/// Kinds of types that a parameter can be told as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DeclaredKind {
+    /// Whatever the value is; only its size is told.
+    Sized,
+    /// A number of the value's own type, NULL as a 64-bit integer.
+    Number,
+    /// A date or time of the value's own type, NULL as a timestamp.
+    Moment,
+    /// Boolean.
+    Bool,
+    /// 64-bit integer.
+    Integer,
+    /// 64-bit float.
+    Double,
+    /// Exact decimal.
+    Decimal,
+    /// Text.
+    Text,
+    /// Binary.
+    Binary,
+    /// Date.
+    Date,
+    /// Time of day.
+    Time,
+    /// Timestamp.
+    Timestamp,
+    /// UUID.
+    Uuid,
 }
 
 /// Rows of parameters that are made ahead of their execution, at most.

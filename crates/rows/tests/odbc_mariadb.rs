@@ -5,7 +5,8 @@
 
 mod databases;
 
-use databases::{Kept, Profile, decimal, row, rows, run, text};
+use databases::{Kept, Profile, decimal, open_with, row, rows, run, text};
+use onecopy_rows::connect::{ConnectOptions, ZeroDates};
 use onecopy_rows::{Date, Time, Timestamp, Value};
 
 #[test]
@@ -52,7 +53,7 @@ fn every_type_arrives_exact() {
         text("b"),
         text("{\"a\": 1}"),
         text("7c4a2ee7-af3d-436d-acca-4e05919bdcea"),
-        text("-12:34:56"),
+        Kept::Interval(-45_296_000_000, "-12:34:56".to_owned()),
         Kept::Date(2020, 2, 29),
     ];
     assert_eq!(got, expected);
@@ -173,14 +174,39 @@ fn parameters_of_every_kind_arrive_exact() {
 }
 
 #[test]
-fn dates_of_zeros_are_null_as_the_native_client_gives_them() {
-    let Some(c) = Profile::MariaDb.open() else {
+fn dates_of_zeros_are_null_unless_told_and_partial_ones_keep_their_year() {
+    let Some(string) = Profile::MariaDb.string() else {
         return;
     };
-    let got = row(
-        &c,
-        "select cast('0000-00-00' as date), cast('2020-01-00' as date), cast('0000-00-00 00:00:00' as datetime)",
-        &[],
-    );
-    assert_eq!(got, [Kept::Null, Kept::Null, Kept::Null]);
+    let sql = "select cast('0000-00-00' as date), cast('2020-01-00' as date), \
+               cast('0000-00-00 00:00:00' as datetime), date '2020-02-29'";
+    let good = Kept::Date(2020, 2, 29);
+    let partial = Kept::Date(2020, 1, 0);
+    for (zero_dates, expected) in [
+        (ZeroDates::Null, [Kept::Null, partial.clone(), Kept::Null]),
+        (
+            ZeroDates::Error,
+            [
+                Kept::Date(0, 0, 0),
+                partial,
+                Kept::Timestamp("0000-00-00 00:00:00.000000000/0".to_owned()),
+            ],
+        ),
+        (
+            ZeroDates::Text,
+            [
+                text("0000-00-00"),
+                text("2020-01-00"),
+                text("0000-00-00 00:00:00"),
+            ],
+        ),
+    ] {
+        let options = ConnectOptions {
+            zero_dates,
+            ..ConnectOptions::default()
+        };
+        let got = row(&open_with(&string, &options), sql, &[]);
+        assert_eq!(got[..3], expected, "{zero_dates:?}");
+        assert_eq!(got[3], good);
+    }
 }

@@ -70,6 +70,15 @@ class Connection:
         return self._con.converters
 
     @property
+    def timeout(self) -> float | None:
+        """As `onecopy.Connection.timeout`."""
+        return self._con.timeout
+
+    @timeout.setter
+    def timeout(self, seconds: float | None) -> None:
+        self._con.timeout = seconds
+
+    @property
     def row_factory(self) -> Callable[[_core.Cursor], Callable[[tuple[Any, ...]], Any]] | None:
         """As `onecopy.Connection.row_factory`."""
         return self._con.row_factory

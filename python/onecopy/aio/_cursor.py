@@ -138,6 +138,11 @@ class Cursor:
             raise StopAsyncIteration
         return self._ready.popleft()
 
+    async def callproc(self, name: str, parameters: Iterable[Any] | None = None, /) -> list[Any]:
+        """As `onecopy.Cursor.callproc`."""
+        self._forget()
+        return await self._run(self._cur.callproc, name, parameters)
+
     async def nextset(self) -> bool | None:
         """Go to the next result with rows: ``True``, or ``None`` where there is none."""
         self._forget()

@@ -57,6 +57,7 @@ impl Shown {
             Cell::Date(d) => other(date(d)),
             Cell::Time(t, digits) => other(time(t, digits)),
             Cell::Timestamp(t, digits) => other(timestamp(t, digits)),
+            Cell::Interval { text, .. } => other(String::from_utf8_lossy(text).into_owned()),
             Cell::Uuid(bytes) => other(uuid(&bytes)),
             // A kind of cell that this table does not know yet.
             _ => other("?".to_owned()),

@@ -1,7 +1,8 @@
 //! `Cursor`: PEP 249, over pulled rows.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
+use onecopy_rows::Declared;
 use onecopy_rows::connect::Format;
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
@@ -9,13 +10,19 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use crate::connection::Connection;
-use crate::fetch::{Active, BATCH_ROWS};
+use crate::errors;
+use crate::fetch::BATCH_ROWS;
 use crate::guard::{Guarded, Locked};
+use crate::limit::TimeLimit;
 use crate::stream::RowStream;
-use crate::{errors, ledger};
 
+mod call;
+mod long;
 mod pulled;
+mod running;
 
+pub(crate) use call::run_call;
+pub(crate) use long::LongValue;
 use pulled::State;
 
 /// A cursor (PEP 249): runs statements and gives their rows as tuples.
@@ -26,17 +33,26 @@ pub(crate) struct Cursor {
     row_factory: Guarded<Option<Py<PyAny>>>,
     /// Functions for the values of single columns.
     converters: PyOnceLock<Py<PyDict>>,
+    /// Results begun: a row is known by its result and its number.
+    n_results: AtomicU64,
+    /// What `setinputsizes` said for the next statement.
+    declared: Guarded<Vec<Option<Declared>>>,
+    limit: TimeLimit,
     state: Guarded<State>,
 }
 
 impl Cursor {
     pub(crate) fn new(py: Python<'_>, connection: Py<Connection>) -> Cursor {
         let row_factory = connection.get().row_factory(py);
+        let limit = connection.get().limit.copy();
         Cursor {
             connection,
             arraysize: AtomicUsize::new(1),
             row_factory: Guarded::new("cursor", row_factory),
             converters: PyOnceLock::new(),
+            n_results: AtomicU64::new(0),
+            declared: Guarded::new("cursor", Vec::new()),
+            limit,
             state: Guarded::new("cursor", State::nothing()),
         }
     }
@@ -61,55 +77,6 @@ impl Cursor {
         }
         Ok(state)
     }
-
-    pub(crate) fn run(
-        slf: &Bound<'_, Cursor>,
-        sql: &Bound<'_, PyString>,
-        parameters: Option<Bound<'_, PyAny>>,
-    ) -> PyResult<()> {
-        let (py, cursor) = (slf.py(), slf.get());
-        let mut state = cursor.open(py)?;
-        *state = State::nothing();
-        let parameters = parameters.unwrap_or_else(|| PyTuple::empty(py).into_any());
-        let ledger = ledger::current(py)?;
-        let connection = cursor.connection.get();
-        let mut statement = connection.run(py, sql, &parameters, &ledger)?;
-        statement.set_takes_more(true);
-        cursor.begin_result(slf, state, statement)
-    }
-
-    pub(crate) fn run_many(
-        &self,
-        py: Python<'_>,
-        sql: &Bound<'_, PyString>,
-        rows: &Bound<'_, PyAny>,
-    ) -> PyResult<()> {
-        let mut state = self.open(py)?;
-        *state = State::nothing();
-        let ledger = ledger::current(py)?;
-        let changed = self.connection.get().run_many(py, sql, rows, &ledger)?;
-        state.row_count = changed.and_then(|n| i64::try_from(n).ok()).unwrap_or(-1);
-        Ok(())
-    }
-
-    /// The rows still to come, as a stream of bytes.
-    fn stream(&self, py: Python<'_>, format: Format) -> PyResult<RowStream> {
-        let mut state = self.with_rows(py)?;
-        let active = state.active.take().filter(|_| state.ready.len() == 0);
-        let Some(statement) = active.and_then(Active::into_untouched) else {
-            return Err(errors::programming(
-                py,
-                "rows of this statement were fetched already\nexecute it again for a stream of all its rows",
-            ));
-        };
-        let ledger = ledger::current(py)?;
-        let source = py.detach(|| statement.into_chunks(format, &ledger));
-        RowStream::new(
-            py,
-            self.connection.clone_ref(py),
-            source.map_err(|e| errors::to_py(py, &e))?,
-        )
-    }
 }
 
 #[pymethods]
@@ -119,7 +86,10 @@ impl Cursor {
     /// Args:
     ///     sql: one statement; parameters are written ``?``, or ``:name`` and ``%(name)s``.
     ///     parameters: a sequence for ``?``, a mapping for names (what it has besides is left alone), of None, bool, int,
-    ///         float, str, bytes (any buffer), Decimal, date, time, datetime, UUID, and what `Connection.adapters` knows.
+    ///         float, str, bytes (any buffer), Decimal, date, time, datetime, timedelta, UUID, and what
+    ///         `Connection.adapters` knows.
+    ///     defer: columns of long values that are left out of rows: see `defer`. Said here, a driver that asks for rows some at a
+    ///         time (PostgreSQL) asks for one.
     ///
     /// Raises:
     ///     ProgrammingError: the statement is wrong, or there are more or fewer parameters than ``?``.
@@ -133,13 +103,14 @@ impl Cursor {
     /// ('Ærø',)
     /// >>> cur.execute("select :a, ':a', %(b)s", {"a": 1, "b": 2}).fetchone()
     /// (1, ':a', 2)
-    #[pyo3(signature = (sql, parameters=None, /))]
+    #[pyo3(signature = (sql, parameters=None, /, *, defer=Vec::new()))]
     fn execute<'py>(
         slf: Bound<'py, Self>,
         sql: &Bound<'py, PyString>,
         parameters: Option<Bound<'py, PyAny>>,
+        defer: Vec<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, Self>> {
-        Cursor::run(&slf, sql, parameters)?;
+        Cursor::run(&slf, sql, parameters, &defer)?;
         Ok(slf)
     }
 
@@ -166,6 +137,33 @@ impl Cursor {
     ) -> PyResult<Bound<'py, Self>> {
         slf.get().run_many(slf.py(), sql, rows)?;
         Ok(slf)
+    }
+
+    /// Calls a stored procedure or function, and returns a copy of ``parameters`` in which output parameters have their values.
+    ///
+    /// Args:
+    ///     name: its name, with a schema where one is needed; quoted as in SQL where it must be.
+    ///     parameters: a value for each parameter; for those of output alone any, ``None`` say.
+    ///
+    /// Returns:
+    ///     A ``list``. Results with rows come by ``fetchall`` and `nextset`; values that come behind them stand in the list when
+    ///     `nextset` has passed the last.
+    ///
+    /// Raises:
+    ///     ProgrammingError: there is no such procedure, or it has more or fewer parameters.
+    ///     NotSupportedError: SQLite, and databases whose output parameters are not known.
+    ///
+    /// Source: PEP 249, ``.callproc()``.
+    #[pyo3(signature = (name, parameters=None, /))]
+    fn callproc<'py>(
+        slf: &Bound<'py, Self>,
+        name: &Bound<'py, PyString>,
+        parameters: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let parameters = parameters.unwrap_or_else(|| PyTuple::empty(py).into_any());
+        py.import("onecopy.procedures")?
+            .call_method1("call", (slf, name, parameters))
     }
 
     /// The next row, or ``None`` after the last one. Copies: one of each text, into its ``str``.
@@ -213,13 +211,15 @@ impl Cursor {
         let Some(active) = state.active.take() else {
             return Ok(None);
         };
-        *state = State::nothing();
-        match active.into_next(py)? {
-            Some(statement) => cursor
-                .begin_result(slf, state, statement)
-                .map(|()| Some(true)),
-            None => Ok(None),
-        }
+        *state = State {
+            outputs: state.outputs.take(),
+            ..State::nothing()
+        };
+        let Some(statement) = active.into_next(py)? else {
+            return Ok(None);
+        };
+        cursor.begin_result(slf, state, statement)?;
+        Ok((!cursor.settle(py)?).then_some(true))
     }
 
     /// Passes ``value`` rows (``mode="relative"``), or all before the row of that index (``"absolute"``). Cursors go forward.
@@ -257,6 +257,55 @@ impl Cursor {
             left -= n_passed;
         }
         Ok(())
+    }
+
+    /// Leaves columns of long text or bytes out of the rows to come, and returns the cursor: ``...`` stands in their place, and
+    /// `open_text` and `open_binary` read the values of the current row in parts.
+    ///
+    /// Args:
+    ///     columns: names, or indices from 0.
+    ///
+    /// Raises:
+    ///     ProgrammingError: rows were fetched already, there is no such column, or it holds neither text nor bytes.
+    ///
+    /// >>> cur = onecopy.connect("sqlite::memory:").execute("select 7 as id, 'a long story' as body").defer("body")
+    /// >>> cur.fetchone()
+    /// (7, Ellipsis)
+    /// >>> cur.open_text("body").read(6)
+    /// 'a long'
+    #[pyo3(signature = (*columns))]
+    fn defer<'py>(
+        slf: Bound<'py, Self>,
+        columns: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, Self>> {
+        let columns: Vec<_> = columns.iter().collect();
+        slf.get().leave_out(slf.py(), &columns)?;
+        Ok(slf)
+    }
+
+    /// Opens the text in a deferred column of the row fetched last: an `io.TextIOBase`, or ``None`` for NULL. It is good until
+    /// the next row is fetched or another value is opened, and each value can be opened once.
+    ///
+    /// Args:
+    ///     column: a name, or an index from 0.
+    ///
+    /// Raises:
+    ///     ProgrammingError: the column was not deferred or holds bytes, there is no row, or it was opened before.
+    ///
+    /// Copies: none besides the conversion to ``str``; SQLite: one. Memory: 64 KiB, and what the driver holds.
+    fn open_text(slf: &Bound<'_, Self>, column: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        LongValue::open(slf, column, true)
+    }
+
+    /// Opens the bytes in a deferred column of the row fetched last: an `io.BufferedReader`, or ``None`` for NULL. As `open_text`.
+    ///
+    /// >>> cur = onecopy.connect("sqlite::memory:").execute("select zeroblob(100000) as picture").defer("picture")
+    /// >>> for _ in cur:
+    /// ...     with cur.open_binary("picture") as file:
+    /// ...         print(len(file.read(8)), len(file.read()))
+    /// 8 99992
+    fn open_binary(slf: &Bound<'_, Self>, column: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        LongValue::open(slf, column, false)
     }
 
     /// The rows as one JSON array of objects (RFC 8259), as a `RowStream`; no Python object is made for a cell.
@@ -381,13 +430,30 @@ impl Cursor {
         self.connection.clone_ref(py)
     }
 
-    /// Does nothing (PEP 249 lets it): sizes come from the values.
-    #[pyo3(signature = (sizes, /))]
-    fn setinputsizes(&self, sizes: &Bound<'_, PyAny>) {
-        let _ = sizes;
+    /// Seconds that a statement may take, from the next one on: as `Connection.timeout`, which it is at first.
+    #[getter]
+    fn timeout(&self) -> Option<f64> {
+        self.limit.seconds()
     }
 
-    /// Does nothing (PEP 249 lets it): long values always come whole.
+    #[setter]
+    fn set_timeout(&self, seconds: Option<f64>) -> PyResult<()> {
+        self.limit.set(seconds)
+    }
+
+    /// Tells types and sizes of the next statement's parameters, which otherwise come from the values: that of a NULL above all.
+    ///
+    /// Args:
+    ///     sizes: for each parameter ``None``, a type object (``onecopy.NUMBER``), a type code (``"decimal"``), a class, a size
+    ///         in characters or bytes, or a tuple of type, size and digits. Never makes a value shorter.
+    ///
+    /// Source: PEP 249, ``.setinputsizes()``; SQLite has no types of parameters.
+    #[pyo3(signature = (sizes, /))]
+    fn setinputsizes(&self, py: Python<'_>, sizes: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.declare(py, sizes)
+    }
+
+    /// Does nothing (PEP 249 lets it): long values come whole, or part by part where they are deferred.
     #[pyo3(signature = (size, column=None, /))]
     fn setoutputsize(&self, size: &Bound<'_, PyAny>, column: Option<&Bound<'_, PyAny>>) {
         let _ = (size, column);

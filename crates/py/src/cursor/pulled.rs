@@ -1,15 +1,17 @@
 //! Rows of a cursor: what a statement gives, pulled and made ahead.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use onecopy_rows::LongValues;
 use onecopy_rows::connect::Statement;
+use onecopy_rows::{LongValues, Schema};
 use onecopy_text::Stage;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
 use super::Cursor;
+use super::call::Outputs;
 use crate::fetch::{Active, BATCH_ROWS};
 use crate::guard::Locked;
 use crate::maker::Maker;
@@ -23,6 +25,15 @@ pub(super) struct State {
     /// Its rows; `None` for a statement without rows, and after a stream took them.
     pub(super) active: Option<Active>,
     pub(super) n_columns: usize,
+    pub(super) schema: Schema,
+    /// Which result of the cursor it is, counted from 1.
+    pub(super) result: u64,
+    /// Where output parameters of a procedure are awaited.
+    pub(super) outputs: Option<Outputs>,
+    /// Columns left out of rows.
+    pub(super) deferred: Vec<usize>,
+    /// The row (its number) of which deferred values were opened, and their columns in that order.
+    pub(super) opened: (usize, Vec<usize>),
     pub(super) description: Option<Py<PyTuple>>,
     pub(super) type_names: Vec<String>,
     pub(super) row_count: i64,
@@ -52,6 +63,8 @@ impl Cursor {
         let py = slf.py();
         let schema = statement.schema().clone();
         state.n_columns = schema.n_columns();
+        state.result = 1 + self.n_results.fetch_add(1, Relaxed);
+        state.schema = schema.clone();
         state.description = types::description(py, &schema)?.map(Bound::unbind);
         let type_names = schema.columns.iter().map(|c| c.type_name.to_lowercase());
         state.type_names = type_names.collect();
@@ -67,7 +80,7 @@ impl Cursor {
             return Ok(());
         }
         statement.set_long_values(LongValues::Whole);
-        state.active = Some(Active::new(statement));
+        state.active = Some(Active::new(statement, self.limit.get()));
         // A row factory is code of the user's, which may use this cursor.
         drop(state);
         let row_factory = self.row_factory.lock(py)?.as_ref().map(|f| f.clone_ref(py));
@@ -90,7 +103,7 @@ impl Cursor {
     }
 
     /// Up to `limit` further rows, handed to `take` in batches; an error comes after the rows before it.
-    fn pull<'py>(
+    pub(super) fn pull<'py>(
         &self,
         py: Python<'py>,
         state: &mut State,
@@ -105,10 +118,16 @@ impl Cursor {
             let Some(active) = state.active.as_mut().filter(|a| !a.is_at_end()) else {
                 break;
             };
-            let pulled = active.pull(py, left.min(BATCH_ROWS), &mut sink);
+            let n_rows = if state.deferred.is_empty() {
+                BATCH_ROWS
+            } else {
+                1
+            };
+            let pulled = active.pull(py, left.min(n_rows), &mut sink);
             sink.fetched.enter(&ledger, Stage::Fetch);
             sink.tally.enter(&ledger, Stage::Decode);
             left -= sink.rows().len();
+            sink.leave_out(&state.deferred);
             take(&mut sink)?;
             pulled?;
             if left > 0 {
@@ -147,8 +166,12 @@ impl Cursor {
             return Err(failure);
         }
         state.ahead = (state.ahead * 16).clamp(1, AHEAD_ROWS);
-        let mut rows = Vec::with_capacity(state.ahead);
-        let ahead = state.ahead;
+        let ahead = if state.deferred.is_empty() {
+            state.ahead
+        } else {
+            1 // The values left out are those of the row that stands.
+        };
+        let mut rows = Vec::with_capacity(ahead);
         let pulled = self.pull(py, state, ahead, |sink| {
             rows.extend(sink.rows().take().map(Bound::unbind));
             Ok(())

@@ -82,6 +82,16 @@ pub(crate) fn datetime<'py>(
     }
 }
 
+/// A `timedelta`: it holds more than 64 bits of microseconds.
+pub(crate) fn delta(py: Python<'_>, microseconds: i64) -> PyResult<Bound<'_, PyAny>> {
+    const DAY: i64 = 86_400_000_000;
+    let (days, rest) = (microseconds.div_euclid(DAY), microseconds.rem_euclid(DAY));
+    // The days of 2^63 microseconds have 9 digits, the seconds of a day 5.
+    let (days, seconds) = (days as i32, (rest / 1_000_000) as i32);
+    let delta = PyDelta::new(py, days, seconds, (rest % 1_000_000) as i32, false)?;
+    Ok(delta.into_any())
+}
+
 /// `datetime.timezone` of an offset in minutes, east positive (`timezone.utc` for 0).
 pub(crate) fn zone(py: Python<'_>, offset_minutes: i16) -> PyResult<Bound<'_, PyTzInfo>> {
     let delta = PyDelta::new(py, 0, i32::from(offset_minutes) * 60, 0, true)?;

@@ -19,7 +19,7 @@ use std::ops::Range;
 use super::arena::Arena;
 use super::piece::{Value, piece, value, window_for};
 use super::rowset::{Access, Rowset};
-use crate::column::{Today, is_unreadable};
+use crate::column::Today;
 use crate::error::{Error, ErrorKind};
 use crate::odbc::ffi::{self, c};
 use crate::source::{Budget, LongValues};
@@ -284,7 +284,8 @@ impl Walk {
         self.failure.take().map_or(Ok(()), |failure| Err(*failure))
     }
 
-    /// Looks again, as text, at a date that the driver may have made up: see `Quirks::fills_dates`.
+    /// Looks again, as a number, at a date that the driver may have made up: see `Quirks::fills_dates`. The number is what
+    /// C's `atof` makes of the server's text: the year, or an infinity.
     #[inline]
     fn check_date<C: Calls>(
         &mut self,
@@ -299,17 +300,19 @@ impl Walk {
             return Ok(());
         }
         self.position(row, rowset, calls)?;
-        let mut text = [0u8; 48];
-        calls.get_data(column, c::CHAR, &mut text)?;
-        if is_unreadable(&text) {
-            return Err(Error::new(
-                ErrorKind::Data,
-                "a date that the driver cannot represent (`infinity`, or a year above 9999)\n\
-                 Cast the column to text, or to a date within its range, in the query.",
-            )
-            .at_column(column, ""));
-        }
-        Ok(())
+        let mut number = [0u8; 8];
+        calls.get_data(column, c::DOUBLE, &mut number)?;
+        let year = f64::from_ne_bytes(number);
+        let what = if year.is_infinite() {
+            let sign = if year < 0.0 { "-" } else { "" };
+            format!("`{sign}infinity`, which the driver has no date for")
+        } else if year > 9999.0 {
+            format!("a date of the year {year}, and the driver knows none above 9999")
+        } else {
+            return Ok(());
+        };
+        let remedy = "Cast the column to text, or to a date within its range, in the query.";
+        Err(Error::new(ErrorKind::Data, format!("{what}\n{remedy}")).at_column(column, ""))
     }
 
     /// Makes `row` the one that `get_data` reads, where the block has several.
@@ -381,7 +384,8 @@ impl Walk {
         for column in from..rowset.columns.len() {
             let slots = &rowset.columns[column];
             let (spec, access) = (slots.spec, slots.access);
-            if access == Access::Bound && !rowset.is_cut(slots, row) {
+            if access == Access::Deferred || (access == Access::Bound && !rowset.is_cut(slots, row))
+            {
                 continue;
             }
             self.position(row, rowset, calls)?;
@@ -389,7 +393,7 @@ impl Walk {
                 Access::Bound => {
                     usize::try_from(rowset.indicator(&rowset.columns[column], row)).ok()
                 }
-                Access::GetData => None,
+                Access::GetData | Access::Deferred => None,
             };
             let streams = slots.kind.streams();
             let start = arena.begin();

@@ -18,7 +18,7 @@ pub(crate) mod buffer;
 pub(crate) mod current;
 pub(crate) mod long;
 mod pages;
-mod piece;
+pub(crate) mod piece;
 pub(crate) mod rowset;
 
 pub use current::CurrentBlock;

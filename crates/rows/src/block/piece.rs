@@ -75,10 +75,10 @@ pub(super) fn window_for(long_values: LongValues, terminator: usize) -> usize {
 }
 
 /// What one call of `SQLGetData` brought.
-pub(super) struct Piece {
-    null: bool,
-    pub(super) last: bool,
-    len: usize,
+pub(crate) struct Piece {
+    pub(crate) null: bool,
+    pub(crate) last: bool,
+    pub(crate) len: usize,
     /// Bytes that the driver says are still to come.
     rest: Option<usize>,
 }
@@ -92,7 +92,19 @@ pub(super) fn piece<C: Calls>(
     terminator: usize,
     window: usize,
 ) -> Result<Piece, Error> {
-    let buffer = arena.window(window);
+    let piece = piece_into(calls, column, c_type, terminator, arena.window(window))?;
+    arena.commit(piece.len);
+    Ok(piece)
+}
+
+/// One `SQLGetData` into `buffer`, which has room for the terminator too.
+pub(crate) fn piece_into<C: Calls>(
+    calls: &mut C,
+    column: usize,
+    c_type: i16,
+    terminator: usize,
+    buffer: &mut [u8],
+) -> Result<Piece, Error> {
     // A driver may stop a few bytes short of a full window so as not to split a character, and its indicator does not
     // tell by how many. 0xFF, in no UTF-8 text and no UTF-16 terminator, marks what it did not write.
     let marked = buffer.len().saturating_sub(MARKED + terminator);
@@ -120,7 +132,6 @@ pub(super) fn piece<C: Calls>(
     let total = usize::try_from(indicator).ok();
     let len = match total {
         Some(total) if total <= room => {
-            arena.commit(total);
             return Ok(Piece {
                 null: false,
                 last: true,
@@ -133,7 +144,6 @@ pub(super) fn piece<C: Calls>(
     };
     // No total, no warning: the driver has written all there was.
     let last = total.is_none() && code == ffi::SUCCESS;
-    arena.commit(len);
     Ok(Piece {
         null: false,
         last,

@@ -21,6 +21,8 @@ pub(crate) enum Access {
     Bound,
     /// Not bound: `SQLGetData` after the fetch, in column order.
     GetData,
+    /// Not bound, and NULL in its row: who wants the value asks for it part by part.
+    Deferred,
 }
 
 /// A column of a rowset.

@@ -23,7 +23,8 @@ impl Date {
         )
     }
 
-    /// MariaDB's `0000-00-00` and dates with a zero month or day are no dates: NULL, as its native clients give them.
+    /// MariaDB's `0000-00-00` is no date: NULL, as the driver and its native clients give it. A zero month or day alone is
+    /// left to the sink, which refuses it: the year is not to be lost.
     #[inline]
     pub(crate) fn cell<'b>(&self, raw: Raw<'b>) -> Cell<'b> {
         date(raw).map_or(Cell::Null, Cell::Date)
@@ -66,12 +67,7 @@ fn month_and_day(day: i64) -> (u16, u16) {
     (month as u16, day as u16)
 }
 
-/// Whether the driver's text form of a date has zeros for a month: it could not read what the server sent.
-pub(crate) fn is_unreadable(text: &[u8]) -> bool {
-    text.get(5..7) == Some(b"00")
-}
-
-/// The date at the start of any of ODBC's structs; `None` where month or day is zero.
+/// The date at the start of any of ODBC's structs; `None` where all of it is zero.
 #[inline]
 pub(super) fn date(raw: Raw<'_>) -> Option<cell::Date> {
     let date = cell::Date {
@@ -79,7 +75,7 @@ pub(super) fn date(raw: Raw<'_>) -> Option<cell::Date> {
         month: raw.u16(2) as u8,
         day: raw.u16(4) as u8,
     };
-    (date.month != 0 && date.day != 0).then_some(date)
+    (date.month != 0 || date.day != 0 || date.year != 0).then_some(date)
 }
 
 #[cfg(test)]
@@ -98,11 +94,5 @@ mod tests {
         ] {
             assert_eq!(month_and_day(day), expected, "{day}");
         }
-    }
-
-    #[test]
-    fn zeros_in_place_of_a_month_are_seen() {
-        assert!(is_unreadable(b"0000-00-00") && is_unreadable(b"1202-00-00 00:00:00"));
-        assert!(!is_unreadable(b"2020-10-01"));
     }
 }

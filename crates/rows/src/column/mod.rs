@@ -6,18 +6,21 @@
 mod binary;
 mod boolean;
 mod date;
+mod date_text;
 mod decimal;
 mod float;
 mod integer;
+mod interval;
 mod money;
 mod text;
 mod time;
 mod timestamp;
 mod uuid;
 
-pub(crate) use self::date::{Today, is_unreadable};
+pub(crate) use self::date::Today;
 pub(crate) use self::uuid::guid;
 use crate::cell::Cell;
+use crate::connect::ZeroDates;
 use crate::odbc::ffi::{c, sql};
 use crate::odbc::quirks::{Dialect, Quirks, Width};
 use crate::schema::{Column, ColumnType};
@@ -151,10 +154,13 @@ kinds! {
     Wide(text::Wide),
     Binary(binary::Binary),
     Date(date::Date),
+    DateText(date_text::DateText),
     Time(time::TimeText),
     SsTime(time::SsTime),
     Timestamp(timestamp::Timestamp),
+    TimestampText(date_text::TimestampText),
     TimestampOffset(timestamp::WithOffset),
+    Interval(interval::Interval),
     Uuid(uuid::Uuid),
 }
 
@@ -174,10 +180,13 @@ macro_rules! each_kind {
             $crate::column::Kind::Wide($kind) => $body,
             $crate::column::Kind::Binary($kind) => $body,
             $crate::column::Kind::Date($kind) => $body,
+            $crate::column::Kind::DateText($kind) => $body,
             $crate::column::Kind::Time($kind) => $body,
             $crate::column::Kind::SsTime($kind) => $body,
             $crate::column::Kind::Timestamp($kind) => $body,
+            $crate::column::Kind::TimestampText($kind) => $body,
             $crate::column::Kind::TimestampOffset($kind) => $body,
+            $crate::column::Kind::Interval($kind) => $body,
             $crate::column::Kind::Uuid($kind) => $body,
         }
     };
@@ -205,11 +214,13 @@ impl Kind {
         }
     }
 
-    /// Whether this value may be such a fill: month and day of about today, and midnight.
+    /// Whether this value may be such a fill: month and day of about today, and midnight; or one of the two moments that
+    /// stand for the infinities.
     #[inline]
     pub(crate) fn doubtful(&self, raw: Raw<'_>, today: &Today) -> bool {
-        today.is_about(raw.u16(2), raw.u16(4))
-            && (matches!(self, Kind::Date(_)) || raw.array::<10>(6) == [0; 10])
+        let filled = today.is_about(raw.u16(2), raw.u16(4))
+            && (matches!(self, Kind::Date(_)) || raw.array::<10>(6) == [0; 10]);
+        filled || (matches!(self, Kind::Timestamp(_)) && timestamp::stands_for_infinity(raw))
     }
 
     /// What puts a driver's own form of a value right, in its slot: takes the slot and the value's length, gives the new
@@ -246,7 +257,7 @@ pub(crate) fn plan(d: &Described, width: Width, quirks: &Quirks) -> Planned {
             binary::Binary::plan(d.size.max(d.octets))
         }
         sql::TYPE_DATE | sql::DATE_2 => date::Date::plan(quirks.fills_dates),
-        sql::TYPE_TIME | sql::TIME_2 => time::TimeText::plan(fraction),
+        sql::TYPE_TIME | sql::TIME_2 => time::TimeText::plan(fraction, quirks.dialect),
         sql::SS_TIME2 => time::SsTime::plan(fraction, quirks),
         sql::TYPE_TIMESTAMP | sql::TIMESTAMP_2 => {
             let utc = quirks.hides_offset && type_name.starts_with("timestamptz");
@@ -254,7 +265,12 @@ pub(crate) fn plan(d: &Described, width: Width, quirks: &Quirks) -> Planned {
         }
         sql::SS_TIMESTAMPOFFSET => timestamp::WithOffset::plan(fraction, quirks),
         sql::GUID => uuid::Uuid::plan(),
-        // Text, and all that every driver can give as text: XML, JSON, intervals, sql_variant, types of its own.
+        sql::INTERVAL_FIRST..=sql::INTERVAL_LAST => interval::Interval::plan(),
+        // psqlodbc calls an interval a varchar; without fields of its own it has no name, as no other type of its.
+        sql::VARCHAR if quirks.dialect == Dialect::Postgres && is_interval(&type_name, d.size) => {
+            interval::Interval::plan()
+        }
+        // Text, and all that every driver can give as text: XML, JSON, sql_variant, types of its own.
         _ => text::plan(d, width, quirks),
     };
     let unsure = kind.streams() && !quirks.sizes_hold;
@@ -269,8 +285,32 @@ pub(crate) fn plan(d: &Described, width: Width, quirks: &Quirks) -> Planned {
             column_type,
             size: d.size,
             nullable: d.nullable,
-            type_name: d.type_name.clone(),
+            type_name: match kind {
+                Kind::Interval(_) if d.type_name.is_empty() => "interval".to_owned(),
+                _ => d.type_name.clone(),
+            },
         },
+    }
+}
+
+fn is_interval(type_name: &str, size: usize) -> bool {
+    type_name.starts_with("interval") || (type_name.is_empty() && size == 32)
+}
+
+impl Planned {
+    /// The same with dates read in the way that the connection wants dates of zeros.
+    pub(crate) fn with_zero_dates(mut self, zero_dates: ZeroDates) -> Planned {
+        let found = match (self.kind, self.column.column_type) {
+            (Kind::Date(_), _) => date_text::DateText::plan(zero_dates),
+            (Kind::Timestamp(_), ColumnType::Timestamp { digits, .. }) => {
+                date_text::TimestampText::plan(zero_dates, digits)
+            }
+            _ => None,
+        };
+        if let Some((kind, spec)) = found {
+            (self.kind, self.spec) = (kind, spec);
+        }
+        self
     }
 }
 

@@ -3,16 +3,18 @@
 
 use onecopy_text::Units;
 
-use super::{Kind, Raw, Spec};
+use super::{Kind, Raw, Spec, interval};
 use crate::cell::{self, Cell};
 use crate::odbc::ffi::c;
-use crate::odbc::quirks::Quirks;
+use crate::odbc::quirks::{Dialect, Quirks};
 use crate::schema::ColumnType;
 
 /// `hh:mm:ss[.fffffffff]` in ASCII.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TimeText {
     digits: u8,
+    /// MariaDB's `time` is a span of up to 838 hours, either sign.
+    spans: bool,
 }
 
 /// `SQL_SS_TIME2_STRUCT`: hour, minute, second (16 bit each), two bytes unused, nanoseconds (32 bit).
@@ -22,20 +24,24 @@ pub(crate) struct SsTime {
 }
 
 impl TimeText {
-    pub(crate) fn plan(digits: u8) -> (Kind, Spec, ColumnType) {
+    pub(crate) fn plan(digits: u8, dialect: Dialect) -> (Kind, Spec, ColumnType) {
+        let spans = dialect == Dialect::MySql;
         (
-            TimeText { digits }.into(),
+            TimeText { digits, spans }.into(),
             Spec::digits(32),
             ColumnType::Time { digits },
         )
     }
 
-    /// MariaDB's `time` is a duration of up to 838 hours, either sign: one that is no time of day is given as its text.
+    /// What is no time of day is a span of time in MariaDB; elsewhere it is given as its text.
     #[inline]
     pub(crate) fn cell<'b>(&self, raw: Raw<'b>) -> Cell<'b> {
         match parse(raw.bytes()) {
-            Some((time, digits)) => Cell::Time(time, digits.max(self.digits)),
-            None => Cell::Text(Units::Utf8(raw.bytes())),
+            Some((time, digits)) if time.hour < 24 || !self.spans => {
+                Cell::Time(time, digits.max(self.digits))
+            }
+            _ if self.spans => interval::cell(raw.bytes()),
+            _ => Cell::Text(Units::Utf8(raw.bytes())),
         }
     }
 }
@@ -72,7 +78,7 @@ pub(super) fn time(raw: Raw<'_>, at: usize, fraction_at: usize) -> cell::Time {
 }
 
 /// A time of day and the digits its fraction was written with.
-fn parse(text: &[u8]) -> Option<(cell::Time, u8)> {
+pub(super) fn parse(text: &[u8]) -> Option<(cell::Time, u8)> {
     let two = |at: usize| match text.get(at..at + 2) {
         Some([a @ b'0'..=b'9', b @ b'0'..=b'9']) => Some((a - b'0') * 10 + (b - b'0')),
         _ => None,

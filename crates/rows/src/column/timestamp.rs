@@ -56,6 +56,26 @@ impl Timestamp {
     }
 }
 
+/// Whether this is what psqlodbc puts for `infinity` (9999-12-31 23:59:59) or `-infinity` (-9999-01-01 00:00:00); a moment of
+/// that time looks the same.
+#[inline]
+pub(super) fn stands_for_infinity(raw: Raw<'_>) -> bool {
+    match i16::from_ne_bytes(raw.array(0)) {
+        9999 => raw.array::<14>(2) == fields([12, 31, 23, 59, 59]),
+        -9999 => raw.array::<14>(2) == fields([1, 1, 0, 0, 0]),
+        _ => false,
+    }
+}
+
+/// Month to second as the struct has them, and no fraction.
+fn fields(of: [u16; 5]) -> [u8; 14] {
+    let mut bytes = [0; 14];
+    for (to, field) in bytes.chunks_exact_mut(2).zip(of) {
+        to.copy_from_slice(&field.to_ne_bytes());
+    }
+    bytes
+}
+
 impl WithOffset {
     pub(crate) fn plan(digits: u8, quirks: &Quirks) -> (Kind, Spec, ColumnType) {
         let c_type = if quirks.ss_as_binary {

@@ -13,13 +13,14 @@ use super::ffi::{self, Handle};
 use super::handle::{RawHandle, StatementHandle, lock};
 use super::life::Life;
 use super::manager::Manager;
-use super::quirks::{Quirks, Width};
+use super::quirks::{Dialect, FIRST_FETCH, Quirks, Width};
 use super::secrets::Secrets;
 use super::survey::Portrait;
 use super::{diag, many, open, statement};
 use crate::block::buffer::Buffer;
-use crate::connect::{ConnectOptions, Prepared};
+use crate::connect::{ConnectOptions, Names, Prepared, ZeroDates};
 use crate::error::{Error, ErrorKind};
+use crate::named;
 use crate::value::Value;
 
 pub use super::statement::Statement;
@@ -42,6 +43,7 @@ pub(crate) struct Shared {
     read_only: bool,
     /// What a stream of its rows does with malformed text.
     pub(crate) text_policy: Policy,
+    pub(crate) zero_dates: ZeroDates,
     /// The process that opened it: no other may use it.
     pid: u32,
     /// Whether it still works.
@@ -266,6 +268,11 @@ impl Connection {
                     .map(|switch| switch.attribute),
                 read_only: options.read_only,
                 text_policy: options.text_policy,
+                // No other server has them.
+                zero_dates: match quirks.dialect {
+                    Dialect::MySql => options.zero_dates,
+                    _ => ZeroDates::Null,
+                },
                 pid: std::process::id(),
                 life: Life::default(),
                 state: Mutex::new(State {
@@ -282,7 +289,12 @@ impl Connection {
 
     pub fn execute(&self, sql: &str, parameters: &[Value]) -> Result<Statement, Error> {
         self.check_single(sql)?;
-        statement::execute(&self.shared, sql, parameters)
+        statement::execute(&self.shared, sql, parameters, FIRST_FETCH)
+    }
+
+    pub fn execute_row_by_row(&self, sql: &str, parameters: &[Value]) -> Result<Statement, Error> {
+        self.check_single(sql)?;
+        statement::execute(&self.shared, sql, parameters, 1)
     }
 
     pub fn execute_many(
@@ -369,13 +381,16 @@ impl Connection {
     }
 
     pub fn dialect(&self) -> crate::named::Dialect {
-        use super::quirks::Dialect;
-        match self.shared.quirks.dialect {
-            Dialect::Postgres => crate::named::Dialect::Postgres,
-            Dialect::MySql => crate::named::Dialect::MySql,
-            Dialect::SqlServer => crate::named::Dialect::SqlServer,
-            Dialect::Sqlite => crate::named::Dialect::Sqlite,
-            Dialect::Other => crate::named::Dialect::Generic,
+        named_dialect(self.shared.quirks.dialect)
+    }
+
+    pub fn names(&self) -> Names {
+        let facts = &self.shared.facts;
+        Names {
+            dbms: facts.dbms.clone(),
+            dbms_version: facts.dbms_version.clone(),
+            driver: facts.driver.clone(),
+            driver_version: facts.driver_version.clone(),
         }
     }
 
@@ -394,5 +409,16 @@ impl Connection {
             self.shared.quirks.name,
             self.shared.manager.file
         )
+    }
+}
+
+/// The dialect as the lexer of parameters knows it.
+pub(super) fn named_dialect(dialect: Dialect) -> named::Dialect {
+    match dialect {
+        Dialect::Postgres => named::Dialect::Postgres,
+        Dialect::MySql => named::Dialect::MySql,
+        Dialect::SqlServer => named::Dialect::SqlServer,
+        Dialect::Sqlite => named::Dialect::Sqlite,
+        Dialect::Other => named::Dialect::Generic,
     }
 }

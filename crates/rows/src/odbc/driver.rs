@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::ffi::c_void;
 
-use super::connection::Shared;
+use super::connection::{Shared, named_dialect};
 use super::ffi::{self, Handle};
 use super::handle::StatementHandle;
 use super::parameters::Parameters;
@@ -11,6 +11,7 @@ use super::quirks::Width;
 use super::{describe, diag};
 use crate::column::{self, Planned};
 use crate::error::{Error, ErrorKind, Message};
+use crate::named::count_marks;
 use crate::value::Value;
 
 /// A statement handle inside its connection's lock.
@@ -162,16 +163,11 @@ impl<'a> Driver<'a> {
     }
 
     /// Binds `values` and executes what was prepared.
-    pub(super) fn execute(&self, values: &[Value]) -> Result<(), Error> {
-        if let Some(n) = self.n_parameters().filter(|n| *n != values.len()) {
-            let told = format!(
-                "the statement has {n} parameters, {} were given",
-                values.len()
-            );
-            let mut error = Error::new(ErrorKind::Programming, told);
-            // "COUNT field incorrect", as drivers say it that are asked.
-            "07002".clone_into(&mut error.sqlstate);
-            return Err(error);
+    pub(super) fn execute(&self, sql: &str, values: &[Value]) -> Result<(), Error> {
+        let ours = || count_marks(sql, named_dialect(self.shared.quirks.dialect));
+        let n_wanted = self.n_parameters().or_else(ours);
+        if let Some(n) = n_wanted.filter(|n| *n != values.len()) {
+            return Err(Error::wrong_count(n, values.len()));
         }
         if !self.carries(values) {
             let told = "a text with NUL is none that this driver carries: it would cut it there\n\
@@ -330,11 +326,8 @@ impl<'a> Driver<'a> {
             .map(|index| {
                 let described = describe::column(self.shared, self.raw, index)
                     .ok_or_else(|| self.error("SQLDescribeCol"))?;
-                Ok(column::plan(
-                    &described,
-                    self.shared.width,
-                    self.shared.quirks,
-                ))
+                let planned = column::plan(&described, self.shared.width, self.shared.quirks);
+                Ok(planned.with_zero_dates(self.shared.zero_dates))
             })
             .collect()
     }

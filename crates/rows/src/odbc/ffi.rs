@@ -73,6 +73,7 @@ pub(crate) const TXN_CAPABLE: u16 = 46;
 pub(crate) const GETDATA_EXTENSIONS: u16 = 81;
 pub(crate) const CB_PRESERVE: u16 = 2;
 pub(crate) const GD_ANY_COLUMN: u32 = 1;
+pub(crate) const GD_ANY_ORDER: u32 = 2;
 pub(crate) const GD_BLOCK: u32 = 4;
 pub(crate) const GD_BOUND: u32 = 8;
 
@@ -109,6 +110,9 @@ pub(crate) mod sql {
     pub(crate) const TYPE_DATE: i16 = 91;
     pub(crate) const TYPE_TIME: i16 = 92;
     pub(crate) const TYPE_TIMESTAMP: i16 = 93;
+    /// `SQL_INTERVAL_YEAR` to `SQL_INTERVAL_MINUTE_TO_SECOND`.
+    pub(crate) const INTERVAL_FIRST: i16 = 101;
+    pub(crate) const INTERVAL_LAST: i16 = 113;
     pub(crate) const LONGVARCHAR: i16 = -1;
     pub(crate) const BINARY: i16 = -2;
     pub(crate) const VARBINARY: i16 = -3;

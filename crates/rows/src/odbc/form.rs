@@ -3,7 +3,7 @@
 use super::ffi::{self, GuidStruct, c, sql};
 use super::quirks::{Quirks, Width};
 use crate::cell::{Date, Time, Timestamp};
-use crate::value::Value;
+use crate::value::{Declared, DeclaredKind, Value};
 
 /// How a value, or each one of a column, goes to the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub(super) struct Form {
     /// Bytes that it takes.
     pub(super) bytes: usize,
     pub(super) is_null: bool,
+    /// Its type was told by the caller.
+    pub(super) is_told: bool,
 }
 
 const fn form(c_type: i16, sql_type: i16, size: usize, digits: i16, bytes: usize) -> Form {
@@ -26,6 +28,7 @@ const fn form(c_type: i16, sql_type: i16, size: usize, digits: i16, bytes: usize
         digits,
         bytes,
         is_null: false,
+        is_told: false,
     }
 }
 
@@ -58,7 +61,66 @@ impl Form {
             Value::Timestamp(t) => ascii(timestamp_text(*t).len()),
             Value::Uuid(_) if quirks.guid_parameters => form(c::GUID, sql::GUID, 16, 0, 16),
             Value::Uuid(_) => ascii(36),
+            Value::Declared(inner, declared) => {
+                Form::of(inner, width, quirks).told(declared, width, quirks)
+            }
         }
+    }
+
+    /// The same told as another type, which is large enough for the value in any case.
+    fn told(mut self, declared: &Declared, width: Width, quirks: &Quirks) -> Form {
+        let text = match width {
+            Width::Narrow => sql::VARCHAR,
+            Width::Wide => sql::WVARCHAR,
+        };
+        let (sql_type, size) = match declared.kind {
+            DeclaredKind::Sized => (self.sql_type, self.size),
+            DeclaredKind::Number | DeclaredKind::Moment if !self.is_null => {
+                (self.sql_type, self.size)
+            }
+            DeclaredKind::Number | DeclaredKind::Integer => (sql::BIGINT, 19),
+            DeclaredKind::Moment | DeclaredKind::Timestamp => (sql::TYPE_TIMESTAMP, 26),
+            DeclaredKind::Bool => (sql::BIT, 1),
+            DeclaredKind::Double => (sql::DOUBLE, 15),
+            DeclaredKind::Decimal => (sql::DECIMAL, self.size.min(38)),
+            // Text and bytes that are long already are told as such.
+            DeclaredKind::Text if is_text(self.sql_type) && !self.is_null => {
+                (self.sql_type, self.size)
+            }
+            DeclaredKind::Text => (text, self.size),
+            DeclaredKind::Binary if is_binary(self.sql_type) => (self.sql_type, self.size),
+            DeclaredKind::Binary => (sql::VARBINARY, self.size),
+            DeclaredKind::Date => (sql::TYPE_DATE, 10),
+            DeclaredKind::Time => (sql::TYPE_TIME, 8),
+            DeclaredKind::Uuid if quirks.guid_parameters => (sql::GUID, 16),
+            DeclaredKind::Uuid => (text, 36),
+        };
+        self.is_told = declared.kind != DeclaredKind::Sized;
+        if self.is_null {
+            self.c_type = c_type_of(sql_type);
+        }
+        self.sql_type = sql_type;
+        // `(n)varchar(max)` is size 0, and stays so.
+        self.size = if size == 0 {
+            0
+        } else {
+            size.max(declared.size)
+        };
+        if matches!(sql_type, sql::DECIMAL | sql::TYPE_TIMESTAMP) {
+            let digits = declared.digits.max(self.digits);
+            if sql_type == sql::DECIMAL {
+                // The digits before the point must not become fewer.
+                let before = self
+                    .size
+                    .saturating_sub(usize::try_from(self.digits).unwrap_or(0));
+                let needed = before + usize::try_from(digits).unwrap_or(0);
+                self.size = needed.max(declared.size).clamp(1, 38);
+            }
+            self.digits = digits;
+        } else {
+            self.digits = 0;
+        }
+        self
     }
 
     /// The form that values of both take; `None` where there is none that means the same for each.
@@ -83,6 +145,33 @@ impl Form {
             _ => None,
         }
     }
+}
+
+/// The C type of a NULL: some drivers convert from nothing but the type's own.
+fn c_type_of(sql_type: i16) -> i16 {
+    match sql_type {
+        sql::BIGINT => c::SBIGINT,
+        sql::DOUBLE => c::DOUBLE,
+        sql::BIT => c::BIT,
+        sql::WVARCHAR => c::WCHAR,
+        sql::VARBINARY => c::BINARY,
+        sql::TYPE_DATE => c::TYPE_DATE,
+        sql::TYPE_TIME => c::TYPE_TIME,
+        sql::TYPE_TIMESTAMP => c::TYPE_TIMESTAMP,
+        sql::GUID => c::GUID,
+        _ => c::CHAR,
+    }
+}
+
+fn is_text(sql_type: i16) -> bool {
+    matches!(
+        sql_type,
+        sql::VARCHAR | sql::LONGVARCHAR | sql::WVARCHAR | sql::WLONGVARCHAR
+    )
+}
+
+fn is_binary(sql_type: i16) -> bool {
+    matches!(sql_type, sql::VARBINARY | sql::LONGVARBINARY)
 }
 
 /// Puts `value` at the start of `out`, which takes what its form says; the length, or that it is NULL.
@@ -133,6 +222,7 @@ pub(super) fn put(value: &Value, form: &Form, out: &mut [u8]) -> ffi::Len {
             put(&[&data1.to_ne_bytes()[..], &parts, &data4].concat())
         }
         Value::Uuid(uuid) => put(uuid_text(*uuid).as_bytes()),
+        Value::Declared(inner, _) => self::put(inner, form, out),
     }
 }
 
@@ -349,5 +439,35 @@ mod tests {
         assert_eq!(decimal("1.25").merged(decimal("1.5")), None);
         let long = Form::of(&Value::Text("x".repeat(9000)), Width::Narrow, &UNKNOWN);
         assert_eq!(text("a").merged(long), None);
+    }
+
+    #[test]
+    fn told_types_never_make_a_value_shorter() {
+        let told = |value: Value, kind, size, digits| {
+            let declared = Declared { kind, size, digits };
+            Form::of(
+                &Value::Declared(Box::new(value), declared),
+                Width::Wide,
+                &UNKNOWN,
+            )
+        };
+        let null = told(Value::Null, DeclaredKind::Binary, 9, 0);
+        assert_eq!(
+            (null.c_type, null.sql_type, null.size),
+            (c::BINARY, sql::VARBINARY, 9)
+        );
+        assert!(null.is_null && null.is_told);
+        let text = told(Value::Text("東京".to_owned()), DeclaredKind::Text, 1, 0);
+        assert_eq!(
+            (text.sql_type, text.size, text.bytes),
+            (sql::WVARCHAR, 2, 4)
+        );
+        let digits = Value::Decimal("123456.125".to_owned());
+        let decimal = told(digits.clone(), DeclaredKind::Decimal, 8, 1);
+        assert_eq!((decimal.size, decimal.digits), (9, 3));
+        let decimal = told(digits, DeclaredKind::Decimal, 12, 5);
+        assert_eq!((decimal.size, decimal.digits), (12, 5));
+        let int = told(Value::I64(7), DeclaredKind::Number, 0, 0);
+        assert_eq!((int.c_type, int.sql_type), (c::SLONG, sql::INTEGER));
     }
 }

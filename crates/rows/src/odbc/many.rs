@@ -89,6 +89,7 @@ fn savepoint(dialect: Dialect) -> Option<Savepoint> {
 /// A statement that is prepared, and what its rows came to so far.
 struct Many {
     shared: Arc<Shared>,
+    sql: String,
     handle: Arc<StatementHandle>,
     is_sliced: bool,
     /// Another statement of the connection, for savepoints.
@@ -126,6 +127,7 @@ impl Many {
         match call.watch(prepared) {
             Ok(is_sliced) => Ok(Many {
                 shared: Arc::clone(shared),
+                sql: sql.to_owned(),
                 handle,
                 is_sliced,
                 aside: None,
@@ -210,7 +212,9 @@ impl Run<'_, '_, '_> {
     fn one(&mut self, row: &[Value]) -> Result<(), Error> {
         let at = self.many.n_done;
         let driver = self.driver;
-        let changed = driver.execute(row).and_then(|()| driver.changed());
+        let changed = driver
+            .execute(&self.many.sql, row)
+            .and_then(|()| driver.changed());
         self.add(changed.map_err(|e| e.at_row(at))?, 1);
         // A statement that gives rows (INSERT … RETURNING) has a cursor open, which the next execution would trip over.
         driver.close_cursor();

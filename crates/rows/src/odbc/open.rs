@@ -23,6 +23,13 @@ pub(crate) fn open(
     options: &ConnectOptions,
     width: Option<Width>,
 ) -> Result<Connection, Error> {
+    if options.read_only && options.autocommit {
+        return Err(Error::new(
+            ErrorKind::NotSupported,
+            "a read-only connection has no autocommit: its transaction is always rolled back\n\
+             Give one of the two.",
+        ));
+    }
     buffer::keep_freed_pages();
     let (manager, mut string, hint) = resolve(target)?;
     // What the user wrote, before keywords of ours: the driver may turn out to be another than the hint says.

@@ -129,7 +129,7 @@ impl Parameters {
         for (index, column) in self.columns.iter_mut().enumerate() {
             let number = u16::try_from(index + 1).map_err(|_| index)?;
             let form = &mut column.form;
-            if form.is_null && shared.quirks.describe_null {
+            if form.is_null && !form.is_told && shared.quirks.describe_null {
                 // SAFETY: the caller vouches for the statement.
                 unsafe { describe(form, statement, number, shared) };
             }

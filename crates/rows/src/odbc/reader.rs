@@ -8,10 +8,11 @@ use super::quirks::FIRST_FETCH;
 use crate::block::CurrentBlock;
 use crate::block::buffer::Buffer;
 use crate::block::long::{Brought, Calls, View, Walk};
+use crate::block::piece::piece_into;
 use crate::block::rowset::{Access, Rowset};
-use crate::column::Planned;
+use crate::column::{Kind, Planned};
 use crate::error::{Error, ErrorKind};
-use crate::source::{Budget, LongValues};
+use crate::source::{Budget, LongForm, LongPart, LongValues};
 
 /// Rows that a driver with a server-side cursor is to ask for at most: more gains nothing.
 const LARGEST_FETCH: usize = 1000;
@@ -35,6 +36,10 @@ pub(crate) struct Reader {
     /// A column may hold values longer than its slot: the driver keeps all of them for as long as their block is current,
     /// so blocks have no more rows than it is to ask for at once.
     open: bool,
+    /// Columns (from 0) that are left out of rows, in order.
+    deferred: Vec<usize>,
+    /// The deferred column of the current row that was read last.
+    reading: Option<usize>,
 }
 
 /// `SQL_ATTR_ROWS_FETCHED_PTR`, `SQL_ATTR_ROW_BIND_OFFSET_PTR` and the array of `SQL_ATTR_ROW_STATUS_PTR`, one behind the
@@ -115,7 +120,78 @@ impl Reader {
             tails: false,
             array_size: 0,
             open: false,
+            deferred: Vec::new(),
+            reading: None,
         }
+    }
+
+    /// Leaves the values of `columns` (from 0) out of rows, which then come one by one; before the first fetch.
+    pub(crate) fn defer(&mut self, mut columns: Vec<usize>) -> Result<(), Error> {
+        columns.sort_unstable();
+        for &index in &columns {
+            let planned = &self.columns[index];
+            if !planned.kind.streams() {
+                return Err(Error::new(
+                    ErrorKind::Programming,
+                    "only columns of text and bytes can be deferred",
+                )
+                .at_column(index, &planned.column.name));
+            }
+        }
+        if !columns.is_empty() {
+            self.fetch_size = 1;
+        }
+        self.deferred = columns;
+        Ok(())
+    }
+
+    /// The next part of the deferred value in `column` of the current row, into `buffer`; `None` for NULL.
+    pub(crate) fn read_part(
+        &mut self,
+        driver: &Driver<'_>,
+        column: usize,
+        begins: bool,
+        buffer: &mut [u8],
+    ) -> Result<Option<LongPart>, Error> {
+        let planned = &self.columns[column];
+        let any_order = driver.shared.facts.get_data & ffi::GD_ANY_ORDER != 0;
+        if begins && self.reading.is_some_and(|last| column < last) && !any_order {
+            return Err(Error::new(
+                ErrorKind::NotSupported,
+                "the driver gives long values in the order of their columns alone, and one behind it was read\n\
+                 Open them from left to right.",
+            )
+            .at_column(column, &planned.column.name));
+        }
+        self.reading = Some(column);
+        let spec = planned.spec;
+        let form = match planned.kind {
+            Kind::Binary(_) => LongForm::Bytes,
+            Kind::Wide(_) => LongForm::Utf16,
+            _ => LongForm::Utf8,
+        };
+        let mut calls = FetchCalls {
+            driver,
+            registers: &mut self.registers,
+            array_size: &mut self.array_size,
+            n_rows: 1,
+            tails: self.tails,
+        };
+        // Whole units alone.
+        let even = buffer.len() & !1;
+        let piece = piece_into(
+            &mut calls,
+            column,
+            spec.c_type,
+            spec.terminator,
+            &mut buffer[..even],
+        );
+        let piece = piece.map_err(|e| e.at_column(column, &planned.column.name))?;
+        Ok((!piece.null).then_some(LongPart {
+            form,
+            n_bytes: piece.len,
+            is_last: piece.last,
+        }))
     }
 
     /// Empties the block: after an error, and at the end.
@@ -126,6 +202,7 @@ impl Reader {
 
     /// Brings the next rows; returns how many, 0 at the end.
     pub(crate) fn advance(&mut self, driver: &Driver<'_>, budget: Budget) -> Result<usize, Error> {
+        self.reading = None;
         let mut rowset = match self.block.rowset.take() {
             Some(rowset) => rowset,
             None => self.bind(driver, budget)?,
@@ -192,12 +269,27 @@ impl Reader {
             extensions & ffi::GD_ANY_COLUMN != 0 && !driver.shared.quirks.any_column_broken;
         let bound = extensions & ffi::GD_BOUND != 0;
         self.tails = bound && extensions & ffi::GD_BLOCK != 0 && !broken;
-        let first_open = self.columns.iter().position(|p| p.spec.open);
+        let is_deferred = |index: usize| self.deferred.contains(&index);
+        if let Some(&first) = self.deferred.first()
+            && !any_column
+            && let Some(behind) = (first..self.columns.len()).find(|i| !is_deferred(*i))
+        {
+            return Err(Error::new(
+                ErrorKind::NotSupported,
+                "the driver gives a long value in parts only behind all other columns, and this one stands behind it\n\
+                 Put the deferred columns last in the query.",
+            )
+            .at_column(behind, &self.columns[behind].column.name));
+        }
+        let is_open = |(i, p): (usize, &Planned)| p.spec.open && !is_deferred(i);
+        let first_open = self.columns.iter().enumerate().position(is_open);
         let mut by_row = first_open.is_some() && !self.tails;
         let access = |(index, planned): (usize, &Planned)| {
             let after_open = first_open.is_some_and(|first| index >= first);
             let get_data = by_row && !bound && (planned.spec.open || (after_open && !any_column));
-            if get_data {
+            if is_deferred(index) {
+                Access::Deferred
+            } else if get_data {
                 Access::GetData
             } else {
                 Access::Bound
@@ -211,11 +303,17 @@ impl Reader {
             .collect();
         let row_bytes = Rowset::bytes_per_row(&self.columns);
         let mut capacity = (budget.block_bytes / row_bytes).clamp(1, budget.block_rows.max(1));
+        if !self.deferred.is_empty() {
+            (by_row, capacity) = (false, 1);
+        }
         self.registers = Registers::new(capacity);
         if by_row && !self.can_bind_by_row(driver, Rowset::bytes_per_row(&self.columns)) {
             (by_row, capacity) = (false, 1);
         }
-        let rowset = Rowset::new(&columns, capacity, by_row, driver.shared.take_spare());
+        let mut rowset = Rowset::new(&columns, capacity, by_row, driver.shared.take_spare());
+        for &index in &self.deferred {
+            rowset.set_indicator(index, 0, ffi::NULL_DATA);
+        }
         let array_size = if by_row { 1 } else { capacity };
         (self.array_size, self.open) = (array_size, first_open.is_some());
         // SAFETY: integers in the pointer's place, and pointers into the registers, which outlive the handle.
@@ -231,7 +329,7 @@ impl Reader {
             return Err(driver.error("SQLSetStmtAttr"));
         }
         for (index, slots) in rowset.columns.iter().enumerate() {
-            if slots.access == Access::GetData {
+            if slots.access != Access::Bound {
                 continue;
             }
             // SAFETY: the slots and indicators of `capacity` rows live in the rowset, whose memory does not move and

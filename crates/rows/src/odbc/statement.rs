@@ -9,14 +9,13 @@ use onecopy_wire::CancelHandle;
 use super::connection::Shared;
 use super::driver::{Driver, Further};
 use super::handle::StatementHandle;
-use super::quirks::FIRST_FETCH;
 use super::reader::Reader;
 use crate::block::CurrentBlock;
 use crate::column::Planned;
 use crate::connect::Prepared;
 use crate::error::{Error, ErrorKind, Message};
 use crate::schema::Schema;
-use crate::source::{Budget, Fetched, LongValues, Source};
+use crate::source::{Budget, Fetched, LongPart, LongValues, Source};
 use crate::value::Value;
 
 /// A statement that was executed through an ODBC driver.
@@ -56,15 +55,16 @@ impl Drop for Statement {
     }
 }
 
-/// Runs `sql` and leaves its rows to be fetched.
+/// Runs `sql` and leaves its rows to be fetched, of which the driver asks for `first_rows` at first.
 pub(crate) fn execute(
     shared: &Arc<Shared>,
     sql: &str,
     parameters: &[Value],
+    first_rows: usize,
 ) -> Result<Statement, Error> {
     let mut call = shared.enter()?;
     let ended = shared.ended.load(Ordering::SeqCst);
-    call.set_fetch_size(FIRST_FETCH);
+    call.set_fetch_size(first_rows);
     let handle = call.statement()?;
     let result = {
         let _busy = shared.busy(&handle);
@@ -101,7 +101,7 @@ fn run(
         driver.exec_direct(sql)?;
     } else {
         driver.prepare(sql)?;
-        driver.execute(parameters)?;
+        driver.execute(sql, parameters)?;
     }
     let (row_count, n_columns) = driver.pass_counts()?;
     Ok((driver.columns(n_columns)?, row_count))
@@ -141,6 +141,21 @@ impl Statement {
 
     pub fn set_long_values(&mut self, long_values: LongValues) {
         self.reader.long_values = long_values;
+    }
+
+    /// See [`crate::connect::Statement::defer`].
+    pub fn defer(&mut self, columns: Vec<usize>) -> Result<(), Error> {
+        self.reader.defer(columns)
+    }
+
+    /// See [`crate::connect::Statement::read_part`].
+    pub fn read_part(
+        &mut self,
+        column: usize,
+        offset: u64,
+        buffer: &mut [u8],
+    ) -> Result<Option<LongPart>, Error> {
+        self.in_call(|reader, driver| reader.read_part(driver, column, offset == 0, buffer))
     }
 
     /// What the database said beside the result since this was last asked.

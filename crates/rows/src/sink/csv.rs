@@ -1,6 +1,6 @@
 //! CSV with a header line.
 
-use onecopy_text::{ByteSink, Tally, planted};
+use onecopy_text::{ByteSink, Tally, Units, planted};
 use onecopy_wire::csv::{self, Dialect, SCALAR_BYTES};
 use onecopy_wire::{WriteError, base64};
 
@@ -92,6 +92,12 @@ impl RowFormat for CsvRows {
             }
             Cell::Time(value, digits) => time(value, digits).to_short()?.put_into(&mut w),
             Cell::Timestamp(value, digits) => timestamp(value, digits).to_short()?.put_into(&mut w),
+            Cell::Interval { text, .. } => {
+                drop(w);
+                let units = Units::Utf8(text);
+                csv::write_text(units, self.options.policy, &self.dialect, out)?;
+                self.tally.encoded(units);
+            }
             Cell::Uuid(uuid) => csv::put_uuid(&uuid, &mut w),
         }
         Ok(())

@@ -171,6 +171,12 @@ impl Objects {
             Cell::Timestamp(value, digits) => {
                 json::put_short(&timestamp(value, digits).to_short()?, &mut w);
             }
+            Cell::Interval { text, .. } => {
+                w.put_byte(b'"');
+                drop(w);
+                self.text(Units::Utf8(text), out)?;
+                out.put_byte(b'"')?;
+            }
             Cell::Uuid(uuid) => json::put_uuid(&uuid, &mut w),
         }
         Ok(())

@@ -48,6 +48,8 @@ pub(super) unsafe fn bind(
             Value::Time(t) => bind_text(stmt, index, &iso_time(t), Keep::Copied),
             Value::Timestamp(t) => bind_text(stmt, index, &iso_timestamp(t), Keep::Copied),
             Value::Uuid(u) => bind_text(stmt, index, &uuid_text(u), Keep::Copied),
+            // Parameters have no types here.
+            Value::Declared(inner, _) => bind(stmt, index, inner, keep),
         }
     }
 }

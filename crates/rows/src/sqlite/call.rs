@@ -145,13 +145,7 @@ impl CallGuard<'_> {
     ) -> Result<(), Error> {
         let n = prepared.n_parameters;
         if values.len() != n {
-            return Err(Error::new(
-                ErrorKind::Programming,
-                format!(
-                    "the statement takes {n} parameters and {} were given",
-                    values.len()
-                ),
-            ));
+            return Err(Error::wrong_count(n, values.len()));
         }
         for (index, value) in (1..).zip(values) {
             // SAFETY: the statement is at rest and the lock held; the caller vouches for the values' lives.

@@ -14,7 +14,7 @@ use super::statement::{Statement, read_schema, stop_error};
 use super::target::Target;
 use super::watch::Cancel;
 use super::{call::CallGuard, database::Database};
-use crate::connect::{ConnectOptions, Prepared};
+use crate::connect::{ConnectOptions, Names, Prepared};
 use crate::error::Error;
 use crate::value::Value;
 
@@ -225,6 +225,19 @@ impl Connection {
     #[must_use]
     pub fn notices(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// The library is its own driver.
+    #[must_use]
+    pub fn names(&self) -> Names {
+        // SAFETY: the version is a static NUL-terminated string.
+        let version = unsafe { CStr::from_ptr(ffi::sqlite3_libversion()) };
+        Names {
+            dbms: "SQLite".to_owned(),
+            dbms_version: version.to_string_lossy().into_owned(),
+            driver: "onecopy".to_owned(),
+            driver_version: env!("CARGO_PKG_VERSION").to_owned(),
+        }
     }
 
     /// `SQLite 3.x.y (bundled)`.

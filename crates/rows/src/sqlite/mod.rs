@@ -49,6 +49,7 @@ mod fork;
 pub mod fuzzing;
 mod many;
 mod open;
+mod part;
 mod row;
 mod sql;
 mod statement;

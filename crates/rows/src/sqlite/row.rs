@@ -103,7 +103,7 @@ pub(super) unsafe fn emit_row<S: RowSink>(
 /// # Safety
 /// `value` is live, of a connection this thread has to itself, and stays unchanged as long as the cell is used.
 #[inline]
-unsafe fn read_value<'a>(value: *mut ffi::sqlite3_value) -> Option<Cell<'a>> {
+pub(super) unsafe fn read_value<'a>(value: *mut ffi::sqlite3_value) -> Option<Cell<'a>> {
     // SAFETY: the value is live as the caller vouches. Length is asked after the pointer, in the same form, as
     // <https://sqlite.org/c3ref/column_blob.html> wants; pointer and length describe memory of SQLite's that stays as it is.
     unsafe {

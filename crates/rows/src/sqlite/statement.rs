@@ -10,6 +10,7 @@ use onecopy_wire::CancelHandle;
 
 use super::cache::Prepared;
 use super::error::{During, cancelled, of};
+use super::part::{emit_row_without, read_part};
 use super::row::{At, LiveRow, RowEnd, emit_row, part_bytes};
 use super::sql::Kind;
 use super::watch::{AttachedHost, Cancel};
@@ -17,7 +18,7 @@ use super::{call::CallGuard, database::Database};
 use crate::error::{Error, ErrorKind};
 use crate::schema::{Column, ColumnType, Schema};
 use crate::source::{
-    BlockPosition, Budget, Fetched, LongValues, PumpError, Pumped, RowSink, Source,
+    BlockPosition, Budget, Fetched, LongPart, LongValues, PumpError, Pumped, RowSink, Source,
 };
 
 /// A statement of the embedded database under execution.
@@ -31,6 +32,8 @@ pub struct Statement {
     row_count: Option<u64>,
     last_row_id: Option<i64>,
     row: LiveRow,
+    /// Whether each column is left out of rows; empty where none is.
+    deferred: Vec<bool>,
 }
 
 #[derive(Debug)]
@@ -87,6 +90,7 @@ impl Statement {
             cancel,
             row_count: None,
             last_row_id: None,
+            deferred: Vec::new(),
         };
         if code == ffi::SQLITE_DONE {
             statement.finish(guard);
@@ -111,6 +115,43 @@ impl Statement {
     /// How values longer than a part are to come. Nothing is truncated either way: SQLite holds each value whole.
     pub fn set_long_values(&mut self, long_values: LongValues) {
         self.row.part_bytes = part_bytes(long_values);
+    }
+
+    /// See [`crate::connect::Statement::defer`].
+    pub fn defer(&mut self, columns: Vec<usize>) {
+        let n = if columns.is_empty() {
+            0
+        } else {
+            self.schema.n_columns()
+        };
+        self.deferred = (0..n).map(|i| columns.contains(&i)).collect();
+    }
+
+    /// See [`crate::connect::Statement::read_part`]. SQLite holds the value whole; a part is copied out of it.
+    ///
+    /// # Errors
+    /// Those of a fetch; [`ErrorKind::Programming`] where there is no row, [`ErrorKind::Data`] for a number.
+    pub fn read_part(
+        &mut self,
+        column: usize,
+        offset: u64,
+        buffer: &mut [u8],
+    ) -> Result<Option<LongPart>, Error> {
+        let database = self.row.database.clone();
+        let guard = database.enter()?;
+        self.check(&guard)?;
+        // A row that was emitted and not stepped from: the state is that of `pump_in` behind it.
+        let stands = matches!(self.state, State::Between) && self.row.n_rows == 0;
+        let column_number = c_int::try_from(column).ok();
+        let Some(number) = column_number.filter(|n| stands && *n < self.row.n_columns) else {
+            return Err(Error::new(
+                ErrorKind::Programming,
+                "there is no row to read it from",
+            ));
+        };
+        // SAFETY: the statement stands on a row, its connection is open and was not rolled back, and the lock is held.
+        let read = unsafe { read_part(self.row.stmt, number, offset, buffer) };
+        read.map_err(|error| error.at_column(column, &self.schema.columns[column].name))
     }
 
     /// As [`Source::pump`], for a caller that holds an interpreter lock: it is held while SQLite steps, nothing is copied
@@ -159,7 +200,13 @@ impl Statement {
             }
             // SAFETY: the state says that the statement stands on a row, `check` that the connection is open and was not
             // rolled back, and its lock is held since.
-            let end = unsafe { emit_row(stmt, n_columns, &mut self.row.start, part_bytes, sink) };
+            let end = unsafe {
+                if self.deferred.is_empty() {
+                    emit_row(stmt, n_columns, &mut self.row.start, part_bytes, sink)
+                } else {
+                    emit_row_without(stmt, &self.deferred, sink)
+                }
+            };
             match end {
                 Ok(RowEnd::Complete { more }) => {
                     self.state = State::Between;

@@ -96,6 +96,8 @@ pub(crate) enum Kept {
     Time(String),
     /// As `yyyy-mm-dd hh:mm:ss.nnnnnnnnn/digits[+minutes]`.
     Timestamp(String),
+    /// Microseconds, and the database's text.
+    Interval(i64, String),
     Uuid(String),
 }
 
@@ -139,6 +141,9 @@ fn keep(cell: Cell<'_>) -> Kept {
                 t.date.day,
                 time(t.time)
             ))
+        }
+        Cell::Interval { microseconds, text } => {
+            Kept::Interval(microseconds, String::from_utf8(text.to_vec()).unwrap())
         }
         Cell::Uuid(u) => Kept::Uuid(u.iter().map(|b| format!("{b:02x}")).collect()),
         other => panic!("a cell that these tests do not know: {other:?}"),

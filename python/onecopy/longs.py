@@ -1,0 +1,119 @@
+"""Files over the deferred values of a row: what `Cursor.open_text` and `Cursor.open_binary` give.
+
+A value is read from the driver 64 KiB at a time. It stands for as long as its row: it cannot seek, and after the cursor's
+next row it raises `InterfaceError`.
+
+>>> cur = onecopy.connect("sqlite::memory:").execute("select 'one' || char(10) || 'two' as lines").defer("lines")
+>>> for _ in cur:
+...     print(list(cur.open_text("lines")))
+['one\\n', 'two']
+"""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from onecopy._core import LongValue
+
+__all__ = ["BinaryValue", "TextValue", "open_binary", "open_text"]
+
+
+class TextValue(io.TextIOBase):
+    """A text, read forward. Lines end with LF, which stays; nothing is translated."""
+
+    def __init__(self, value: LongValue) -> None:
+        self._value: LongValue | None = value
+        self._part = ""
+        self._at = 0
+
+    def _open(self) -> LongValue:
+        if self._value is None:
+            raise ValueError("I/O operation on closed file.")
+        return self._value
+
+    def readable(self) -> bool:
+        """Whether it can be read: always."""
+        self._open()
+        return True
+
+    def read(self, size: int | None = -1, /) -> str:
+        """Up to ``size`` characters, fewer at the end; all that are left where it is negative or ``None``."""
+        value = self._open()
+        left = -1 if size is None or size < 0 else size
+        parts = []
+        while left:
+            if self._at == len(self._part):
+                self._part, self._at = value.read_text(), 0
+                if not self._part:
+                    break
+            end = len(self._part) if left < 0 else min(len(self._part), self._at + left)
+            # The whole part is itself: no copy.
+            parts.append(self._part[self._at : end])
+            if left > 0:
+                left -= end - self._at
+            self._at = end
+        return "".join(parts)
+
+    def readline(self, size: int | None = -1, /) -> str:  # type: ignore[override]  # the stub has no None
+        """The characters up to LF and with it, ``size`` of them at most."""
+        value = self._open()
+        left = -1 if size is None or size < 0 else size
+        parts = []
+        while left:
+            if self._at == len(self._part):
+                self._part, self._at = value.read_text(), 0
+                if not self._part:
+                    break
+            end = self._part.find("\n", self._at) + 1
+            stop = end or len(self._part)
+            if left > 0:
+                stop = min(stop, self._at + left)
+                left -= stop - self._at
+            parts.append(self._part[self._at : stop])
+            self._at = stop
+            if stop == end:
+                break
+        return "".join(parts)
+
+    def close(self) -> None:
+        """Closes it; the rest of the value is not read."""
+        self._value, self._part = None, ""
+        super().close()
+
+
+class BinaryValue(io.RawIOBase):
+    """Bytes, read forward."""
+
+    def __init__(self, value: LongValue) -> None:
+        self._value: LongValue | None = value
+
+    def _open(self) -> LongValue:
+        if self._value is None:
+            raise ValueError("I/O operation on closed file.")
+        return self._value
+
+    def readable(self) -> bool:
+        """Whether it can be read: always."""
+        self._open()
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Fills ``buffer`` from its start; how many bytes it has now, 0 at the end."""
+        return self._open().read_into(buffer)
+
+    def close(self) -> None:
+        """Closes it; the rest of the value is not read."""
+        self._value = None
+        super().close()
+
+
+def open_text(value: LongValue) -> TextValue:
+    """The file over a text."""
+    return TextValue(value)
+
+
+def open_binary(value: LongValue) -> io.BufferedReader:
+    """The file over bytes: reads of 64 KiB and more pass the buffer by."""
+    return io.BufferedReader(BinaryValue(value), 64 << 10)
