@@ -56,6 +56,30 @@ def test_a_cache_of_utf8_is_not_taken_for_latin1(kind: str) -> None:
     assert json.loads(json.dumps_str(value)) == value
 
 
+@pytest.mark.parametrize("text", ["東", "a東", "é東🍵"], ids=ascii)
+def test_a_long_cache_of_utf8_is_not_cut_inside_a_character(text: str) -> None:
+    value = ["Ж", text * 20_000]
+    _leave_cache(value[1])
+    for _ in range(2):
+        assert json.dumps_str(value) == standard.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+@pytest.mark.parametrize("wide", ['Цюрих "', "東京\n\x01" * 20, "Ж" * 70 + "\\", "東" * 30_000, "東\t" * 3000], ids=len)
+@pytest.mark.parametrize("between", ["a", "é", "🍵"], ids=ascii)
+def test_wide_texts_stand_where_they_belong(wide: str, between: str) -> None:
+    for guess in TEXTS.values():
+        json.dumps_str([guess] * N)
+        value = [[wide, 1.5, {between: wide, wide: between}, wide + str(k)] for k in range(max(1, 9000 // len(wide)))]
+        made = json.dumps_str(value)
+        assert made == standard.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        assert _is_canonical(made)
+        lone = wide + "\ud800"
+        with pytest.raises(ValueError, match="lone surrogate"):
+            json.dumps_str([*value, lone])
+        replaced = json.dumps_str([*value, lone], surrogates="replace")
+        assert replaced == standard.dumps([*value, wide + "\ufffd"], ensure_ascii=False, separators=(",", ":"))
+
+
 def _leave_cache(string: str) -> None:
     """CPython keeps the UTF-8 of a `str` that is used as a name."""
     import ctypes

@@ -317,16 +317,13 @@ pub(super) unsafe fn utf8_to_latin1_checked(src: &[u8], out: &mut [MaybeUninit<u
     #[cfg(target_arch = "x86_64")]
     {
         let (dst, room) = (out.as_mut_ptr().cast::<u8>(), out.len());
-        // SAFETY: the kernels are there, as is asked; a block's characters and those of the blocks before it have a unit
-        // each; the rest are the caller's duties (so for those below).
+        // SAFETY: the kernels are there, as is asked; the rest are the caller's duties (so for those below).
         unsafe {
             if is_avx512() {
                 return avx512::utf8::to_latin1::<true>(src, dst, room);
             }
             assert!(is_avx2());
-            by_blocks(src, |block, n| {
-                avx2::utf8::to_latin1(block, dst.add(n), room - n)
-            })
+            avx2::utf8::to_latin1_checked(src, dst, room).is_some()
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -341,15 +338,13 @@ pub(super) unsafe fn utf8_to_ucs2_checked(src: &[u8], out: &mut [MaybeUninit<u16
     #[cfg(target_arch = "x86_64")]
     {
         let (dst, room) = (out.as_mut_ptr().cast::<u16>(), out.len());
-        // SAFETY: the kernels are there, as is asked; all characters of the blocks have a unit each.
+        // SAFETY: the kernels are there, as is asked.
         unsafe {
             if is_avx512() {
                 return avx512::utf8::to_ucs2::<true>(src, dst, room);
             }
             assert!(is_avx2());
-            by_blocks(src, |block, n| {
-                avx2::utf8::to_ucs2(block, dst.add(n), room - n)
-            })
+            avx2::utf8::to_ucs2_checked(src, dst, room).is_some()
         }
     }
     #[cfg(not(target_arch = "x86_64"))]

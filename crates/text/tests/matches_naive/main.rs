@@ -11,7 +11,7 @@ use cases::case;
 use checks::{check_exact, check_large, check_parts, check_sink, check_str};
 use onecopy_text::convert::{StrData, string_from_utf16, to_json_body, to_utf8, to_utf16};
 use onecopy_text::{
-    ConvertError, Policy, Units, find_malformed, is_utf8, kernel, measure, naive, utf8_len,
+    ConvertError, Kernel, Policy, Units, find_malformed, is_utf8, kernel, measure, naive, utf8_len,
 };
 use proptest::prelude::*;
 
@@ -222,6 +222,9 @@ fn every_kernel_passes_the_properties() {
         ("avx2", "haswell"),
         ("avx512", "icelake"),
     ] {
+        if ours == "avx512" && kernel() < Kernel::Avx512 {
+            continue; // simdutf does not ask whether the processor has what it is forced to take
+        }
         let out = Command::new(std::env::current_exe().expect("a test has a path"))
             // Exactly the properties: their names end so, and this test's does not.
             .arg("matches_naive")

@@ -34,14 +34,13 @@ impl Walk<'_, '_> {
                 None => (text::units(string).map_err(Stop::Python)?, false, string),
             }
         };
-        if self.is_latin1 {
-            match text::own_units(string).map_err(Stop::Python)? {
-                own @ Units::Latin1(_) => units = own,
-                _ => {
-                    self.close(&pen);
-                    self.leave_latin1()?;
-                    pen = self.open(ROOM)?;
-                }
+        if self.target.latin1.is_some() {
+            // Not its UTF-8, which is written in parts that end inside of characters: each chunk is looked at for itself.
+            units = text::own_units(string).map_err(Stop::Python)?;
+            if self.is_latin1 && !matches!(units, Units::Latin1(_)) {
+                self.close(&pen);
+                self.leave_latin1()?;
+                pen = self.open(ROOM)?;
             }
         }
         self.count(units);

@@ -6,19 +6,18 @@ use std::mem::MaybeUninit;
 
 use super::json_read::first;
 use super::out::SQUEEZE_U16;
-use super::start::{load_quarter, load_start, with_more};
-use super::utf8::chars;
+use super::start::{load_four, load_quarter, load_start, with_more};
+use super::utf8::{chars, chars_of_lanes, fetched};
 use crate::Kind;
-use crate::arch::cell::{MOST_CELL_BYTES, one, two};
+use crate::arch::cell::{MOST_CELL_BYTES, four, one, two};
 use crate::arch::large::{Made, NewStr};
 
-/// Where the characters of a text of at most 64 bytes start, and whether one is past U+00FF; nowhere, where one has four bytes or the
-/// text is malformed.
+/// Where the characters of a text of at most 64 bytes start, and the kind of a `str` of them; nowhere, where the text is malformed.
 ///
 /// (In two registers: what passes through memory is waited for.)
 #[inline]
 #[target_feature(enable = "avx2,bmi2")]
-fn look(text: &[u8]) -> (u64, bool) {
+fn look(text: &[u8]) -> (u64, Kind) {
     let here = first(text.len());
     let (a, b) = load_start(text);
     let bits = |a, b| {
@@ -41,19 +40,31 @@ fn look(text: &[u8]) -> (u64, bool) {
     let is_tail = |v| _mm256_cmpgt_epi8(splat(0xC0), v);
     let tails = bits(is_tail(a), is_tail(b));
     let (leads, three) = (high & !tails, from(0xE0));
-    let due = leads << 1 | three << 2;
+    let mut due = leads << 1 | three << 2;
     // Called for behind the end; the places behind a shorter text hold no continuation.
-    let owed = leads >> 63 | three >> 62;
-    let mut bad = due ^ tails | owed | leads & !from(0xC2);
+    let mut bad = leads >> 63 | three >> 62 | leads & !from(0xC2);
+    let mut kind = Kind::Latin1;
     if three != 0 {
+        kind = Kind::Ucs2;
         // Overlong, and surrogates: by the third highest bit of the second byte.
         let upper = bits(_mm256_slli_epi16::<2>(a), _mm256_slli_epi16::<2>(b));
-        bad |= is(0xE0) << 1 & !upper | is(0xED) << 1 & upper | from(0xF0);
+        bad |= is(0xE0) << 1 & !upper | is(0xED) << 1 & upper;
+        let four = from(0xF0);
+        if four != 0 {
+            kind = Kind::Ucs4;
+            due |= four << 3;
+            // Overlong, and past U+10FFFF: by that bit and the next.
+            let upper = upper | bits(_mm256_slli_epi16::<3>(a), _mm256_slli_epi16::<3>(b));
+            bad |= is(0xF0) << 1 & !upper | is(0xF4) << 1 & upper | four >> 61 | from(0xF5);
+        }
+    } else if from(0xC4) != 0 {
+        kind = Kind::Ucs2;
     }
+    bad |= due ^ tails;
     if bad != 0 {
-        return (0, false);
+        return (0, kind);
     }
-    (here & !tails, from(0xC4) != 0)
+    (here & !tails, kind)
 }
 
 /// Makes a `str` of UTF-8 that is not all ASCII; `None` where that is not for this.
@@ -68,21 +79,24 @@ pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
     if text.len() > 64 {
         return None;
     }
-    // SAFETY: AVX2 is there; measured, and as `one` and `two` have checked: a unit for each character, and no character wider.
+    // SAFETY: AVX2 is there; measured, and as `one`, `two` and `four` have checked: a unit for each character, and no character
+    // wider.
     unsafe {
-        let (starts, is_wide) = look(text);
+        let (starts, kind) = look(text);
         let n = starts.count_ones() as usize;
         if n < 2 {
             return None;
         }
-        Some(if is_wide {
-            two(new, Kind::Ucs2, n, false, |out| {
-                with_more(text, |p| decode::<true>(p, text.len(), starts, out.cast()));
-            })
-        } else {
-            one(new, Kind::Latin1, n, false, |out| {
+        Some(match kind {
+            Kind::Ascii | Kind::Latin1 => one(new, Kind::Latin1, n, false, |out| {
                 with_more(text, |p| decode::<false>(p, text.len(), starts, out));
-            })
+            }),
+            Kind::Ucs2 => two(new, kind, n, false, |out| {
+                with_more(text, |p| decode::<true>(p, text.len(), starts, out.cast()));
+            }),
+            Kind::Ucs4 => four(new, kind, n, false, |out| {
+                with_more(text, |p| decode_four(p, starts, out));
+            }),
         })
     }
 }
@@ -114,6 +128,36 @@ unsafe fn decode<const WIDE: bool>(p: *const u8, len: usize, starts: u64, out: *
         }
         let n = to as usize - start as usize;
         copy(std::slice::from_raw_parts(start, n), out);
+    }
+}
+
+/// Decodes the characters of at most 64 bytes that start at `p` into 32-bit units, eight at a time: each is fetched from its
+/// start. (Taken from all places and squeezed, as `decode` does, four bytes a character are three places of four for nothing.)
+///
+/// # Safety
+/// 80 bytes from `p` on may be loaded by [`load_four`]. `starts` tells where characters start that are well-formed, and `out` takes
+/// them.
+#[inline(never)]
+#[target_feature(enable = "avx2,bmi1,popcnt")]
+unsafe fn decode_four(p: *const u8, starts: u64, out: *mut u32) {
+    let mut place = [const { MaybeUninit::<u32>::uninit() }; 64];
+    let start: *mut u32 = place.as_mut_ptr().cast();
+    let n = starts.count_ones() as usize;
+    // SAFETY: no load ends more than 68 bytes behind p; of 64 bytes there are at most 64 characters, and so many stores of eight.
+    unsafe {
+        let (mut left, mut at) = (starts, 0);
+        // Behind the last start it is 64.
+        let mut next = || {
+            let byte = left.trailing_zeros() as usize;
+            left = _blsr_u64(left);
+            load_four(p.wrapping_add(byte)) as i32
+        };
+        while at < n {
+            let bytes = fetched(&mut next);
+            _mm256_storeu_si256(start.add(at).cast(), chars_of_lanes(bytes));
+            at += 8;
+        }
+        copy(std::slice::from_raw_parts(start.cast(), 4 * n), out.cast());
     }
 }
 
@@ -154,7 +198,7 @@ pub(in crate::arch) fn is_ascii(text: &[u8]) -> bool {
 }
 
 /// # Safety
-/// `out` takes the bytes, at most 128, apart from the text.
+/// `out` takes the bytes, apart from the text.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(in crate::arch) unsafe fn copy(text: &[u8], out: *mut u8) {

@@ -96,30 +96,27 @@ pub(super) fn any(chars: __m256i) -> (__m256i, __m256i, __m256i, __m256i) {
     let two = _mm256_cmpgt_epi32(chars, _mm256_set1_epi32(0x7F));
     let three = _mm256_cmpgt_epi32(chars, _mm256_set1_epi32(0x7FF));
     let four = _mm256_cmpgt_epi32(chars, _mm256_set1_epi32(0xFFFF));
-    // Six bits in each byte, the last one highest, all marked as continuation bytes.
-    let ascii = _mm256_slli_epi32::<24>(chars);
-    let last = _mm256_or_si256(
-        _mm256_and_si256(ascii, _mm256_set1_epi32(0x3F00_0000)),
+    // Twelve bits in each half of a lane, then six in each byte, the last ones highest: they have seven, which ASCII needs.
+    let halves = _mm256_blend_epi16::<0xAA>(
+        _mm256_srli_epi32::<12>(chars),
+        _mm256_slli_epi32::<16>(chars),
+    );
+    let six = _mm256_or_si256(
+        _mm256_and_si256(_mm256_srli_epi16::<6>(halves), _mm256_set1_epi16(0x3F)),
         _mm256_and_si256(
-            _mm256_slli_epi32::<10>(chars),
-            _mm256_set1_epi32(0x003F_0000),
+            _mm256_slli_epi16::<8>(halves),
+            _mm256_set1_epi32(0x7F00_3F00),
         ),
     );
-    let first = _mm256_or_si256(
-        _mm256_and_si256(_mm256_srli_epi32::<4>(chars), _mm256_set1_epi32(0x3F00)),
-        _mm256_srli_epi32::<18>(chars),
-    );
-    let marks = _mm256_set1_epi32(0x8080_8080_u32 as i32);
-    let six = _mm256_or_si256(_mm256_or_si256(last, first), marks);
-    // What makes the first of those that are needed a lead: each length takes back the mark of the one below it.
-    let lead = _mm256_xor_si256(
-        _mm256_and_si256(two, _mm256_set1_epi32(0x0040_0000)),
-        _mm256_xor_si256(
-            _mm256_and_si256(three, _mm256_set1_epi32(0x0040_6000)),
-            _mm256_and_si256(four, _mm256_set1_epi32(0x0000_6070)),
-        ),
-    );
-    let bytes = _mm256_blendv_epi8(ascii, _mm256_or_si256(six, lead), two);
+    let seventh = _mm256_and_si256(two, _mm256_set1_epi32(0x4000_0000));
+    let six = _mm256_andnot_si256(seventh, six);
+    // What marks each byte, by its place and how many bytes more than one the character has.
+    let marks = _mm256_broadcastsi128_si256(_mm_setr_epi8(
+        0, 0, 0, -0x10, 0, 0, -0x20, -0x80, 0, -0x40, -0x80, -0x80, 0, -0x80, -0x80, -0x80,
+    ));
+    let n_more = _mm256_add_epi8(_mm256_add_epi8(two, three), four);
+    let index = _mm256_sub_epi8(_mm256_set1_epi32(0x0C08_0400), n_more);
+    let bytes = _mm256_or_si256(six, _mm256_shuffle_epi8(marks, index));
     (bytes, two, three, four)
 }
 
@@ -190,6 +187,29 @@ pub(super) fn three(units: __m256i) -> (__m256i, __m256i) {
         ),
     );
     (most, rest)
+}
+
+/// The bytes of the first five of 8 units from U+0800 on, no surrogates.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn five(units: __m128i) -> __m128i {
+    let six = |v, bits| _mm_and_si128(v, _mm_set1_epi16(bits));
+    let two = _mm_or_si128(
+        _mm_srli_epi16::<12>(units),
+        six(_mm_slli_epi16::<2>(units), 0x3F00),
+    );
+    let two = _mm_or_si128(two, _mm_set1_epi16(0x80E0_u16 as i16));
+    let third = _mm_or_si128(six(units, 0x3F), _mm_set1_epi16(0x80));
+    _mm_or_si128(
+        _mm_shuffle_epi8(
+            two,
+            _mm_setr_epi8(0, 1, -1, 2, 3, -1, 4, 5, -1, 6, 7, -1, 8, 9, -1, -1),
+        ),
+        _mm_shuffle_epi8(
+            third,
+            _mm_setr_epi8(-1, -1, 0, -1, -1, 2, -1, -1, 4, -1, -1, 6, -1, -1, 8, -1),
+        ),
+    )
 }
 
 /// Puts 16 units from U+0800 on, no surrogates.

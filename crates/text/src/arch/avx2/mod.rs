@@ -3,7 +3,8 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `utf8` | valid UTF-8 to the units of a `str` |
+//! | `utf8` | UTF-8 to the units of a `str` |
+//! | `check` | whether it is well-formed |
 //! | `utf16` | UTF-16 with pairs, to 32-bit units |
 //! | `measure` | the lengths of units of any width in UTF-8 |
 //! | `encode` | units of any width to UTF-8 |
@@ -21,6 +22,7 @@ use super::generic::{self, EscapeU8, EscapeU16, Surrogate, Vector};
 use super::{Scan8, Scan16};
 
 pub(super) mod cell;
+mod check;
 pub(super) mod encode;
 pub(super) mod float;
 pub(super) mod json;

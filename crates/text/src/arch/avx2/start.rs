@@ -79,6 +79,28 @@ pub(super) fn load_start(text: &[u8]) -> (__m256i, __m256i) {
     }
 }
 
+/// The first 48 bytes.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn load_most(text: &[u8]) -> (__m256i, __m128i) {
+    // SAFETY: readable, or copied.
+    unsafe {
+        if is_readable(text, 48) {
+            (
+                load(text.as_ptr()),
+                load_quarter(text.as_ptr().wrapping_add(32)),
+            )
+        } else {
+            let all = copied(text);
+            let p = all.as_ptr();
+            (
+                _mm256_loadu_si256(p.cast()),
+                _mm_loadu_si128(p.add(32).cast()),
+            )
+        }
+    }
+}
+
 /// Bytes that may be loaded from the start of a text of at most 64, and from up to two places behind.
 const MOST: usize = 80;
 
@@ -105,6 +127,24 @@ pub(super) unsafe fn load_quarter(p: *const u8) -> __m128i {
         asm!(
             "vmovdqu {v}, xmmword ptr [{p}]",
             v = out(xmm_reg) v,
+            p = in(reg) p,
+            options(pure, readonly, nostack, preserves_flags),
+        );
+    }
+    v
+}
+
+/// # Safety
+/// All 4 bytes lie in pages of which something is readable.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn load_four(p: *const u8) -> u32 {
+    let v: u32;
+    // SAFETY: a load and nothing else, by the caller's word from pages that are mapped.
+    unsafe {
+        asm!(
+            "mov {v:e}, dword ptr [{p}]",
+            v = out(reg) v,
             p = in(reg) p,
             options(pure, readonly, nostack, preserves_flags),
         );

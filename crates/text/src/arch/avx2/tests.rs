@@ -13,8 +13,33 @@ fn code_points(units: Units<'_>) -> Option<Vec<u32>> {
     naive::decode(units, Policy::Strict).ok()
 }
 
+/// Decodes bytes that may be malformed by each kernel that checks them and that takes their widest character.
+fn check_checked(src: &[u8]) {
+    let text = code_points(Units::Utf8(src));
+    let n = starts(src);
+    let max = src.iter().copied().max().unwrap_or(0);
+    for room in [n, n + 40] {
+        if max <= 0xC3 {
+            let (made, got) =
+                // SAFETY: AVX2 is there; the place takes a unit for each byte that continues nothing (so below).
+                into_place(room, |p| unsafe { utf8::to_latin1_checked(src, p, room) });
+            let got = made.map(|n| got[..n].iter().map(|&u| u.into()).collect());
+            assert_eq!(got, text, "{src:x?}");
+        }
+        if max <= 0xEF {
+            let (made, got) =
+                // SAFETY: AVX2 is there; the place takes as many units.
+                into_place(2 * room, |p| unsafe { utf8::to_ucs2_checked(src, p.cast(), room) });
+            let got = units(&got, u16::from_ne_bytes);
+            let got = made.map(|n| got[..n].iter().map(|&u| u.into()).collect());
+            assert_eq!(got, text, "{src:x?}");
+        }
+    }
+}
+
 /// Decodes a well-formed text to units of each width that takes it, in a place of its size and in a larger one.
 fn check_utf8(src: &[u8]) {
+    check_checked(src);
     let Some(text) = code_points(Units::Utf8(src)) else {
         return;
     };
@@ -62,6 +87,35 @@ fn utf8_is_decoded_whatever_its_length_and_mix() {
     for n in lengths() {
         for text in texts(n) {
             check_utf8(text.as_bytes());
+        }
+    }
+}
+
+#[test]
+fn malformed_utf8_is_seen_wherever_it_stands() {
+    if !is_here() {
+        return;
+    }
+    // On both sides of each border that table 3-7 of the Unicode standard draws, below four bytes.
+    const HARM: [u8; 17] = [
+        b'a', 0x7F, 0x80, 0x9F, 0xA0, 0xBF, 0xC0, 0xC1, 0xC2, 0xC3, 0xC4, 0xDF, 0xE0, 0xE1, 0xED,
+        0xEE, 0xEF,
+    ];
+    for n in [1, 5, 16, 23, 40, 53, 70] {
+        for text in texts(n).filter(|text| !text.contains(|c| c > '\u{FFFF}')) {
+            let text = ["東東東東東東東東東東", &text, "éa東"].concat();
+            for from in [&text[..], &text[9..], &text[30..]] {
+                let mut text = from.as_bytes().to_vec();
+                for at in 0..text.len() {
+                    let kept = text[at];
+                    for byte in HARM {
+                        text[at] = byte;
+                        check_checked(&text);
+                    }
+                    text[at] = kept;
+                    check_checked(&text[..at]);
+                }
+            }
         }
     }
 }

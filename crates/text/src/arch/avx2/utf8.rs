@@ -11,7 +11,9 @@
 
 use std::arch::x86_64::*;
 
+use super::check::Check;
 use super::out::{Out, Unit};
+use crate::arch::bulk::as_str;
 use crate::arch::sse2::load_padded;
 
 /// The places of 16 bytes where a character starts.
@@ -87,32 +89,45 @@ unsafe fn step_within<U: Unit>(v: __m128i, mask: u32, out: &mut Out<U>) {
     }
 }
 
-/// Decodes valid UTF-8, and returns how many units it gave.
+/// Decodes UTF-8, and returns how many units it gave; where it is to be checked, `None` of what is malformed.
 ///
 /// # Safety
-/// AVX2. No character of `src` is wider than a unit, and `out` takes `room` of them, as many as there are or more.
+/// AVX2. No character of `src` is wider than a unit, and `out` takes `room` of them, as many as there are bytes that continue
+/// nothing, or more. `src` is valid, or it is checked.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-unsafe fn decode<U: Unit>(src: &[u8], out: *mut U, room: usize) -> usize {
+unsafe fn decode<U: Unit, const CHECKED: bool>(
+    src: &[u8],
+    out: *mut U,
+    room: usize,
+) -> Option<usize> {
     let (p, len) = (src.as_ptr(), src.len());
     // SAFETY: the place that the caller grants.
     let mut out = unsafe { Out::new(out, room) };
+    let mut check = Check::new();
     // SAFETY: every load ends inside src. Those at one and two places behind have what the characters of a step need (kinds
     // 1 and 2 have no longer ones than 3 bytes). All characters that start at the first 14 of 16 places end among the 16;
-    // those of the last vector end with the text.
+    // those of the last vector end with the text. A step puts as many units as bytes that continue nothing.
     unsafe {
         if len < 16 {
+            if CHECKED && as_str(src).is_none() {
+                return None;
+            }
             if len > 0 {
                 let v = load_padded(p, len).0;
                 step_within(v, starts(v) & ((1 << len) - 1), &mut out);
             }
-            return room - out.room();
+            return Some(room - out.room());
         }
         let load = |at: usize| _mm_loadu_si128(p.add(at).cast());
         let mut at = 0;
         while at + 34 <= len && out.room() >= 32 {
             let v = _mm256_loadu_si256(p.add(at).cast());
-            if _mm256_movemask_epi8(v) == 0 {
+            let high = _mm256_movemask_epi8(v) as u32;
+            if high == 0 {
+                if CHECKED {
+                    check.begin();
+                }
                 U::put_ascii(v, out.at);
                 out.at = out.at.add(32);
                 at += 32;
@@ -122,19 +137,28 @@ unsafe fn decode<U: Unit>(src: &[u8], out: *mut U, room: usize) -> usize {
             let tails = _mm256_movemask_epi8(_mm256_cmpgt_epi8(tail, v)) as u32;
             if U::WIDE {
                 let begun = tails.trailing_ones() as usize;
-                if begun < 3 && tails == TAILS[begun] {
-                    let run = run_of_three(p.add(at + begun), len - at - begun, &mut out);
+                if begun < 3 && tails == TAILS[begun] && (!CHECKED || check.owes(begun)) {
+                    let (from, rest) = (p.add(at + begun), len - at - begun);
+                    let run = run_of_three::<U, CHECKED>(from, rest, &mut out, &mut check);
                     if run > 0 {
                         at += begun + run;
+                        check.settle();
                         continue;
                     }
                 }
+            }
+            if CHECKED {
+                let behind = _mm256_loadu_si256(p.add(at + 1).cast());
+                check.look::<U>(v, behind, high, tails);
             }
             let lower = [load(at), load(at + 1), load(at + 2)];
             step::<U, true>(lower[0], lower[1], lower[2], !tails & 0xFFFF, &mut out);
             let upper = [load(at + 16), load(at + 17), load(at + 18)];
             step::<U, true>(upper[0], upper[1], upper[2], !tails >> 16, &mut out);
             at += 32;
+        }
+        if CHECKED && !check.is_good_with(src, at) {
+            return None;
         }
         while at + 16 < len {
             let v = load(at);
@@ -146,7 +170,7 @@ unsafe fn decode<U: Unit>(src: &[u8], out: *mut U, room: usize) -> usize {
         let fresh = 0xFFFF << (16 - (len - at));
         step_within(v, starts(v) & fresh & 0xFFFF, &mut out);
     }
-    room - out.room()
+    Some(room - out.room())
 }
 
 /// The continuation bytes of 32 inside a run of characters of three bytes, by how many of them its start holds of the
@@ -167,10 +191,15 @@ static TAILS: [u32; 3] = {
 /// Decodes characters of three bytes, 16 at a time, as long as there are as many, and returns how many bytes they had.
 ///
 /// # Safety
-/// AVX2. `p` is readable for `len` bytes of valid UTF-8; `out` has room for its characters, and is wide.
+/// AVX2. `p` is readable for `len` bytes; `out` has room for a unit for each that continues nothing, and is wide.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-unsafe fn run_of_three<U: Unit>(p: *const u8, len: usize, out: &mut Out<U>) -> usize {
+unsafe fn run_of_three<U: Unit, const CHECKED: bool>(
+    p: *const u8,
+    len: usize,
+    out: &mut Out<U>,
+    check: &mut Check,
+) -> usize {
     let mut at = 0;
     // SAFETY: every load ends inside len; 48 bytes hold 16 characters, for which there is room.
     unsafe {
@@ -202,7 +231,11 @@ unsafe fn run_of_three<U: Unit>(p: *const u8, len: usize, out: &mut Out<U>) -> u
             if _mm256_movemask_epi8(_mm256_and_si256(is_three(a), is_three(b))) != -1 {
                 break;
             }
-            U::put_wide(_mm256_packus_epi32(decode(a), decode(b)), out.at);
+            let units = _mm256_packus_epi32(decode(a), decode(b));
+            if CHECKED {
+                check.look_at_units(units);
+            }
+            U::put_wide(units, out.at);
             out.at = out.at.add(16);
             at += 48;
         }
@@ -216,7 +249,21 @@ unsafe fn run_of_three<U: Unit>(p: *const u8, len: usize, out: &mut Out<U>) -> u
 #[target_feature(enable = "avx2,bmi1,popcnt")]
 pub(in crate::arch) unsafe fn to_latin1(src: &[u8], out: *mut u8, room: usize) -> usize {
     // SAFETY: the duties are the same.
-    unsafe { decode(src, out, room) }
+    unsafe { decode::<u8, false>(src, out, room) }.expect("not checked")
+}
+
+/// As [`to_latin1`], of bytes that may be malformed: `None` then.
+///
+/// # Safety
+/// AVX2. No byte is above 0xC3; `out` takes `room` bytes, as many as there are bytes that continue nothing, or more.
+#[target_feature(enable = "avx2,bmi1,popcnt")]
+pub(in crate::arch) unsafe fn to_latin1_checked(
+    src: &[u8],
+    out: *mut u8,
+    room: usize,
+) -> Option<usize> {
+    // SAFETY: the duties are the same.
+    unsafe { decode::<u8, true>(src, out, room) }
 }
 
 /// # Safety
@@ -224,7 +271,49 @@ pub(in crate::arch) unsafe fn to_latin1(src: &[u8], out: *mut u8, room: usize) -
 #[target_feature(enable = "avx2,bmi1,popcnt")]
 pub(in crate::arch) unsafe fn to_ucs2(src: &[u8], out: *mut u16, room: usize) -> usize {
     // SAFETY: the duties are the same.
-    unsafe { decode(src, out, room) }
+    unsafe { decode::<u16, false>(src, out, room) }.expect("not checked")
+}
+
+/// As [`to_latin1_checked`], with no byte above 0xEF and units of 16 bits.
+///
+/// # Safety
+/// As there.
+#[target_feature(enable = "avx2,bmi1,popcnt")]
+pub(in crate::arch) unsafe fn to_ucs2_checked(
+    src: &[u8],
+    out: *mut u16,
+    room: usize,
+) -> Option<usize> {
+    // SAFETY: the duties are the same.
+    unsafe { decode::<u16, true>(src, out, room) }
+}
+
+/// The characters whose bytes stand in the lanes, the first one highest.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn chars_of_lanes(bytes: __m256i) -> __m256i {
+    // By the high half of the first byte: how many bits behind the character there are.
+    let shifts = _mm256_broadcastsi128_si256(_mm_setr_epi8(
+        24, 24, 24, 24, 24, 24, 24, 24, 16, 16, 16, 16, 16, 16, 8, 0,
+    ));
+    let class = _mm256_or_si256(
+        _mm256_srli_epi32::<28>(bytes),
+        _mm256_set1_epi32(0x8080_8080_u32 as i32 & !0xFF),
+    );
+    let shift = _mm256_shuffle_epi8(shifts, class);
+    let bits = _mm256_srlv_epi32(_mm256_set1_epi32(0x1F3F_3F3F), shift);
+    let six = _mm256_and_si256(_mm256_srlv_epi32(bytes, shift), bits);
+    let halves = _mm256_maddubs_epi16(six, _mm256_set1_epi32(0x4001_4001));
+    let chars = _mm256_madd_epi16(halves, _mm256_set1_epi32(0x1000_0001));
+    // The lead of four bytes has a mark among those bits.
+    let chars = _mm256_and_si256(chars, _mm256_set1_epi32(0x1F_FFFF));
+    // ASCII has its highest bit not set, and more bits than those.
+    let ascii = _mm256_srli_epi32::<24>(bytes);
+    _mm256_castps_si256(_mm256_blendv_ps(
+        _mm256_castsi256_ps(ascii),
+        _mm256_castsi256_ps(chars),
+        _mm256_castsi256_ps(bytes),
+    ))
 }
 
 /// Decodes the characters that start at the places of `mask`, of the first 8.
@@ -241,29 +330,55 @@ unsafe fn step_four(v: __m128i, mask: u8, out: &mut Out<u32>) {
             7, 6, 5, 4, 8, 7, 6, 5, 9, 8, 7, 6, 10, 9, 8, 7,
         );
         let bytes = _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(v), order);
-        // By the high half of the first byte: how many bits behind the character there are.
-        let shifts = _mm256_broadcastsi128_si256(_mm_setr_epi8(
-            24, 24, 24, 24, 24, 24, 24, 24, 16, 16, 16, 16, 16, 16, 8, 0,
+        out.put_wide(chars_of_lanes(bytes), mask);
+    }
+}
+
+/// Where 32 bytes start as many characters at most, those are fetched one by one.
+const FEW: u32 = 16;
+
+/// Decodes the first eight characters of 32 bytes, given where they start, and returns how many bytes to go on behind.
+///
+/// # Safety
+/// AVX2; 36 bytes from `p` on are readable, of which at least eight start a character; `out` has room for eight.
+#[inline(always)]
+unsafe fn step_sparse(p: *const u8, starts: u32, out: &mut Out<u32>) -> usize {
+    debug_assert!(starts.count_ones() >= 8 && out.room() >= 8);
+    let mut left = starts;
+    // SAFETY: the duties of the caller; each of the eight is a place of 32.
+    unsafe {
+        let mut next = || {
+            let place = left.trailing_zeros() as usize & 31;
+            left = _blsr_u32(left);
+            p.add(place).cast::<u32>().read_unaligned() as i32
+        };
+        let bytes = fetched(&mut next);
+        _mm256_storeu_si256(out.at.cast(), chars_of_lanes(bytes));
+        out.at = out.at.add(8);
+    }
+    // 32 where there is no ninth.
+    left.trailing_zeros() as usize
+}
+
+/// Eight lanes of what is fetched in turn, the first byte of each highest.
+///
+/// # Safety
+/// AVX2.
+#[inline(always)]
+pub(super) unsafe fn fetched(next: &mut impl FnMut() -> i32) -> __m256i {
+    // SAFETY: the caller has AVX2.
+    unsafe {
+        let mut four = || {
+            let v = _mm_cvtsi32_si128(next());
+            let v = _mm_insert_epi32::<1>(v, next());
+            let v = _mm_insert_epi32::<2>(v, next());
+            _mm_insert_epi32::<3>(v, next())
+        };
+        let (lower, upper) = (four(), four());
+        let order = _mm256_broadcastsi128_si256(_mm_setr_epi8(
+            3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12,
         ));
-        let class = _mm256_or_si256(
-            _mm256_srli_epi32::<28>(bytes),
-            _mm256_set1_epi32(0x8080_8080_u32 as i32 & !0xFF),
-        );
-        let shift = _mm256_shuffle_epi8(shifts, class);
-        let bits = _mm256_srlv_epi32(_mm256_set1_epi32(0x1F3F_3F3F), shift);
-        let six = _mm256_and_si256(_mm256_srlv_epi32(bytes, shift), bits);
-        let halves = _mm256_maddubs_epi16(six, _mm256_set1_epi32(0x4001_4001));
-        let chars = _mm256_madd_epi16(halves, _mm256_set1_epi32(0x1000_0001));
-        // The lead of four bytes has a mark among those bits.
-        let chars = _mm256_and_si256(chars, _mm256_set1_epi32(0x1F_FFFF));
-        // ASCII has its highest bit not set, and more bits than those.
-        let ascii = _mm256_srli_epi32::<24>(bytes);
-        let chars = _mm256_blendv_ps(
-            _mm256_castsi256_ps(ascii),
-            _mm256_castsi256_ps(chars),
-            _mm256_castsi256_ps(bytes),
-        );
-        out.put_wide(_mm256_castps_si256(chars), mask);
+        _mm256_shuffle_epi8(_mm256_set_m128i(upper, lower), order)
     }
 }
 
@@ -299,6 +414,11 @@ pub(in crate::arch) unsafe fn to_ucs4(src: &[u8], out: *mut u32, room: usize) ->
             } else {
                 let tail = _mm256_set1_epi8(0xBF_u8 as i8);
                 let starts = _mm256_movemask_epi8(_mm256_cmpgt_epi8(v, tail)) as u32;
+                if starts.count_ones() <= FEW {
+                    // As valid text has at least eight of 32 bytes, there is room.
+                    at += step_sparse(p.add(at), starts, &mut out);
+                    continue;
+                }
                 step_four(load(at), starts as u8, &mut out);
                 step_four(load(at + 8), (starts >> 8) as u8, &mut out);
                 step_four(load(at + 16), (starts >> 16) as u8, &mut out);

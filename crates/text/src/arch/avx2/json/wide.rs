@@ -2,8 +2,8 @@
 
 use std::arch::x86_64::*;
 
-use super::super::encode::{ANY, any, three};
-use super::super::start::{bytes, load_half, load_start};
+use super::super::encode::{ANY, any, five, three};
+use super::super::start::{bytes, load_half, load_most, load_start};
 use super::{letters, mask, one_by_one, put_lanes};
 
 /// Units of 16 bits in a vector.
@@ -21,28 +21,22 @@ fn splat32(u: u32) -> __m256i {
     _mm256_set1_epi32(u as i32)
 }
 
-/// The 16-bit units that JSON escapes, all ones.
+/// The 16-bit units that JSON escapes, all ones; all are below U+0800.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn escapes16(v: __m256i) -> __m256i {
-    let low = _mm256_cmpeq_epi16(_mm256_subs_epu16(v, splat16(0x1F)), _mm256_setzero_si256());
-    let quote = _mm256_cmpeq_epi16(v, splat16(0x22));
-    _mm256_or_si256(
-        _mm256_or_si256(low, quote),
-        _mm256_cmpeq_epi16(v, splat16(0x5C)),
-    )
+    // With this bit exchanged a quote is the least behind the controls.
+    let low = _mm256_cmpgt_epi16(splat16(0x21), _mm256_xor_si256(v, splat16(0x02)));
+    _mm256_or_si256(low, _mm256_cmpeq_epi16(v, splat16(0x5C)))
 }
 
 /// The 32-bit units that JSON escapes, all ones; all are below U+110000.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn escapes32(v: __m256i) -> __m256i {
-    let low = _mm256_cmpgt_epi32(splat32(0x20), v);
-    let quote = _mm256_cmpeq_epi32(v, splat32(0x22));
-    _mm256_or_si256(
-        _mm256_or_si256(low, quote),
-        _mm256_cmpeq_epi32(v, splat32(0x5C)),
-    )
+    // With this bit exchanged a quote is the least behind the controls.
+    let low = _mm256_cmpgt_epi32(splat32(0x21), _mm256_xor_si256(v, splat32(0x02)));
+    _mm256_or_si256(low, _mm256_cmpeq_epi32(v, splat32(0x5C)))
 }
 
 /// 16-bit units of which none is half of a pair, as surrogates are, all ones.
@@ -110,53 +104,103 @@ unsafe fn put_three(units: __m256i, n: usize, out: *mut u8) -> *mut u8 {
 ///
 /// # Safety
 /// `out` is writable for 64 bytes, apart from `u`.
-#[inline(never)]
+#[inline]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn short_wide(u: &[u16], out: *mut u8) -> *mut u8 {
+    // The first unit tells which script it is, and a script is guessed right.
+    // SAFETY: room is the caller's duty.
+    unsafe {
+        match u.first() {
+            Some(0x800..) => short_three(u, out),
+            _ => short_two(u, out),
+        }
+    }
+}
+
+/// The lanes of the first `n` units, of 16 from `from` on, all ones.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn there(n: usize, from: i16) -> __m256i {
+    let places = _mm256_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    _mm256_cmpgt_epi16(
+        splat16(n as u16),
+        _mm256_add_epi16(places, _mm256_set1_epi16(from)),
+    )
+}
+
+/// As [`short_wide`], of units below U+0800. Nothing branches on how many there are.
+///
+/// # Safety
+/// As [`short_wide`].
+#[inline]
+#[target_feature(enable = "avx2,bmi2,popcnt")]
+unsafe fn short_two(u: &[u16], out: *mut u8) -> *mut u8 {
     let n = u.len();
     if n > 2 * UNITS {
         return std::ptr::null_mut();
     }
     let (a, b) = load_start(bytes(u));
-    let (a, b) = (keep16(a, n), keep16(b, n.saturating_sub(UNITS)));
+    // Behind the end a letter of one byte, which is no escape.
+    let letter = splat16(u16::from(b'a'));
+    let a = _mm256_blendv_epi8(letter, a, there(n, 0));
+    let b = _mm256_blendv_epi8(letter, b, there(n, 16));
+    let stop = mask(_mm256_or_si256(escapes16(a), escapes16(b)));
+    if _mm256_testz_si256(_mm256_or_si256(a, b), splat16(0xF800)) == 0 || stop != 0 {
+        return std::ptr::null_mut();
+    }
+    let ((a, high_a), (b, high_b)) = (two(a), two(b));
+    // A pack works in each half.
+    let high = mask(_mm256_packs_epi16(high_a, high_b));
+    // SAFETY: four times 16 bytes at most, each 8 lanes as if there were as many; room is the caller's duty.
+    unsafe {
+        let end = out.add(n + high.count_ones() as usize);
+        let out = put_lanes(_mm256_castsi256_si128(a), high, 8, out);
+        let out = put_lanes(_mm256_extracti128_si256::<1>(a), high >> 16, 8, out);
+        let out = put_lanes(_mm256_castsi256_si128(b), high >> 8, 8, out);
+        put_lanes(_mm256_extracti128_si256::<1>(b), high >> 24, 8, out);
+        end
+    }
+}
+
+/// As [`short_wide`], of units from U+0800 on.
+///
+/// # Safety
+/// As [`short_wide`].
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn short_three(u: &[u16], out: *mut u8) -> *mut u8 {
+    let n = u.len();
+    if n > MOST_OF_THREE {
+        return std::ptr::null_mut();
+    }
+    let (a, b) = load_most(bytes(u));
+    // Behind the end what is none of those that are looked for.
+    let (least, places) = (splat16(0x800), there(n, 0));
+    let a = _mm256_blendv_epi8(least, a, places);
+    let places = _mm256_castsi256_si128(there(n, 16));
+    let b = _mm_blendv_epi8(_mm256_castsi256_si128(least), b, places);
+    // Surrogates are what is below U+0800 too, with the first one for zero.
+    let first = splat16(0xD800);
+    let low_a = _mm256_min_epu16(a, _mm256_sub_epi16(a, first));
+    let low_b = _mm_min_epu16(b, _mm_sub_epi16(b, _mm256_castsi256_si128(first)));
+    let (lower, upper) = (
+        _mm256_castsi256_si128(low_a),
+        _mm256_extracti128_si256::<1>(low_a),
+    );
+    let low = _mm_minpos_epu16(_mm_min_epu16(_mm_min_epu16(lower, upper), low_b));
+    if _mm_cvtsi128_si32(low) as u16 <= 0x7FF {
+        return std::ptr::null_mut();
+    }
     // SAFETY: room is the caller's duty.
     unsafe {
-        if _mm256_testz_si256(_mm256_or_si256(a, b), splat16(0xF800)) != 0 {
-            let stop = mask(_mm256_packs_epi16(escapes16(a), escapes16(b)));
-            if stop & which(n) != 0 {
-                return std::ptr::null_mut();
-            }
-            // Nothing branches on how many there are.
-            let (lanes, high) = two(a);
-            let out = put_two(lanes, high, n.min(UNITS), out);
-            let (lanes, high) = two(b);
-            return put_two(lanes, high, n.saturating_sub(UNITS), out);
-        }
-        let low = |v| {
-            let top = _mm256_and_si256(v, splat16(0xF800));
-            _mm256_cmpeq_epi16(top, _mm256_setzero_si256())
-        };
-        let low = _mm256_packs_epi16(low(a), low(b));
-        let surrogate = _mm256_or_si256(surrogates(a), surrogates(b));
-        if n > 21 || mask(low) & which(n) != 0 || mask(surrogate) != 0 {
-            return std::ptr::null_mut();
-        }
         put_three(a, UNITS, out);
-        // At most five: 15 bytes.
-        let (most, _) = three(b);
-        _mm_storeu_si128(out.add(3 * UNITS).cast(), _mm256_castsi256_si128(most));
+        _mm_storeu_si128(out.add(3 * UNITS).cast(), five(b));
         out.add(3 * n)
     }
 }
 
-/// The first `n` of 32 units, whose bytes were put together by a pack, which works in each half.
-#[inline]
-#[target_feature(enable = "bmi2")]
-fn which(n: usize) -> u32 {
-    let all = _bzhi_u32(u32::MAX, n as u32);
-    // The second and the third byte change places.
-    all & 0xFF00_00FF | (all & 0xFF00) << 8 | all >> 8 & 0xFF00
-}
+/// Units of three bytes that 64 bytes have room for, as they are put: 16 and five.
+const MOST_OF_THREE: usize = 21;
 
 /// Puts 16-bit units; null where one is a surrogate: what is at `out` is of no meaning then.
 ///
@@ -293,26 +337,90 @@ unsafe fn part32(chars: __m256i, n: usize, out: *mut u8) -> *mut u8 {
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn ucs4(u: &[u32], mut out: *mut u8) -> *mut u8 {
-    let (p, len) = (u.as_ptr(), u.len());
-    let mut at = 0;
-    // SAFETY: every load under the mask ends inside u; room is the caller's duty.
+    // SAFETY: room is the caller's duty.
     unsafe {
-        while at < len {
-            let n = (len - at).min(8);
-            // The lanes below n, by their sign bits.
-            let places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-            let there = _mm256_cmpgt_epi32(splat32(n as u32), places);
-            let chars = _mm256_maskload_epi32(p.add(at).cast(), there);
-            let top = _mm256_and_si256(chars, splat32(0xFFFF_F800));
-            let half = _mm256_cmpeq_epi32(top, splat32(0xD800));
-            // Unsigned: the larger of both is the one where it is larger.
-            let past = _mm256_cmpeq_epi32(_mm256_max_epu32(chars, splat32(0x11_0000)), chars);
-            if mask(_mm256_or_si256(half, past)) != 0 {
+        // Not in the loop, which brings all constants to registers first, and from there to the stack: most texts have one step or
+        // two.
+        let Some((start, mut rest)) = u.split_first_chunk() else {
+            return few(u, out);
+        };
+        out = eight(load_eight(start), 8, out);
+        if !out.is_null() && rest.len() <= 8 {
+            return few(rest, out);
+        }
+        while let Some((part, behind)) = rest.split_first_chunk()
+            && !out.is_null()
+        {
+            out = eight(load_eight(part), 8, out);
+            rest = behind;
+        }
+        if out.is_null() {
+            return out;
+        }
+        few(rest, out)
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load_eight(u: &[u32; 8]) -> __m256i {
+    // SAFETY: 32 bytes.
+    unsafe { _mm256_loadu_si256(u.as_ptr().cast()) }
+}
+
+/// As [`ucs4`], of at most 8.
+///
+/// # Safety
+/// As there.
+#[inline]
+#[target_feature(enable = "avx2,bmi2,popcnt")]
+unsafe fn few(u: &[u32], out: *mut u8) -> *mut u8 {
+    let places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    let there = _mm256_cmpgt_epi32(splat32(u.len() as u32), places);
+    // No load under a mask: it takes 34 clocks on the first Zen. Behind the end letters of one byte, which are no escapes.
+    let letter = splat32(u32::from(b'a'));
+    let chars = _mm256_blendv_epi8(letter, load_half(bytes(u)), there);
+    // SAFETY: room is the caller's duty.
+    unsafe { eight(chars, u.len(), out) }
+}
+
+/// Puts the first `n` of 8 units, of which those behind have one byte; null where one is a surrogate or past U+10FFFF.
+///
+/// # Safety
+/// As [`ucs4`].
+#[inline]
+#[target_feature(enable = "avx2,bmi2,popcnt")]
+unsafe fn eight(chars: __m256i, n: usize, out: *mut u8) -> *mut u8 {
+    // Surrogates become the least, and what is past stays past, signed.
+    let moved = _mm256_xor_si256(chars, splat32(0xD800));
+    let moved = _mm256_add_epi32(moved, splat32(0x8000_0000 - 0x800));
+    let bad = _mm256_cmpgt_epi32(moved, splat32(0x8000_0000 + (0x11_0000 - 0x800 - 1)));
+    // SAFETY: the table has an entry for each index of 8 bits; 32 bytes at most; room is the caller's duty.
+    unsafe {
+        // One branch.
+        if mask(_mm256_or_si256(bad, escapes32(chars))) != 0 {
+            if mask(bad) != 0 {
                 return std::ptr::null_mut();
             }
-            out = part32(chars, n, out);
-            at += n;
+            return part32(chars, n, out);
         }
+        let (lanes, two, three, four) = any(chars);
+        let bits = |v| _mm256_movemask_ps(_mm256_castsi256_ps(v)) as u32;
+        let three = bits(three);
+        let low = bits(two) ^ three ^ bits(four);
+        let put = |v: __m128i, index: u32, out: *mut u8| {
+            let order = _mm_loadu_si128(ANY[index as usize].as_ptr().cast());
+            _mm_storeu_si128(out.cast(), _mm_shuffle_epi8(v, order));
+        };
+        let more = |low: u32, three: u32| (low.count_ones() + 2 * three.count_ones()) as usize;
+        let (low_4, three_4) = (low & 0xF, three & 0xF);
+        put(_mm256_castsi256_si128(lanes), low_4 | three_4 << 4, out);
+        let upper = _mm256_extracti128_si256::<1>(lanes);
+        put(
+            upper,
+            low >> 4 | three & 0xF0,
+            out.add(4 + more(low_4, three_4)),
+        );
+        out.add(n + more(low, three))
     }
-    out
 }
