@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use onecopy_rows::LongValues;
+use onecopy_rows::{LongValues, Schema};
 use onecopy_rows::connect::Statement;
 use onecopy_text::Stage;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
 use super::Cursor;
+use crate::arrow::PyColumns;
 use crate::fetch::{Active, BATCH_ROWS};
 use crate::guard::Locked;
 use crate::maker::Maker;
@@ -22,6 +23,7 @@ pub(super) struct State {
     pub(super) closed: bool,
     /// Its rows; `None` for a statement without rows, and after a stream took them.
     pub(super) active: Option<Active>,
+    pub(super) schema: Schema,
     pub(super) n_columns: usize,
     pub(super) description: Option<Py<PyTuple>>,
     pub(super) type_names: Vec<String>,
@@ -51,6 +53,7 @@ impl Cursor {
     ) -> PyResult<()> {
         let py = slf.py();
         let schema = statement.schema().clone();
+        state.schema = schema.clone();
         state.n_columns = schema.n_columns();
         state.description = types::description(py, &schema)?.map(Bound::unbind);
         let type_names = schema.columns.iter().map(|c| c.type_name.to_lowercase());
@@ -176,6 +179,32 @@ impl Cursor {
             }
         }
         Ok(rows.unbind())
+    }
+
+    /// Up to `limit` further rows as columns. An error ends the result: what was cut short must not look complete.
+    pub(super) fn columns(&self, py: Python<'_>, limit: usize) -> PyResult<Py<PyList>> {
+        let mut state = self.with_rows(py)?;
+        if state.ready.len() > 0 || state.failure.is_some() {
+            return Err(errors::programming(
+                py,
+                "rows of this statement were made ahead for `fetchone` or iteration\nfetch columns alone, or rows alone",
+            ));
+        }
+        let schema = state.schema.clone();
+        let active = state.active.as_mut();
+        let active = active.expect("`with_rows` has looked for it");
+        let mut sink = PyColumns::new(py, &schema, self.connection.get().policy(), limit)?;
+        let ledger = ledger::current(py)?;
+        let mut last_turn = Instant::now();
+        while sink.n_left() > 0 && !active.is_at_end() {
+            let pulled = active.pull_columns(py, &mut sink);
+            sink.objects.fetched.enter(&ledger, Stage::Fetch);
+            sink.objects.tally.enter(&ledger, Stage::Decode);
+            pulled?;
+            active.between(py, &mut last_turn)?;
+        }
+        state.n_taken += sink.n_rows();
+        sink.finish().map(Bound::unbind)
     }
 
     pub(super) fn fetch_tuples<'py>(
