@@ -3,8 +3,8 @@
 use std::ffi::CString;
 use std::sync::{Mutex, PoisonError};
 
-use onecopy_rows::connect::{self as db, ConnectOptions};
 use onecopy_rows::arrow::BatchRows;
+use onecopy_rows::connect::{self as db, ConnectOptions};
 use onecopy_text::{Ledger, Policy, Stage, Tally};
 use onecopy_wire::CancelHandle;
 use pyo3::exceptions::PyValueError;
@@ -221,7 +221,10 @@ impl Connection {
         let into = Into::of(into)?;
         let mut stream = raw::arrow::foreign_stream(stream)?;
         let names: Vec<String> = stream.fields().iter().map(|f| f.name.clone()).collect();
-        let sql = into.sql(&names.iter().map(String::as_str).collect::<Vec<_>>(), dialect);
+        let sql = into.sql(
+            &names.iter().map(String::as_str).collect::<Vec<_>>(),
+            dialect,
+        );
         let (done, failure) = {
             let mut rows = BatchRows::new(names, || stream.next_batch());
             let done = self.call(py, |db| db.execute_many(&sql, &mut rows));

@@ -110,7 +110,11 @@ impl Active {
     ///
     /// # Errors
     /// As [`Active::pull`]; no row of this call comes again.
-    pub(crate) fn pull_columns(&mut self, py: Python<'_>, sink: &mut PyColumns<'_>) -> PyResult<()> {
+    pub(crate) fn pull_columns(
+        &mut self,
+        py: Python<'_>,
+        sink: &mut PyColumns<'_>,
+    ) -> PyResult<()> {
         let statement = match &mut self.rest {
             Rest::Open(statement) => statement,
             Rest::End(_) => return Ok(()),

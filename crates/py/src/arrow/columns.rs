@@ -1,7 +1,9 @@
 //! The sink that makes columns: numbers in buffers, all else in lists.
 
 use onecopy_rows::arrow::{self, DataType, NumberColumn, NumberMisfit};
-use onecopy_rows::{Cell, Column as Described, ColumnType, Error, ErrorKind, LongKind, RowSink, Schema};
+use onecopy_rows::{
+    Cell, Column as Described, ColumnType, Error, ErrorKind, LongKind, RowSink, Schema,
+};
 use onecopy_text::Policy;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -65,14 +67,17 @@ impl<'py> PyColumns<'py> {
         policy: Policy,
         limit: usize,
     ) -> PyResult<PyColumns<'py>> {
-        let columns = schema.columns.iter().map(|column| match arrow::type_of(column) {
-            Some(data_type) => match NumberColumn::new(&data_type) {
-                Some(numbers) => Made::Numbers(Box::new(numbers)),
+        let columns = schema
+            .columns
+            .iter()
+            .map(|column| match arrow::type_of(column) {
+                Some(data_type) => match NumberColumn::new(&data_type) {
+                    Some(numbers) => Made::Numbers(Box::new(numbers)),
+                    None => Made::Objects(Vec::new()),
+                },
+                None if column.column_type == ColumnType::Any => Made::Undecided(0),
                 None => Made::Objects(Vec::new()),
-            },
-            None if column.column_type == ColumnType::Any => Made::Undecided(0),
-            None => Made::Objects(Vec::new()),
-        });
+            });
         Ok(PyColumns {
             py,
             columns: columns.collect(),

@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::parameters;
-use crate::raw::{binary, buffer};
 use crate::raw::column::Column;
+use crate::raw::{binary, buffer};
 
 /// Where rows go: a statement with a parameter for each column, or a table.
 pub(crate) enum Into {
@@ -165,7 +165,10 @@ fn dates(object: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     let Some(dtype) = object.getattr_opt("dtype")? else {
         return Ok(None);
     };
-    if dtype.getattr_opt("kind")?.is_none_or(|kind| !kind.eq("M").unwrap_or(false)) {
+    if dtype
+        .getattr_opt("kind")?
+        .is_none_or(|kind| !kind.eq("M").unwrap_or(false))
+    {
         return Ok(None);
     }
     dtype.getattr("str")?.extract().map(Some)

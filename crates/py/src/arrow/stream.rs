@@ -131,6 +131,22 @@ impl ArrowStream {
     }
 }
 
+impl ArrowStream {
+    /// A capsule with the schema.
+    pub(crate) fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        self.connection.get().db(py)?;
+        let mut stream = self.stream.lock(py)?;
+        let Some(stream) = stream.as_mut() else {
+            let message = "the stream was given away or closed";
+            return Err(errors::programming(py, message));
+        };
+        let stream = stream.inner();
+        let fields = interrupt::detached(py, || self.cancel.clone(), || stream.fields())?;
+        let fields = fields.map_err(|e| errors::to_py(py, &e))?;
+        raw::arrow::schema_capsule(py, &fields)
+    }
+}
+
 #[pymethods]
 impl ArrowStream {
     /// The stream in a capsule, once.
@@ -153,15 +169,7 @@ impl ArrowStream {
     ///
     /// Source: Arrow's PyCapsule interface.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        self.connection.get().db(py)?;
-        let mut stream = self.stream.lock(py)?;
-        let Some(stream) = stream.as_mut() else {
-            return Err(errors::programming(py, "the stream was given away or closed"));
-        };
-        let stream = stream.inner();
-        let fields = interrupt::detached(py, || self.cancel.clone(), || stream.fields())?;
-        let fields = fields.map_err(|e| errors::to_py(py, &e))?;
-        raw::arrow::schema_capsule(py, &fields)
+        self.schema(py)
     }
 
     /// Stops the statement, from any thread: the reader's call under way fails, and each later one.

@@ -124,7 +124,8 @@ impl Cursor {
     fn batches(&self, py: Python<'_>, options: &ArrowOptions) -> PyResult<ArrowStream> {
         let statement = self.untouched(py)?;
         let ledger = ledger::current(py)?;
-        let stream = py.detach(|| onecopy_rows::arrow::ArrowStream::new(statement, options, &ledger));
+        let stream =
+            py.detach(|| onecopy_rows::arrow::ArrowStream::new(statement, options, &ledger));
         let stream = stream.map_err(|e| errors::to_py(py, &e))?;
         Ok(ArrowStream::new(self.connection.clone_ref(py), stream))
     }
@@ -320,8 +321,32 @@ impl Cursor {
         py: Python<'py>,
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        let stream = self.batches(py, &ArrowOptions::default())?;
-        stream.give(py, requested_schema)
+        let described = self.open(py)?.stream.take();
+        match described {
+            Some(stream) => stream.get().give(py, requested_schema),
+            None => {
+                let stream = self.batches(py, &ArrowOptions::default())?;
+                stream.give(py, requested_schema)
+            }
+        }
+    }
+
+    /// The columns' names and types in a capsule, for readers that ask for them before they ask for the rows. The rows are the
+    /// stream's from here on.
+    ///
+    /// Source: Arrow's PyCapsule interface.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let described = self.open(py)?.stream.as_ref().map(|s| s.clone_ref(py));
+        let stream = match described {
+            Some(stream) => stream,
+            None => {
+                let stream = self.batches(py, &ArrowOptions::default())?;
+                let stream = Py::new(py, stream)?;
+                self.open(py)?.stream = Some(stream.clone_ref(py));
+                stream
+            }
+        };
+        stream.get().schema(py)
     }
 
     fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {

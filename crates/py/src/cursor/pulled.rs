@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use onecopy_rows::{LongValues, Schema};
 use onecopy_rows::connect::Statement;
+use onecopy_rows::{LongValues, Schema};
 use onecopy_text::Stage;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
 use super::Cursor;
-use crate::arrow::PyColumns;
+use crate::arrow::{ArrowStream, PyColumns};
 use crate::fetch::{Active, BATCH_ROWS};
 use crate::guard::Locked;
 use crate::maker::Maker;
@@ -24,6 +24,8 @@ pub(super) struct State {
     /// Its rows; `None` for a statement without rows, and after a stream took them.
     pub(super) active: Option<Active>,
     pub(super) schema: Schema,
+    /// They are a stream's, of which the types were asked for first.
+    pub(super) stream: Option<Py<ArrowStream>>,
     pub(super) n_columns: usize,
     pub(super) description: Option<Py<PyTuple>>,
     pub(super) type_names: Vec<String>,

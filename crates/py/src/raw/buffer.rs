@@ -241,7 +241,9 @@ pub(crate) fn items_of(object: Borrowed<'_, '_, PyAny>) -> PyResult<Items> {
         }
         match view.0.format.is_null() {
             true => "B".to_owned(),
-            false => std::ffi::CStr::from_ptr(view.0.format).to_string_lossy().into_owned(),
+            false => std::ffi::CStr::from_ptr(view.0.format)
+                .to_string_lossy()
+                .into_owned(),
         }
     };
     Ok(Items {

@@ -35,7 +35,9 @@ const EXACT_FLOAT: i64 = 1 << 53;
 #[derive(Debug)]
 enum Values {
     /// No value has come yet that is not NULL: the first one decides. `floats`: a number is a float then.
-    Undecided { floats: bool },
+    Undecided {
+        floats: bool,
+    },
     Null,
     Bool(Bits),
     I8(Vec<i8>),
@@ -125,8 +127,9 @@ impl Builder {
         self.is_open
     }
 
-    /// The next value; returns about how many bytes it took.
-    #[inline]
+    /// The next value; returns about how many bytes it took. In each loop over a column of one kind, all but one arm of the
+    /// choices behind it fall away: hence inlined, always.
+    #[inline(always)]
     pub(crate) fn put(&mut self, cell: Cell<'_>, tally: &mut Tally) -> Result<usize, Why> {
         if let Cell::Null = cell {
             self.put_null();
@@ -138,6 +141,7 @@ impl Builder {
         Ok(n)
     }
 
+    #[inline(never)]
     fn put_null(&mut self) {
         self.nulls.push_null(self.len);
         self.len += 1;
@@ -162,7 +166,7 @@ impl Builder {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn put_value(&mut self, cell: Cell<'_>, tally: &mut Tally) -> Result<usize, Why> {
         let policy = self.policy;
         match (&mut self.values, cell) {
@@ -209,15 +213,19 @@ impl Builder {
             (Values::U64(v), Cell::I64(n)) => v.push(narrow(n)?),
             (Values::U64(v), Cell::U64(n)) => v.push(n),
             (Values::I64(v), Cell::Bool(b)) => v.push(i64::from(b)),
-            (
-                Values::I8(_) | Values::I16(_) | Values::I32(_) | Values::I64(_),
-                Cell::U64(_),
-            ) => return Err(Why::Range),
+            (Values::I8(_) | Values::I16(_) | Values::I32(_) | Values::I64(_), Cell::U64(_)) => {
+                return Err(Why::Range);
+            }
             (Values::F32(v), Cell::F32(n)) => v.push(n),
             (Values::F32(v), Cell::F64(n)) => v.push(exact_f32(n)?),
             // The shortest decimal of the narrow float, as a wide one: what `fetchall` gives too.
             (Values::F64(v), Cell::F32(n)) => v.push(onecopy_wire::number::widen(n)),
             (Values::F64(v), Cell::I64(n)) => v.push(exact_f64(n)?),
+            // Who asks for floats of exact numbers takes what they lose.
+            (Values::F64(v), Cell::Decimal(digits)) if was_asked => {
+                let digits = std::str::from_utf8(digits).map_err(|_| Why::Kind)?;
+                v.push(digits.parse().map_err(|_| Why::Kind)?);
+            }
             (Values::Digits(v), Cell::Decimal(digits)) => {
                 decimal::size(digits).ok_or(Why::Kind)?;
                 tally.converted(digits.len());
@@ -264,7 +272,10 @@ impl Builder {
                 v.push(moment::since_epoch(midnight, *unit)?);
             }
             (
-                Values::Date(_) | Values::ShortTime(..) | Values::LongTime(..) | Values::Timestamp(..),
+                Values::Date(_)
+                | Values::ShortTime(..)
+                | Values::LongTime(..)
+                | Values::Timestamp(..),
                 Cell::Text(Units::Utf8(text)),
             ) => return self.put_moment(text, tally),
             (Values::Utf8(_) | Values::LargeUtf8(_), cell) if was_asked => {
@@ -349,7 +360,8 @@ impl Builder {
                         digits => Cell::Decimal(digits),
                     };
                     // The digits were noted when they came.
-                    made.put(cell, &mut Tally::default()).map_err(|why| (row, why))?;
+                    made.put(cell, &mut Tally::default())
+                        .map_err(|why| (row, why))?;
                 }
                 *self = made;
             }

@@ -34,15 +34,11 @@ fn parts(text: &[u8]) -> Option<Parts<'_>> {
     })
 }
 
-/// Digits before and behind the point, without zeros that say nothing; `None` where the text is no decimal.
+/// Digits before the point, without zeros that say nothing, and behind it; `None` where the text is no decimal.
 pub(crate) fn size(text: &[u8]) -> Option<(usize, usize)> {
     let parts = parts(text)?;
     let n_leading = parts.whole.iter().take_while(|b| **b == b'0').count();
-    let n_trailing = parts.fraction.iter().rev().take_while(|b| **b == b'0').count();
-    Some((
-        parts.whole.len() - n_leading,
-        parts.fraction.len() - n_trailing,
-    ))
+    Some((parts.whole.len() - n_leading, parts.fraction.len()))
 }
 
 /// The digits that count, as one number without a point: of `whole`, then `scale` of the fraction.
@@ -156,7 +152,11 @@ pub(crate) fn digits_of_wide(value: Wide, scale: i8) -> String {
         digits.push(char::from(b'0' + remainder as u8));
     }
     let digits: String = digits.chars().rev().collect();
-    let digits = if digits.is_empty() { "0".into() } else { digits };
+    let digits = if digits.is_empty() {
+        "0".into()
+    } else {
+        digits
+    };
     pointed(is_negative, digits, scale)
 }
 
@@ -207,8 +207,8 @@ mod tests {
             assert_eq!(to_i128(text.as_bytes(), 38, 2), Err(Why::Kind), "{text}");
             assert_eq!(to_wide(text.as_bytes(), 76, 2), Err(Why::Kind), "{text}");
         }
-        assert_eq!(size(b"-0012.3400"), Some((2, 2)));
-        assert_eq!(size(b"0.0"), Some((0, 0)));
+        assert_eq!(size(b"-0012.3400"), Some((2, 4)));
+        assert_eq!(size(b"0.0"), Some((0, 1)));
     }
 
     proptest! {

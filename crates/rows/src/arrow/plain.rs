@@ -27,8 +27,15 @@ pub(crate) fn plain_text(cell: Cell<'_>) -> Option<String> {
             made
         }
         Cell::Uuid(uuid) => {
-            let hex = |bytes: &[u8]| -> String { bytes.iter().map(|b| format!("{b:02x}")).collect() };
-            let parts = [&uuid[..4], &uuid[4..6], &uuid[6..8], &uuid[8..10], &uuid[10..]];
+            let hex =
+                |bytes: &[u8]| -> String { bytes.iter().map(|b| format!("{b:02x}")).collect() };
+            let parts = [
+                &uuid[..4],
+                &uuid[4..6],
+                &uuid[6..8],
+                &uuid[8..10],
+                &uuid[10..],
+            ];
             parts.map(hex).join("-")
         }
     })
@@ -81,7 +88,12 @@ mod tests {
         let text = plain_text(Cell::Uuid(uuid)).unwrap();
         assert_eq!(text, "00112233-4455-6677-8899-aabbccddeeff");
         assert_eq!(parse_uuid(text.as_bytes()), Some(uuid));
-        for wrong in ["", "0", "00112233-4455-6677-8899-aabbccddeefg", &text.repeat(2)] {
+        for wrong in [
+            "",
+            "0",
+            "00112233-4455-6677-8899-aabbccddeefg",
+            &text.repeat(2),
+        ] {
             assert_eq!(parse_uuid(wrong.as_bytes()), None);
         }
         assert_eq!(plain_text(Cell::F64(0.1)).as_deref(), Some("0.1"));
@@ -92,6 +104,9 @@ mod tests {
             second: 3,
             nanosecond: 40_000_000,
         };
-        assert_eq!(plain_text(Cell::Time(t, 3)).as_deref(), Some("01:02:03.040"));
+        assert_eq!(
+            plain_text(Cell::Time(t, 3)).as_deref(),
+            Some("01:02:03.040")
+        );
     }
 }

@@ -99,8 +99,9 @@ fn plan(column: &Column) -> Plan {
 
 /// The type of a decimal; `None` where the database did not declare its digits.
 fn decimal(column: &Column, precision: u8, scale: i8) -> Option<DataType> {
-    // psqlodbc describes a `numeric` without digits (each sum and average is one) by numbers of its own.
-    let is_told = precision > 0 && !(column.type_name == "numeric" && (precision, scale) == (28, 6));
+    // psqlodbc describes a `numeric` without digits (each sum and average is one) as one of 28, with those of the first rows
+    // behind the point.
+    let is_told = precision > 0 && !(column.type_name == "numeric" && precision == 28);
     let bits = match precision {
         _ if !is_told => return None,
         0..=38 => 128,

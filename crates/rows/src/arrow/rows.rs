@@ -46,7 +46,11 @@ impl ArrowRows {
     /// # Errors
     /// [`ErrorKind::Programming`] where a type is asked for a column that is not there, [`ErrorKind::NotSupported`] where it
     /// is never made.
-    pub fn new(schema: &Schema, options: &ArrowOptions, policy: Policy) -> Result<ArrowRows, Error> {
+    pub fn new(
+        schema: &Schema,
+        options: &ArrowOptions,
+        policy: Policy,
+    ) -> Result<ArrowRows, Error> {
         let columns = plans(schema, options)?;
         let columns = columns
             .iter()
@@ -169,7 +173,7 @@ impl ArrowRows {
             .at_row(self.n_before + misfit.row as u64)
     }
 
-    #[inline]
+    #[inline(always)]
     fn put(&mut self, row: usize, column: usize, cell: Cell<'_>) -> Result<(), Misfit> {
         match self.columns[column].put(cell, &mut self.tally) {
             Ok(n) => {
@@ -225,7 +229,7 @@ impl RowSink for ArrowRows {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn cell(&mut self, column: usize, cell: Cell<'_>) -> Result<(), Misfit> {
         self.put(self.n_rows, column, cell)
     }
@@ -248,7 +252,7 @@ impl RowSink for ArrowRows {
         Ok(self.n_bytes < self.batch_bytes)
     }
 
-    #[inline]
+    #[inline(always)]
     fn column_cell(&mut self, row: usize, column: usize, cell: Cell<'_>) -> Result<(), Misfit> {
         self.put(self.n_rows + row, column, cell)
     }

@@ -90,7 +90,9 @@ impl ArrowStream {
             is_other && is_made(&asked.data_type) && asked.data_type != DataType::Null
         });
         let mut options = self.options.clone();
-        options.types.extend(asked.map(|(f, _)| (f.name.clone(), f.data_type.clone())));
+        options
+            .types
+            .extend(asked.map(|(f, _)| (f.name.clone(), f.data_type.clone())));
         let policy = self.statement.text_policy();
         if let Ok(rows) = ArrowRows::new(self.statement.schema(), &options, policy) {
             self.rows = rows;

@@ -46,6 +46,8 @@ pub(crate) struct Strings<P> {
     /// Where each value ends; the first place is 0.
     ends: Vec<P>,
     bytes: Vec<u8>,
+    /// Room to begin with.
+    first_bytes: usize,
     /// What the column grows to at once when its first room is used up.
     usual_bytes: usize,
     /// UTF-8 was taken as it came, and is looked at when the batch is full.
@@ -57,6 +59,7 @@ impl<P: Place> Strings<P> {
         Strings {
             ends: P::of(0).into_iter().collect(),
             bytes: Vec::new(),
+            first_bytes: FIRST_BYTES,
             usual_bytes,
             is_unseen: false,
         }
@@ -74,7 +77,7 @@ impl<P: Place> Strings<P> {
     fn grow(&mut self, n: usize, tally: &mut Tally) {
         let (at, capacity) = (self.bytes.as_ptr(), self.bytes.capacity());
         let wanted = match capacity {
-            0 => FIRST_BYTES,
+            0 => self.first_bytes,
             _ => self.usual_bytes.max(2 * capacity),
         };
         let len = self.bytes.len();
@@ -161,6 +164,8 @@ impl<P: Place> Strings<P> {
         let next = Strings::new(self.usual_bytes);
         let mut done = std::mem::replace(self, next);
         self.ends.reserve(done.ends.len());
+        // The next batch is likely as large: then nothing moves.
+        self.first_bytes = FIRST_BYTES.max(done.bytes.len() + done.bytes.len() / 8);
         if done.bytes.capacity() - done.bytes.len() > done.bytes.len() / 4 {
             done.bytes.shrink_to_fit();
         }
@@ -203,7 +208,10 @@ mod tests {
         assert_eq!(of(&[b"a", "東京".as_bytes(), b""]).malformed(), None);
         assert_eq!(of(&[b"a", b"\xFF"]).malformed().map(|m| m.0), Some(1));
         // Well-formed together, and neither of them alone.
-        assert_eq!(of(&[b"ab", b"x\xC3", b"\xA9"]).malformed().map(|m| m.0), Some(1));
+        assert_eq!(
+            of(&[b"ab", b"x\xC3", b"\xA9"]).malformed().map(|m| m.0),
+            Some(1)
+        );
     }
 
     #[test]

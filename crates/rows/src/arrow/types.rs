@@ -422,7 +422,9 @@ mod tests {
 
     #[test]
     fn what_is_no_type_is_refused() {
-        for format in ["", "+s", "d:0,0", "d:39,0", "d:5,0,7", "tsx:", "tt", "w:x", "é"] {
+        for format in [
+            "", "+s", "d:0,0", "d:39,0", "d:5,0,7", "tsx:", "tt", "w:x", "é",
+        ] {
             assert_eq!(DataType::of_format(format), None, "{format}");
         }
         for name in [

@@ -30,7 +30,6 @@ pub fn schema_of(fields: &[Field]) -> ArrowSchema {
     made_schema("+s", "", 0, Vec::new(), children)
 }
 
-
 fn field_schema(field: &Field) -> ArrowSchema {
     let metadata = match field.data_type {
         DataType::Uuid => metadata(&[
@@ -125,13 +124,25 @@ fn array_of(array: Array) -> ArrowArray {
     buffers.extend(array.buffers.iter().map(Memory::ptr));
     let n_nulls = array.n_nulls.and_then(|n| i64::try_from(n).ok());
     let memory = array.validity.into_iter().chain(array.buffers).collect();
-    made_array(array.len, n_nulls.unwrap_or(-1), buffers, memory, Vec::new())
+    made_array(
+        array.len,
+        n_nulls.unwrap_or(-1),
+        buffers,
+        memory,
+        Vec::new(),
+    )
 }
 
 /// Rows as one array: a struct of the columns.
 fn array_of_batch(batch: Batch) -> ArrowArray {
     let children = batch.columns.into_iter().map(array_of).collect();
-    made_array(batch.n_rows, 0, vec![std::ptr::null()], Vec::new(), children)
+    made_array(
+        batch.n_rows,
+        0,
+        vec![std::ptr::null()],
+        Vec::new(),
+        children,
+    )
 }
 
 fn made_array(

@@ -18,7 +18,9 @@ macro_rules! plain {
         )*
     };
 }
-plain!(i8, i16, i32, i64, i128, u8, u16, u32, u64, f32, f64, [u8; 16], [u64; 4]);
+plain!(
+    i8, i16, i32, i64, i128, u8, u16, u32, u64, f32, f64, [u8; 16], [u64; 4]
+);
 
 /// Bytes that nobody writes to, shared by all that read them, and freed by their owner when the last of these is gone.
 #[derive(Clone)]

@@ -15,6 +15,7 @@ pub struct ForeignStream {
     stream: ArrowArrayStream,
     fields: Vec<Field>,
     is_done: bool,
+    failure: Option<Error>,
 }
 
 /// An array of another library's, released when nothing reads it any more.
@@ -62,6 +63,7 @@ impl ForeignStream {
             stream,
             fields: Vec::new(),
             is_done: false,
+            failure: None,
         };
         let mut schema = ArrowSchema::released();
         let get_schema = taken.stream.get_schema;
@@ -84,18 +86,27 @@ impl ForeignStream {
     /// The next rows; `None` behind the last. May block, for as long as the other library does.
     ///
     /// # Errors
-    /// What the stream says; [`ErrorKind::Interface`] where it breaks the interface's rules.
+    /// What the stream says, again at each later call; [`ErrorKind::Interface`] where it breaks the interface's rules.
     pub fn next_batch(&mut self) -> Result<Option<Batch>, Error> {
-        if self.is_done {
-            return Ok(None);
+        match &self.failure {
+            Some(failure) => return Err(failure.clone()),
+            None if self.is_done => return Ok(None),
+            None => {}
         }
+        let next = self.take_next();
+        if let Err(failure) = &next {
+            self.failure = Some(failure.clone());
+        }
+        next
+    }
+
+    fn take_next(&mut self) -> Result<Option<Batch>, Error> {
         let mut array = ArrowArray::released();
         let get_next = self.stream.get_next;
         let get_next = get_next.ok_or_else(|| wrong("the stream has no `get_next`"))?;
         // SAFETY: a live stream, and a place for the array.
         let failed = unsafe { get_next(&mut self.stream, &mut array) };
         if failed != 0 {
-            self.is_done = true;
             return Err(self.error("get_next", failed));
         }
         if array.release.is_none() {
@@ -218,8 +229,10 @@ fn is_uuid(schema: &ArrowSchema) -> bool {
 }
 
 fn batch_of(array: ArrowArray, fields: &[Field]) -> Result<Batch, Error> {
-    let n_rows = usize::try_from(array.length).map_err(|_| wrong("a batch has a negative length"))?;
-    let first = usize::try_from(array.offset).map_err(|_| wrong("a batch has a negative offset"))?;
+    let n_rows =
+        usize::try_from(array.length).map_err(|_| wrong("a batch has a negative length"))?;
+    let first =
+        usize::try_from(array.offset).map_err(|_| wrong("a batch has a negative offset"))?;
     // A struct may have NULLs of its own; in a table there are none.
     if array.null_count > 0 {
         return Err(wrong("a row as a whole is NULL"));
@@ -229,19 +242,25 @@ fn batch_of(array: ArrowArray, fields: &[Field]) -> Result<Batch, Error> {
     // SAFETY: a live array, which keeps the interface's rules.
     let children = unsafe { children(kept.0.children, kept.0.n_children)? };
     if children.len() != fields.len() {
-        return Err(wrong("a batch has another number of columns than the stream"));
+        return Err(wrong(
+            "a batch has another number of columns than the stream",
+        ));
     }
-    let columns = children.iter().zip(fields).enumerate().map(|(i, (child, field))| {
-        let made = array_of(child, &field.data_type, &owner);
-        let mut column = made.map_err(|e| e.at_column(i, &field.name))?;
-        // An offset of the struct counts for its children too.
-        if column.len < first + n_rows {
-            return Err(wrong("a column is shorter than its batch").at_column(i, &field.name));
-        }
-        column.offset += first;
-        column.len = n_rows;
-        Ok(column)
-    });
+    let columns = children
+        .iter()
+        .zip(fields)
+        .enumerate()
+        .map(|(i, (child, field))| {
+            let made = array_of(child, &field.data_type, &owner);
+            let mut column = made.map_err(|e| e.at_column(i, &field.name))?;
+            // An offset of the struct counts for its children too.
+            if column.len < first + n_rows {
+                return Err(wrong("a column is shorter than its batch").at_column(i, &field.name));
+            }
+            column.offset += first;
+            column.len = n_rows;
+            Ok(column)
+        });
     Ok(Batch {
         n_rows,
         columns: columns.collect::<Result<_, _>>()?,
@@ -260,7 +279,9 @@ fn array_of(
     let len = number(array.length, "length")?;
     let offset = number(array.offset, "offset")?;
     let n_buffers = number(array.n_buffers, "number of buffers")?;
-    let end = len.checked_add(offset).filter(|n| *n < isize::MAX as usize / 64);
+    let end = len
+        .checked_add(offset)
+        .filter(|n| *n < isize::MAX as usize / 64);
     let end = end.ok_or_else(|| wrong("an array has an impossible length"))?;
     let storage = match data_type {
         DataType::Dictionary { index, .. } => index,
@@ -273,7 +294,9 @@ fn array_of(
         _ => 2,
     };
     if n_buffers < least || (n_buffers > 0 && array.buffers.is_null()) {
-        return Err(wrong(format!("an array of `{data_type}` has {n_buffers} buffers")));
+        return Err(wrong(format!(
+            "an array of `{data_type}` has {n_buffers} buffers"
+        )));
     }
     // SAFETY: `n_buffers` pointers stand there, by the interface.
     let buffer = |i: usize| unsafe { (*array.buffers.add(i)).cast::<u8>() };
