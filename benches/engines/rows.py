@@ -249,7 +249,8 @@ def arrow_odbc_arrow(target: dict[str, Any], size: int) -> Job:
 
     sql = _query(size)
     # Narrow text where that is right and faster: psqlodbc's and MariaDB's.
-    encoding = arrow_odbc.TextEncoding.UTF8 if target["profile"] in ("postgres", "mariadb") else arrow_odbc.TextEncoding.UTF16
+    narrow = target["profile"] in ("postgres", "mariadb")
+    encoding = arrow_odbc.TextEncoding.UTF8 if narrow else arrow_odbc.TextEncoding.UTF16
     connection = arrow_odbc.connect(connection_string=target["odbc"])
 
     def job() -> Any:
@@ -309,24 +310,28 @@ def mssql_python_arrow(target: dict[str, Any], size: int) -> Job:
     return job
 
 
-# A column of doubles, the fourth power of ids: `size` of them by a query of one column.
+# A column of doubles, `size` of them.
 
 
-def _doubles(target: dict[str, Any], size: int) -> str:
-    if target["profile"] == "sqlite":
-        return f"with recursive c(i) as (select 1 union all select i + 1 from c limit {size}) select i * 0.37 as x from c"
-    return f"select k * 0.37::float8 as x from generate_series(1, {size}) as g(k)"
+def _doubles(target: dict[str, Any], size: int) -> tuple[Any, str]:
+    """A cursor, and the query."""
+    if target["profile"] != "sqlite":
+        return _onecopy(target).cursor(), f"select k * 0.37::float8 as x from generate_series(1, {size}) as g(k)"
+    cursor = _onecopy(target | {"onecopy": "sqlite::memory:"}).cursor()
+    cursor.execute("create table d (x real)")
+    cursor.executemany("insert into d values (?)", ((i * 0.37,) for i in range(size)))
+    return cursor, "select x from d"
 
 
 def onecopy_doubles(target: dict[str, Any], size: int) -> Job:
     import numpy
 
-    cursor, sql = _onecopy(target).cursor(), _doubles(target, size)
+    cursor, sql = _doubles(target, size)
     return lambda: numpy.asarray(cursor.execute(sql).fetch_columns()[0])
 
 
 def onecopy_doubles_by_row(target: dict[str, Any], size: int) -> Job:
     import numpy
 
-    cursor, sql = _onecopy(target).cursor(), _doubles(target, size)
+    cursor, sql = _doubles(target, size)
     return lambda: numpy.array(cursor.execute(sql).fetchall())

@@ -22,7 +22,9 @@ def values(column: Any) -> list[Any]:
     """A column as `fetchall` would give it."""
     if isinstance(column, list):
         return column
-    return [None if null else value for value, null in zip(memoryview(column), memoryview(column.null_mask), strict=True)]
+    return [
+        None if null else value for value, null in zip(memoryview(column), memoryview(column.null_mask), strict=True)
+    ]
 
 
 def test_numpy_shares_the_memory(con: onecopy.Connection) -> None:
@@ -40,7 +42,9 @@ def test_numpy_shares_the_memory(con: onecopy.Connection) -> None:
 
 
 def test_nulls_stand_in_a_mask_that_is_a_buffer_too(con: onecopy.Connection) -> None:
-    cur = con.execute("select 1 as i, null as f, 'a' as t union all select null, 2.5, null union all select 3, null, 'b'")
+    cur = con.execute(
+        "select 1 as i, null as f, 'a' as t union all select null, 2.5, null union all select 3, null, 'b'"
+    )
     i, f, t = cur.fetch_columns()
     assert (i.name, i.format, i.type_code, len(i), i.n_nulls) == ("i", "q", "integer", 3, 1)
     assert (f.format, f.type_code, f.n_nulls) == ("d", "double", 2)
@@ -146,7 +150,10 @@ def numbers(con: onecopy.Connection) -> onecopy.Connection:
         (memoryview(array.array("i", [1, -2, 3])), [1, -2, 3]),
         (memoryview(b"abc"), [97, 98, 99]),
         ((np.array([1.5, 2.5, 3.5]), np.array([False, True, False])), [1.5, None, 3.5]),
-        (np.array(["2026-11-20T13:05:00.25", "NaT", "1969-12-31"], "M8[ms]"), ["2026-11-20 13:05:00.250000", None, "1969-12-31 00:00:00"]),
+        (
+            np.array(["2026-11-20T13:05:00.25", "NaT", "1969-12-31"], "M8[ms]"),
+            ["2026-11-20 13:05:00.250000", None, "1969-12-31 00:00:00"],
+        ),
         (["a", None, "東京"], ["a", None, "東京"]),
         ((b"a", None, b"b"), [b"a", None, b"b"]),
         (iter([Decimal("1.5"), 2, "x"]), ["1.5", 2, "x"]),
@@ -216,7 +223,12 @@ def test_columns_are_taken_by_drivers(request: pytest.FixtureRequest, profile: s
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.lists(st.tuples(st.none() | st.integers(-(2**63), 2**63 - 1), st.none() | st.floats(allow_nan=False)), max_size=300), st.integers(1, 200))
+@given(
+    st.lists(
+        st.tuples(st.none() | st.integers(-(2**63), 2**63 - 1), st.none() | st.floats(allow_nan=False)), max_size=300
+    ),
+    st.integers(1, 200),
+)
 def test_columns_equal_fetchall(rows: list[tuple[Any, ...]], size: int) -> None:
     con = onecopy.connect("sqlite::memory:")
     con.execute("create table t (i integer, f real)")

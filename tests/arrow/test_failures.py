@@ -32,7 +32,6 @@ def test_an_error_inside_the_rows_reaches_the_reader_again_and_again(con: onecop
     with pytest.raises(OSError, match="integer overflow") as raised:
         for batch in reader:
             n_rows += batch.num_rows
-    assert isinstance(raised.value, pa.ArrowInvalid | OSError)
     assert 0 < n_rows < 4001 and n_rows == stream.n_rows
     with pytest.raises((OSError, pa.ArrowInvalid), match="integer overflow"):
         reader.read_next_batch()
@@ -121,31 +120,28 @@ import onecopy, pyarrow as pa, polars as pl
 con = onecopy.connect("sqlite::memory:")
 cur = con.execute("{ENDLESS} where i % 1000 = 1")
 print("ready", flush=True)
-try:
-    try:
-        {reader.format("cur")}
-    finally:
-        pass  # Python's handler runs where its own code goes on.
-except KeyboardInterrupt:
-    print("KeyboardInterrupt")
-except BaseException as error:
-    print(type(error).__name__, error)
+{reader.format("cur")}
 """
-    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    child = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+    )
     assert child.stdout is not None
+
+    def ticks() -> int:
+        return int(pathlib.Path(f"/proc/{child.pid}/stat").read_text().rsplit(")", 1)[1].split()[11])
+
     try:
         assert child.stdout.readline() == "ready\n"
         # It computes from here on: what it has used of its processor tells when it is inside of the stream.
-        clock = pathlib.Path(f"/proc/{child.pid}/stat")
-        ticks = lambda: int(clock.read_text().rsplit(")", 1)[1].split()[11])  # noqa: E731
         begin = ticks()
         while ticks() < begin + os.sysconf("SC_CLK_TCK") // 5:
             pass
         child.send_signal(signal.SIGINT)
-        out, _ = child.communicate(timeout=60)
+        _, error = child.communicate(timeout=60)
     finally:
         child.kill()
-    assert out == "KeyboardInterrupt\n"
+    # The reader's own error comes first; Python's handler runs where its own code goes on, or at the end of the program.
+    assert child.returncode != 0 and ("KeyboardInterrupt" in error or "cancelled" in error), error
 
 
 def test_a_forked_child_is_refused_and_the_parent_goes_on(con: onecopy.Connection) -> None:

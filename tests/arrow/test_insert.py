@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import onecopy
-from tests.conftest import Database
 from tests.support import table
 
 pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
@@ -60,8 +59,14 @@ TYPES: list[tuple[Any, Any]] = [
     (pa.array([datetime.date(2026, 11, 20), None, None], pa.date64()), ["2026-11-20", None, None]),
     (pa.array([datetime.time(1, 2, 3), None, None], pa.time32("s")), ["01:02:03", None, None]),
     (pa.array([datetime.time(1, 2, 3, 5), None, None]), ["01:02:03.000005", None, None]),
-    (pa.array([datetime.datetime(2026, 11, 20, 1), None, None], pa.timestamp("ns")), ["2026-11-20 01:00:00", None, None]),
-    (pa.array([datetime.datetime(2026, 11, 20, 1), None, None], pa.timestamp("s", "Asia/Tokyo")), ["2026-11-20 01:00:00+00:00", None, None]),
+    (
+        pa.array([datetime.datetime(2026, 11, 20, 1), None, None], pa.timestamp("ns")),
+        ["2026-11-20 01:00:00", None, None],
+    ),
+    (
+        pa.array([datetime.datetime(2026, 11, 20, 1), None, None], pa.timestamp("s", "Asia/Tokyo")),
+        ["2026-11-20 01:00:00+00:00", None, None],
+    ),
     (pa.array([None, None, None]), [None, None, None]),
     (pa.array([uuid.UUID(int=7), None, None], pa.uuid()), [str(uuid.UUID(int=7)), None, None]),
 ]

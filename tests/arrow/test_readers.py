@@ -78,7 +78,7 @@ def test_the_schema_is_told_before_the_rows(con: onecopy.Connection) -> None:
 
 
 def test_names_may_be_empty_or_stand_twice(con: onecopy.Connection) -> None:
-    made = pa.table(con.execute("select 1 as x, 2 as x, 3 as \"\", 4 as \"東京\""))
+    made = pa.table(con.execute('select 1 as x, 2 as x, 3 as "", 4 as "東京"'))
     assert made.column_names == ["x", "x", "", "東京"]
 
 

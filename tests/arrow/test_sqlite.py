@@ -76,7 +76,9 @@ def test_types_are_asked_for_by_name(con: onecopy.Connection) -> None:
     con.execute("insert into t values (1), ('b'), (2.5)")
     made = table(con.execute("select a from t").arrow(types={"a": "string"}))
     assert rows(made) == [("1",), ("b",), ("2.5",)]
-    made = table(con.execute("select 1 as a, 2 as b, '3.25' as c").arrow(types={"a": pa.int8(), "c": "decimal128(9, 3)"}))
+    made = table(
+        con.execute("select 1 as a, 2 as b, '3.25' as c").arrow(types={"a": pa.int8(), "c": "decimal128(9, 3)"})
+    )
     assert [str(f.type) for f in made.schema] == ["int8", "int64", "decimal128(9, 3)"]
     assert rows(made) == [(1, 2, Decimal("3.250"))]
     for types, error, words in [
@@ -91,7 +93,14 @@ def test_types_are_asked_for_by_name(con: onecopy.Connection) -> None:
 
 def test_text_becomes_what_is_asked_for(con: onecopy.Connection) -> None:
     known = uuid.UUID("00112233-4455-6677-8899-aabbccddeeff")
-    types = {"d": "date32", "s": "timestamp[us]", "z": "timestamp[ms, tz=UTC]", "t": "time64[us]", "u": "uuid", "b": "bool"}
+    types = {
+        "d": "date32",
+        "s": "timestamp[us]",
+        "z": "timestamp[ms, tz=UTC]",
+        "t": "time64[us]",
+        "u": "uuid",
+        "b": "bool",
+    }
     sql = f"select '2026-11-20' as d, '2026-11-20 13:05:00.25' as s, '2026-11-20T13:05:00+02:00' as z, '23:59:59.5' as t, '{known}' as u, 1 as b"
     made = table(con.execute(sql).arrow(types=types))
     utc = datetime.timezone.utc
@@ -184,5 +193,9 @@ def test_arrow_equals_fetchall(values: list[tuple[Any, ...]], batch_bytes: int) 
     expected = con.execute("select * from t").fetchall()
     made = table(con.execute("select * from t").arrow(batch_bytes=batch_bytes))
     assert rows(made) == expected
-    assert all(math.copysign(1, a) == math.copysign(1, b[2]) for a, b in zip(made["f"].to_pylist(), expected, strict=True) if a is not None)
+    assert all(
+        math.copysign(1, a) == math.copysign(1, b[2])
+        for a, b in zip(made["f"].to_pylist(), expected, strict=True)
+        if a is not None
+    )
     con.close()

@@ -19,6 +19,9 @@ use crate::turn;
 /// Rows of a block that become tuples at a time: the tuples of a batch stay in cache while its columns are gone through.
 pub(crate) const BATCH_ROWS: usize = 512;
 
+/// Rows of SQLite that go into columns at a time: numbers need no cache of their own.
+const COLUMN_ROWS: usize = 4096;
+
 /// How long SQLite is stepped attached between two turns of the host's other threads and signal handlers.
 const TURN: Duration = Duration::from_millis(4);
 
@@ -126,7 +129,7 @@ impl Active {
         let pulled = match statement.inner() {
             Statement::Sqlite(s) => {
                 let _held_off = HeldOff::new(py);
-                let limit = sink.n_left().min(BATCH_ROWS);
+                let limit = sink.n_left().min(COLUMN_ROWS);
                 stepped(py, s, limit, sink).map_err(|e| match e {
                     Failed::Before(e) => e,
                     Failed::Sink(e) => {
