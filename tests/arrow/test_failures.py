@@ -28,11 +28,10 @@ def test_an_error_inside_the_rows_reaches_the_reader_again_and_again(con: onecop
         batch_bytes=8000
     )
     reader = pa.RecordBatchReader.from_stream(stream)
-    n_rows = 0
-    with pytest.raises(OSError, match="integer overflow") as raised:
-        for batch in reader:
-            n_rows += batch.num_rows
-    assert 0 < n_rows < 4001 and n_rows == stream.n_rows
+    sizes: list[int] = []
+    with pytest.raises(OSError, match="integer overflow"):
+        sizes.extend(batch.num_rows for batch in reader)
+    assert 0 < sum(sizes) < 4001 and sum(sizes) == stream.n_rows
     with pytest.raises((OSError, pa.ArrowInvalid), match="integer overflow"):
         reader.read_next_batch()
     assert isinstance(stream.error, onecopy.Error)
@@ -84,9 +83,8 @@ def test_cancel_stops_a_stream_from_another_thread(con: onecopy.Connection) -> N
     reader.read_next_batch()
     timer = threading.Timer(0.05, stream.cancel)
     timer.start()
-    with pytest.raises(OSError, match="cancelled|interrupted"):
-        while True:
-            reader.read_next_batch()
+    with pytest.raises(OSError, match="cancelled"):
+        list(reader)
     timer.join()
     assert isinstance(stream.error, onecopy.OperationalError)
 
@@ -183,7 +181,7 @@ def test_a_session_that_ends_inside_the_rows_is_an_error_of_the_reader(postgres:
     reader.read_next_batch()
     other = onecopy.connect(postgres.odbc, autocommit=True)
     other.execute("select pg_terminate_backend(?)", [pid])
-    with pytest.raises(OSError):
+    with pytest.raises(OSError, match=r"terminat|connection"):
         reader.read_all()
     assert isinstance(stream.error, onecopy.OperationalError)
     other.close()

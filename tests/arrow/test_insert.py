@@ -137,9 +137,10 @@ def test_the_table_goes_through_arrow_and_comes_back(request: pytest.FixtureRequ
     assert con.cursor().insert_arrow("arrow_in", made).rowcount == 1000
     assert con.execute("select * from arrow_in order by id").fetchall() == [tuple(row) for row in table.rows(1000)]
     assert len(frame) == 1000
+    sql = "insert into arrow_in (id, name) values (?, ?)"
+    too_long = pa.table({"id": [1, 2, 3, 4, 5, 6], "name": ["a"] * 5 + ["x" * 3000]})
     with pytest.raises(onecopy.Error) as raised:
-        sql = "insert into arrow_in (id, name) values (?, ?)"
-        con.cursor().insert_arrow(sql, pa.table({"id": [1, 2, 3, 4, 5, 6], "name": ["a"] * 5 + ["x" * 3000]}))
+        con.cursor().insert_arrow(sql, too_long)
     assert raised.value.row == 5
     con.rollback()
     con.close()
