@@ -177,7 +177,7 @@ def test_our_own_columns_go_back_with_their_nulls(numbers: onecopy.Connection) -
 
 def test_columns_that_do_not_fit_are_refused(numbers: onecopy.Connection) -> None:
     sql = "insert into t values (?, ?)"
-    for columns, error, words in [
+    cases: list[tuple[list[Any], type[Exception], str]] = [
         ([[1], [1, 2]], ValueError, "column 1 has 2 values and the first one 1"),
         ([np.zeros((2, 2)), [1, 2]], TypeError, "of 2 dimensions"),
         ([np.zeros(2, np.float16), [1, 2]], TypeError, "of format `e`"),
@@ -188,7 +188,8 @@ def test_columns_that_do_not_fit_are_refused(numbers: onecopy.Connection) -> Non
         ([b"ab", [1, 2]], TypeError, "not as `bytes`"),
         ([[1, 2], [1, object()]], TypeError, "parameter 2 is a `object`"),
         ([[1, 2]], onecopy.ProgrammingError, "takes 2 parameters and 1 were given"),
-    ]:
+    ]
+    for columns, error, words in cases:
         with pytest.raises(error, match=words):
             numbers.cursor().executemany(sql, columns=columns)
     with pytest.raises(TypeError, match="either rows or `columns`"):
@@ -213,7 +214,12 @@ def test_columns_are_taken_by_drivers(request: pytest.FixtureRequest, profile: s
     con.execute("create temporary table columns_in (a bigint, b double precision, c varchar(20), d timestamp(6) null)")
     n = 3000
     stamps = np.datetime64("2026-11-20T13:05:00.25", "us") + np.arange(n)
-    columns = [np.arange(n), (np.arange(n) / 4, np.arange(n) % 7 == 0), [f"näme {i}" for i in range(n)], stamps]
+    columns: list[Any] = [
+        np.arange(n),
+        (np.arange(n) / 4, np.arange(n) % 7 == 0),
+        [f"näme {i}" for i in range(n)],
+        stamps,
+    ]
     assert con.executemany("insert into columns_in values (?, ?, ?, ?)", columns=columns).rowcount == n
     a, b, c, d = con.execute("select * from columns_in order by a").fetch_columns()
     assert np.array_equal(np.asarray(a), columns[0]) and c == columns[2]

@@ -38,9 +38,9 @@ def test_pandas_takes_a_cursor(con: onecopy.Connection) -> None:
 
 def test_duckdb_queries_a_cursor(con: onecopy.Connection) -> None:
     cities = con.execute(SQL)
-    found = duckdb.sql("select sum(id), max(name), count(price) from cities").fetchall()
+    found = duckdb.sql("select sum(id), max(name), count(price) from cities")
+    assert found is not None and found.fetchall() == [(6, "東京", 2)]
     del cities
-    assert found == [(6, "東京", 2)]
 
 
 def test_no_reader_is_needed_to_make_a_stream() -> None:

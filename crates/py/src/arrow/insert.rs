@@ -218,7 +218,7 @@ fn mask_of(mask: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
 fn bits(values: impl Iterator<Item = bool>) -> Memory {
     let mut bytes = Vec::new();
     for (at, value) in values.enumerate() {
-        if at % 8 == 0 {
+        if at.is_multiple_of(8) {
             bytes.push(0);
         }
         if value && let Some(last) = bytes.last_mut() {

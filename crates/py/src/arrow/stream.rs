@@ -6,15 +6,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use onecopy_rows::arrow::{self, ArrowOptions, Batch, DataType, Field};
 use onecopy_rows::arrow_c::Batches;
 use onecopy_rows::{Error, ErrorKind};
+use onecopy_text::Tally;
 use onecopy_wire::CancelHandle;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict};
+use pyo3::types::{PyCapsule, PyDict, PyString};
 
 use crate::connection::Connection;
 use crate::errors;
 use crate::fetch::Detached;
 use crate::guard::Guarded;
+use crate::parameters;
 use crate::raw::{self, interrupt, process};
 
 /// What is known of a stream wherever it is.
@@ -230,9 +232,10 @@ pub(crate) fn options(
         options.batch_bytes = batch_bytes;
     }
     for (name, data_type) in types.into_iter().flatten() {
-        let name: String = name
-            .extract()
-            .map_err(|_| PyTypeError::new_err("`types` has a name that is no `str`"))?;
+        let Ok(name) = name.cast::<PyString>() else {
+            return Err(PyTypeError::new_err("`types` has a name that is no `str`"));
+        };
+        let name = parameters::utf8(name.py(), name, "a name", &mut Tally::default())?;
         // A type of pyarrow's is written as its name, too.
         let text = data_type.str()?.to_string();
         let Some(data_type) = DataType::of_name(&text) else {

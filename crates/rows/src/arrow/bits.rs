@@ -12,7 +12,7 @@ impl Bits {
     pub(crate) fn set(len: usize, capacity: usize) -> Bits {
         let mut bytes = Vec::with_capacity(capacity.max(len).div_ceil(8));
         bytes.resize(len / 8, 0xFF);
-        if len % 8 != 0 {
+        if !len.is_multiple_of(8) {
             bytes.push((1 << (len % 8)) - 1);
         }
         Bits { bytes, len }
@@ -21,7 +21,7 @@ impl Bits {
     /// Adds a bit.
     #[inline]
     pub(crate) fn push(&mut self, bit: bool) {
-        if self.len % 8 == 0 {
+        if self.len.is_multiple_of(8) {
             self.bytes.push(u8::from(bit));
         } else if bit && let Some(last) = self.bytes.last_mut() {
             *last |= 1 << (self.len % 8);
