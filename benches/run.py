@@ -339,15 +339,17 @@ def main() -> int:
             print(f"{row['name']:58} cannot be measured here: {error}")
             short += 1
             continue
-        difference = same_answers(row, target, definition["sizes"][0])
-        if difference:
+        difference = same_answers(row, target, row.get("own_sizes", row.get("sizes", definition["sizes"]))[0])
+        if difference and "differs" in row:
+            print(f"{row['name']:58} its answers differ: {row['differs']}")
+        elif difference:
             print(f"{row['name']:58} ANSWERS DIFFER: {difference}")
             short += 1
             continue
         if arguments.once:
             print(f"{row['name']:58} answers agree")
             continue
-        for size in [size for size in row.get("sizes", sizes) if size in sizes]:
+        for size in row.get("own_sizes") or [size for size in row.get("sizes", sizes) if size in sizes]:
             result = measure(row, target, size, int(definition["rounds"][str(size)]))
             results.append(result)
             bar, most = result["at_least"], row.get("at_most_us")

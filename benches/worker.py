@@ -39,6 +39,12 @@ def digest(made: Any) -> str:
     """The same for the same rows, whichever engine made them and in whichever form."""
     if isinstance(made, int):
         return f"{made} rows"
+    if hasattr(made, "tobytes"):  # NumPy's: a column of numbers
+        return f"{len(made)} rows {hashlib.sha256(made.tobytes()).hexdigest()[:16]}"
+    if hasattr(made, "to_pylist"):  # pyarrow's table
+        made = zip(*(column.to_pylist() for column in made.columns), strict=True)
+        # ADBC gives decimals as text.
+        made = [[*row[:5], float(row[5]), *row[6:]] for row in made]
     if isinstance(made, list) and made and isinstance(made[0], bytes):
         made = b"".join(made)
     if isinstance(made, bytes) and made.startswith(b"id,"):

@@ -231,3 +231,107 @@ def psycopg_fetchall(target: dict[str, Any], size: int) -> Job:
     native["dbname"] = native.pop("database")
     cursor, sql = psycopg.connect(**native).cursor(), _query(size)
     return lambda: cursor.execute(sql).fetchall()
+
+
+# Rows as Arrow's batches, read to a table of pyarrow's: all of them end in the same memory layout.
+
+
+def onecopy_arrow(target: dict[str, Any], size: int) -> Job:
+    import pyarrow
+
+    cursor, sql = _onecopy(target).cursor(), _query(size)
+    return lambda: pyarrow.RecordBatchReader.from_stream(cursor.execute(sql)).read_all()
+
+
+def arrow_odbc_arrow(target: dict[str, Any], size: int) -> Job:
+    import arrow_odbc
+    import pyarrow
+
+    sql = _query(size)
+    # Narrow text where that is right and faster: psqlodbc's and MariaDB's.
+    narrow = target["profile"] in ("postgres", "mariadb")
+    encoding = arrow_odbc.TextEncoding.UTF8 if narrow else arrow_odbc.TextEncoding.UTF16
+    connection = arrow_odbc.connect(connection_string=target["odbc"])
+
+    def job() -> Any:
+        reader = connection.read_arrow_batches(query=sql, payload_text_encoding=encoding, max_text_size=1024)
+        return pyarrow.Table.from_batches(list(reader), schema=reader.schema)
+
+    return job
+
+
+def adbc_arrow(target: dict[str, Any], size: int) -> Job:
+    if target["profile"] == "sqlite":
+        from adbc_driver_sqlite import dbapi
+
+        cursor = dbapi.connect(target["file"]).cursor()
+    else:
+        from adbc_driver_postgresql import dbapi
+
+        cursor = dbapi.connect(_url("postgresql", target["native"])).cursor()
+    sql = _query(size)
+
+    def job() -> Any:
+        cursor.execute(sql)
+        return cursor.fetch_arrow_table()
+
+    return job
+
+
+def _url(scheme: str, native: dict[str, Any]) -> str:
+    return "{}://{user}:{password}@{host}:{port}/{database}".format(scheme, **native)
+
+
+def connectorx_arrow(target: dict[str, Any], size: int) -> Job:
+    import connectorx
+
+    sql = _query(size)
+    match target["profile"]:
+        case "sqlite":
+            url = f"sqlite://{target['file']}"
+        case "postgres":
+            url = _url("postgresql", target["native"])
+        case _:
+            url = _url("mysql", target["native"])
+    return lambda: connectorx.read_sql(url, sql, return_type="arrow")
+
+
+def mssql_python_arrow(target: dict[str, Any], size: int) -> Job:
+    import mssql_python
+
+    # It brings its own driver, and refuses a connection string that names one.
+    string = ";".join(part for part in target["odbc"].split(";") if not part.lower().startswith("driver="))
+    cursor, sql = mssql_python.connect(string).cursor(), _query(size)
+
+    def job() -> Any:
+        cursor.execute(sql)
+        return cursor.arrow()
+
+    return job
+
+
+# A column of doubles, `size` of them.
+
+
+def _doubles(target: dict[str, Any], size: int) -> tuple[Any, str]:
+    """A cursor, and the query."""
+    if target["profile"] != "sqlite":
+        return _onecopy(target).cursor(), f"select k * 0.37::float8 as x from generate_series(1, {size}) as g(k)"
+    cursor = _onecopy(target | {"onecopy": "sqlite::memory:"}).cursor()
+    cursor.execute("create table d (x real)")
+    cursor.executemany("insert into d values (?)", ((i * 0.37,) for i in range(size)))
+    return cursor, "select x from d"
+
+
+def onecopy_doubles(target: dict[str, Any], size: int) -> Job:
+    import numpy
+
+    cursor, sql = _doubles(target, size)
+    return lambda: numpy.asarray(cursor.execute(sql).fetch_columns()[0])
+
+
+def onecopy_doubles_by_row(target: dict[str, Any], size: int) -> Job:
+    import numpy
+
+    cursor, sql = _doubles(target, size)
+    return lambda: numpy.array(cursor.execute(sql).fetchall())

@@ -2,7 +2,7 @@
 
 | module | what it holds |
 |---|---|
-| ``onecopy`` | `connect`, `Connection`, `Cursor`, `RowStream`, `Pool`, `ledger`, and all of ``dbapi`` and ``errors`` |
+| ``onecopy`` | `connect`, `Connection`, `Cursor`, `RowStream`, `ArrowStream`, `Column`, `Pool`, `ledger`, all of ``dbapi`` and ``errors`` |
 | ``onecopy.dbapi`` | what PEP 249 asks of a module: globals, type objects, constructors |
 | ``onecopy.errors`` | the exception classes |
 | ``onecopy.text`` | text between buffers and `str` |
@@ -24,7 +24,17 @@
 from typing import TYPE_CHECKING, Any
 
 from onecopy import json, rows, text
-from onecopy._core import Connection, Cursor, Ledger, RowStream, __version__, connect, ledger
+from onecopy._core import (
+    ArrowStream,
+    Column,
+    Connection,
+    Cursor,
+    Ledger,
+    RowStream,
+    __version__,
+    connect,
+    ledger,
+)
 from onecopy.dbapi import (
     BINARY,
     DATETIME,
@@ -67,7 +77,9 @@ __all__ = [
     "NUMBER",
     "ROWID",
     "STRING",
+    "ArrowStream",
     "Binary",
+    "Column",
     "Connection",
     "Cursor",
     "DBAPIType",

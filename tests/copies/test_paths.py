@@ -126,6 +126,42 @@ def test_ledger_and_witness_agree_on_long_cells(
     assert agree(counted, N_LONG * one, 1 + gathered // ONCE_BYTES), counted
 
 
+# Arrow's batches end in memory of our own making, which the witness sees allocated.
+
+
+@pytest.mark.parametrize("kind", sorted(TEXTS))
+def test_ledger_and_witness_agree_on_arrow(setting: Setting, texts: str, kind: str) -> None:
+    path = "arrow in batches"
+    counted = setting.count(path, texts, f"select x from {kind}")
+    check(counted, payload(kind), handled(path, kind, "utf-8"), freed=_batches(payload(kind)))
+
+
+@pytest.mark.parametrize("kind", ["ascii", "cyrillic"])
+def test_ledger_and_witness_agree_on_arrow_of_drivers(
+    setting: Setting, postgres: Any, tds_msodbc: Any, kind: str
+) -> None:
+    path = "arrow in batches"
+    sql = f"select cast({_literal_rows(kind)} as varchar(4000)) as x from generate_series(0, {N_ROWS - 1}) as g(k)"
+    counted = setting.count(path, postgres.odbc, sql)
+    check(counted, payload(kind), handled(path, kind, "utf-8"), freed=_batches(payload(kind)))
+    sql, size, n = _wide(kind, "nvarchar(n)")
+    counted = setting.count(path, tds_msodbc.odbc, sql)
+    check(counted, size, handled(path, kind, "utf-16-le"), n, PARTS, freed=_batches(size))
+
+
+@pytest.mark.parametrize("fault", ["copy", "conversion"])
+def test_a_planted_fault_turns_arrow_red(planted: Setting, texts: str, fault: str) -> None:
+    path = "arrow in batches"
+    counted = planted.with_fault(fault).count(path, texts, "select x from cyrillic")
+    check_ledger(counted, payload("cyrillic"), handled(path, "cyrillic", "utf-8"))
+    assert not agree(counted, payload("cyrillic"), freed=_batches(payload("cyrillic"))), counted
+
+
+def _batches(size: int) -> int:
+    """Bytes that the batches of so much text may take: each a quarter more than the one before it had."""
+    return size + size // 4
+
+
 # The meters can show a fault.
 
 

@@ -19,7 +19,14 @@ def test_every_public_name_is_documented() -> None:
 def test_every_public_method_is_documented() -> None:
     missing = [
         f"{owner.__name__}.{name}"
-        for owner in (onecopy.Connection, onecopy.Cursor, onecopy.RowStream, onecopy.Ledger)
+        for owner in (
+            onecopy.Connection,
+            onecopy.Cursor,
+            onecopy.RowStream,
+            onecopy.ArrowStream,
+            onecopy.Column,
+            onecopy.Ledger,
+        )
         for name in vars(owner)
         if not name.startswith("_") and not re.search(rf"\b{name}\b", DOCS)
     ]

@@ -29,6 +29,8 @@ CLASSES = [
     onecopy.Connection,
     onecopy.Cursor,
     onecopy.RowStream,
+    onecopy.ArrowStream,
+    onecopy.Column,
     onecopy.Ledger,
     onecopy.text.Decoder,
     onecopy.text.Encoder,

@@ -5,18 +5,20 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use onecopy_rows::Declared;
+use onecopy_rows::arrow::BatchRows;
 use onecopy_rows::connect::{self as db, ConnectOptions, Names, ZeroDates};
 use onecopy_rows::named::Dialect;
-use onecopy_text::{Ledger, Policy, Tally};
+use onecopy_text::{Ledger, Policy, Stage, Tally};
 use onecopy_wire::CancelHandle;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyDict, PyString, PyType};
 
+use crate::arrow::{ColumnRows, Into};
 use crate::cursor::Cursor;
 use crate::limit::{TimeLimit, Watch};
-use crate::raw::{interrupt, process};
+use crate::raw::{self, interrupt, process};
 use crate::{command, errors, parameters};
 
 /// A connection to a database (PEP 249).
@@ -245,6 +247,52 @@ impl Connection {
         // What the iterable raised ended it early: that comes first.
         rows.failure().map_or(done, Err)
     }
+
+    /// Runs one statement for each row that columns of parameters have.
+    pub(crate) fn run_columns(
+        &self,
+        py: Python<'_>,
+        sql: &Bound<'_, PyString>,
+        columns: &Bound<'_, PyAny>,
+        said: &Said,
+        ledger: &Ledger,
+    ) -> PyResult<Option<u64>> {
+        let sql = parameters::utf8(py, sql, "the statement", &mut Tally::default())?;
+        let adapters = self.adapters.bind(py);
+        let mut rows = ColumnRows::new(columns, Some(adapters), self.db(py)?.dialect(), ledger)?;
+        let done = self.call_within(py, said.limit, |db| db.execute_many(&sql, &mut rows));
+        let failure = rows.failure().map(|e| errors::to_py(py, &e));
+        failure.map_or(done, Err)
+    }
+
+    /// Puts the rows of another library's stream where `into` says.
+    pub(crate) fn insert_arrow(
+        &self,
+        py: Python<'_>,
+        into: &Bound<'_, PyString>,
+        stream: &Bound<'_, PyAny>,
+        said: &Said,
+        ledger: &Ledger,
+    ) -> PyResult<Option<u64>> {
+        let dialect = self.db(py)?.dialect();
+        let into = Into::of(into)?;
+        let mut stream = raw::arrow::foreign_stream(stream)?;
+        let names: Vec<String> = stream.fields().iter().map(|f| f.name.clone()).collect();
+        let sql = into.sql(
+            &names.iter().map(String::as_str).collect::<Vec<_>>(),
+            dialect,
+        );
+        let (done, failure) = {
+            let mut rows = BatchRows::new(names, || stream.next_batch());
+            let done = self.call_within(py, said.limit, |db| db.execute_many(&sql, &mut rows));
+            rows.tally.enter(ledger, Stage::Parameters);
+            (done, rows.failure())
+        };
+        // The stream's release is its library's code, which may want the lock that we hold.
+        py.detach(|| drop(stream));
+        // What ended the rows early comes first.
+        failure.map_or(done, |e| Err(errors::to_py(py, &e)))
+    }
 }
 
 #[pymethods]
@@ -271,15 +319,16 @@ impl Connection {
     }
 
     /// Runs one statement for each row of parameters on a new cursor, and returns the cursor: see `Cursor.executemany`.
-    #[pyo3(signature = (sql, rows, /))]
+    #[pyo3(signature = (sql, rows=None, /, *, columns=None))]
     fn executemany<'py>(
         slf: Bound<'py, Self>,
         sql: &Bound<'py, PyString>,
-        rows: &Bound<'py, PyAny>,
+        rows: Option<&Bound<'py, PyAny>>,
+        columns: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, Cursor>> {
         let py = slf.py();
         let cursor = Bound::new(py, Cursor::new(py, slf.unbind()))?;
-        cursor.get().run_many(py, sql, rows)?;
+        cursor.get().run_many(py, sql, rows, columns)?;
         Ok(cursor)
     }
 

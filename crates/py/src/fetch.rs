@@ -5,17 +5,25 @@ use std::time::{Duration, Instant};
 
 use onecopy_rows::connect::Statement;
 use onecopy_rows::sqlite::{self, AttachedHost};
-use onecopy_rows::{Block, BlockPosition, Budget, Fetched, LongPart, PumpError, Pumped, Source};
+use onecopy_rows::{
+    Block, BlockPosition, Budget, Fetched, LongPart, PumpError, Pumped, RowSink, Source,
+};
+use onecopy_text::Tally;
 use pyo3::prelude::*;
 
+use crate::arrow::PyColumns;
 use crate::errors;
 use crate::limit::Watch;
+use crate::raw::collector::HeldOff;
 use crate::raw::interrupt;
 use crate::rows::PyRows;
 use crate::turn;
 
 /// Rows of a block that become tuples at a time: the tuples of a batch stay in cache while its columns are gone through.
 pub(crate) const BATCH_ROWS: usize = 512;
+
+/// Rows of SQLite that go into columns at a time: numbers need no cache of their own.
+const COLUMN_ROWS: usize = 4096;
 
 /// How long SQLite is stepped attached between two turns of the host's other threads and signal handlers.
 const TURN: Duration = Duration::from_millis(4);
@@ -145,14 +153,54 @@ impl Active {
         let pulled = match statement.inner() {
             Statement::Sqlite(s) => step(py, s, limit, sink, self.n_given),
             Statement::Odbc(s) => block(py, s, &mut self.position, limit, sink, self.n_given),
-            _ => Err(errors::interface(
-                py,
-                "this kind of statement has no rows for Python",
-            )),
+            _ => Err(no_rows(py)),
         };
         let pulled = pulled.map_err(|e| in_time(py, e, watch));
         sink.rows().cut_incomplete();
         self.n_given += sink.rows().len() as u64;
+        self.after(py, pulled)
+    }
+
+    /// Puts the next rows into columns: at least one and up to what `sink` takes, none at the end.
+    ///
+    /// # Errors
+    /// As [`Active::pull`]; no row of this call comes again.
+    pub(crate) fn pull_columns(
+        &mut self,
+        py: Python<'_>,
+        sink: &mut PyColumns<'_>,
+    ) -> PyResult<()> {
+        let statement = match &mut self.rest {
+            Rest::Open(statement) => statement,
+            Rest::End(_) => return Ok(()),
+            Rest::Failed(error) => return Err(errors::again(py, error)),
+        };
+        self.is_touched = true;
+        let watch = Watch::start(self.limit, || statement.inner().cancel_handle());
+        let n_before = sink.n_rows();
+        let n_given = self.n_given;
+        let pulled = match statement.inner() {
+            Statement::Sqlite(s) => {
+                let _held_off = HeldOff::new(py);
+                let limit = sink.n_left().min(COLUMN_ROWS);
+                stepped(py, s, limit, sink).map_err(|e| match e {
+                    Failed::Before(e) => e,
+                    Failed::Sink(e) => {
+                        let row = n_given + (sink.n_rows() - n_before) as u64;
+                        e.into_py(py, s.schema(), row)
+                    }
+                })
+            }
+            Statement::Odbc(s) => columns(py, s, &mut self.position, sink, n_given),
+            _ => Err(no_rows(py)),
+        };
+        let pulled = pulled.map_err(|e| in_time(py, e, watch));
+        self.n_given += (sink.n_rows() - n_before) as u64;
+        self.after(py, pulled)
+    }
+
+    /// Notes how a pull ended.
+    fn after(&mut self, py: Python<'_>, pulled: PyResult<bool>) -> PyResult<()> {
         match pulled {
             Ok(true) => Ok(()),
             Ok(false) => {
@@ -232,14 +280,19 @@ impl AttachedHost for Host<'_> {
     }
 }
 
+/// Why stepping failed: the sink's error has no row yet.
+enum Failed<E> {
+    Before(PyErr),
+    Sink(E),
+}
+
 /// SQLite: stepped attached, cell by cell out of its own memory. Returns whether more rows may come.
-fn step<'py>(
-    py: Python<'py>,
+fn stepped<S: RowSink>(
+    py: Python<'_>,
     statement: &mut sqlite::Statement,
     limit: usize,
-    sink: &mut PyRows<'py>,
-    n_given: u64,
-) -> PyResult<bool> {
+    sink: &mut S,
+) -> Result<bool, Failed<S::Error>> {
     let host = Host {
         py,
         raised: RefCell::new(None),
@@ -250,17 +303,89 @@ fn step<'py>(
     };
     let pumped = statement.pump_attached(budget, sink, &host);
     if let Some(raised) = host.raised.into_inner() {
-        return Err(raised);
+        return Err(Failed::Before(raised));
     }
     match pumped {
         Ok(Pumped::More) => Ok(true),
         Ok(Pumped::End) => Ok(false),
-        Err(PumpError::Source(e)) => Err(errors::to_py(py, &e)),
-        Err(PumpError::Sink(e)) => {
+        Err(PumpError::Source(e)) => Err(Failed::Before(errors::to_py(py, &e))),
+        Err(PumpError::Sink(e)) => Err(Failed::Sink(e)),
+    }
+}
+
+/// As [`stepped`], into rows.
+fn step<'py>(
+    py: Python<'py>,
+    statement: &mut sqlite::Statement,
+    limit: usize,
+    sink: &mut PyRows<'py>,
+    n_given: u64,
+) -> PyResult<bool> {
+    stepped(py, statement, limit, sink).map_err(|failed| match failed {
+        Failed::Before(e) => e,
+        Failed::Sink(e) => {
             let row = n_given + sink.rows().n_complete() as u64;
-            Err(e.into_py(py, statement.schema(), row))
+            e.into_py(py, statement.schema(), row)
+        }
+    })
+}
+
+/// A driver's next block, where nothing is left of the one before: one detached fetch. Whether there are rows; the bytes of
+/// text that fetching has moved go to `moved`.
+fn next_block<S: Source>(
+    py: Python<'_>,
+    statement: &mut S,
+    position: &mut BlockPosition,
+    moved: &mut Tally,
+) -> PyResult<bool> {
+    if position.next_row >= position.n_rows {
+        let cancel = statement.cancel_handle();
+        let fetched = interrupt::detached(py, || cancel, || statement.fetch(Budget::default()))?;
+        moved.copied_again(statement.take_moved_bytes());
+        match fetched.map_err(|e| errors::to_py(py, &e))? {
+            Fetched::End => return Ok(false),
+            Fetched::Rows(n_rows) => {
+                *position = BlockPosition {
+                    next_row: 0,
+                    n_rows,
+                }
+            }
         }
     }
+    Ok(true)
+}
+
+/// A driver: the rest of its block into columns. Returns whether more rows may come.
+fn columns<S: Source>(
+    py: Python<'_>,
+    statement: &mut S,
+    position: &mut BlockPosition,
+    sink: &mut PyColumns<'_>,
+    n_given: u64,
+) -> PyResult<bool> {
+    if !next_block(py, statement, position, &mut sink.objects.fetched)? {
+        return Ok(false);
+    }
+    let n_rows = sink.n_left().min(position.n_rows - position.next_row);
+    let block = statement.block();
+    let held_off = HeldOff::new(py);
+    let emitted = block.emit_columns(position.next_row, n_rows, sink);
+    drop(held_off);
+    let Err(error) = emitted else {
+        position.next_row += n_rows;
+        return Ok(true);
+    };
+    // A cell failed, in column order: once more in row order, so that it is the first.
+    let schema = statement.schema();
+    let mut again = PyColumns::new(py, schema, sink.policy(), n_rows)?;
+    Err(match block.emit(position.next_row, &mut again) {
+        Ok(_) => error.into_py(py, schema, n_given),
+        Err(error) => error.into_py(py, schema, n_given + again.n_rows() as u64),
+    })
+}
+
+fn no_rows(py: Python<'_>) -> PyErr {
+    errors::interface(py, "this kind of statement has no rows for Python")
 }
 
 /// A driver: one detached fetch per block, then columns of its rows. Returns whether more rows may come.
@@ -272,19 +397,8 @@ fn block<'py, S: Source>(
     sink: &mut PyRows<'py>,
     n_given: u64,
 ) -> PyResult<bool> {
-    if position.next_row >= position.n_rows {
-        let cancel = statement.cancel_handle();
-        let fetched = interrupt::detached(py, || cancel, || statement.fetch(Budget::default()))?;
-        sink.fetched.copied_again(statement.take_moved_bytes());
-        match fetched.map_err(|e| errors::to_py(py, &e))? {
-            Fetched::End => return Ok(false),
-            Fetched::Rows(n_rows) => {
-                *position = BlockPosition {
-                    next_row: 0,
-                    n_rows,
-                }
-            }
-        }
+    if !next_block(py, statement, position, &mut sink.fetched)? {
+        return Ok(false);
     }
     let n_rows = limit
         .min(BATCH_ROWS)

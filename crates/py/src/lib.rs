@@ -2,6 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | `arrow` | rows as Arrow's batches and as columns, and back |
 //! | `connection` | `connect` and `Connection` |
 //! | `cursor` | `Cursor`: PEP 249 over pulled rows |
 //! | `fetch` | rows pulled out of a statement, with the GIL released once per block |
@@ -20,6 +21,7 @@
 //! | `raw` | CPython's own data structures: the only place with `unsafe` |
 #![deny(unsafe_code)]
 
+mod arrow;
 mod command;
 mod connection;
 mod cursor;
@@ -51,6 +53,8 @@ mod _core {
     use super::*;
 
     #[pymodule_export]
+    use super::arrow::ArrowStream;
+    #[pymodule_export]
     use super::command::run_command;
     #[pymodule_export]
     use super::connection::{Connection, connect};
@@ -60,6 +64,8 @@ mod _core {
     use super::errors::error_classes;
     #[pymodule_export]
     use super::ledger::{LedgerScope, ledger};
+    #[pymodule_export]
+    use super::raw::column::Column;
     #[pymodule_export]
     use super::stream::RowStream;
 

@@ -124,6 +124,29 @@ impl Statement {
     }
 }
 
+/// The values of one column, the parameter of `position` (from 0).
+pub(crate) fn column(
+    values: &Bound<'_, PyAny>,
+    position: usize,
+    adapters: Option<&Bound<'_, PyDict>>,
+    dialect: Dialect,
+    tally: &mut Tally,
+) -> PyResult<Vec<Value>> {
+    let is_one = values.is_instance_of::<PyString>() || is_mapping(values);
+    if is_one || binary::is_bytes(values) {
+        return Err(PyTypeError::new_err(format!(
+            "a column comes as an array or a sequence of values, not as `{}`",
+            type_name(values)
+        )));
+    }
+    let adapters = adapters.filter(|a| !a.is_empty());
+    let mut made = Vec::with_capacity(values.len().unwrap_or(0));
+    for item in values.try_iter()? {
+        made.push(value(&item?, position, adapters, dialect, tally)?);
+    }
+    Ok(made)
+}
+
 fn is_mapping(parameters: &Bound<'_, PyAny>) -> bool {
     parameters.is_instance_of::<PyDict>()
         || (!parameters.is_instance_of::<PyList>()

@@ -28,6 +28,12 @@ enum Why {
 }
 
 impl CellError {
+    /// A long value of `column` came in parts.
+    pub(crate) fn in_parts(column: usize) -> CellError {
+        let why = Why::Parts;
+        CellError { column, why }
+    }
+
     /// The exception: `DataError` with column and row (from 0), or Python's own where memory ran out.
     pub(crate) fn into_py(self, py: Python<'_>, schema: &Schema, row: u64) -> PyErr {
         let (kind, message, cause) = match self.why {
@@ -127,6 +133,16 @@ impl<'py> PyRows<'py> {
         self.rows.clear();
         self.held_off = None;
         self.tally = Tally::default();
+    }
+
+    /// The object of a cell, for who puts it elsewhere.
+    #[inline]
+    pub(crate) fn object_of(
+        &mut self,
+        column: usize,
+        cell: Cell<'_>,
+    ) -> Result<Bound<'py, PyAny>, CellError> {
+        self.object(cell).map_err(|why| CellError { column, why })
     }
 
     #[inline]
@@ -237,24 +253,15 @@ impl RowSink for PyRows<'_> {
     }
 
     fn long_begin(&mut self, column: usize, _kind: LongKind) -> Result<(), CellError> {
-        Err(CellError {
-            column,
-            why: Why::Parts,
-        })
+        Err(CellError::in_parts(column))
     }
 
     fn long_part(&mut self, column: usize, _part: Cell<'_>) -> Result<(), CellError> {
-        Err(CellError {
-            column,
-            why: Why::Parts,
-        })
+        Err(CellError::in_parts(column))
     }
 
     fn long_end(&mut self, column: usize) -> Result<(), CellError> {
-        Err(CellError {
-            column,
-            why: Why::Parts,
-        })
+        Err(CellError::in_parts(column))
     }
 
     #[inline]

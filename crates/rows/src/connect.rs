@@ -419,6 +419,13 @@ impl Statement {
         either!(Statement, self, s => s.pump(position, budget, sink))
     }
 
+    /// What its connection wants done with malformed text.
+    #[must_use]
+    pub fn text_policy(&self) -> Policy {
+        use crate::source::Source;
+        either!(Statement, self, s => s.text_policy())
+    }
+
     /// A handle that stops this statement from any thread.
     #[must_use]
     pub fn cancel_handle(&self) -> CancelHandle {

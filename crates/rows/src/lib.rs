@@ -16,9 +16,14 @@
 //! | [`odbc`] | any ODBC driver, through a driver manager loaded at run time |
 //! | [`sqlite`] | the embedded database |
 //! | [`sink`] | row sinks that write JSON, NDJSON and CSV |
+//! | [`arrow`] | rows as Arrow's columns, and Arrow's columns as parameters |
+//! | [`arrow_c`] | Arrow's C data interface |
 //! | [`row_stream`] | a source and a sink as a [`onecopy_wire::ChunkSource`] |
 #![deny(unsafe_code)]
 
+pub mod arrow;
+#[allow(unsafe_code)] // Fence: structs of C that go to other libraries and come from them.
+pub mod arrow_c;
 #[allow(unsafe_code)] // Fence: the buffers that a driver writes into.
 pub(crate) mod block;
 pub mod cell;

@@ -154,6 +154,35 @@ pub trait Source: Send {
         Ok(Pumped::More)
     }
 
+    /// As [`Source::pump`], column by column where the source has blocks: what is left of the block is emitted whole,
+    /// whatever the sink has had.
+    ///
+    /// # Errors
+    /// As [`Source::pump`]; `position` is then the first row of what was not emitted.
+    fn pump_columns<S: RowSink>(
+        &mut self,
+        position: &mut BlockPosition,
+        budget: Budget,
+        sink: &mut S,
+    ) -> Result<Pumped, PumpError<S::Error>> {
+        if position.next_row >= position.n_rows {
+            match self.fetch(budget).map_err(PumpError::Source)? {
+                Fetched::End => return Ok(Pumped::End),
+                Fetched::Rows(n_rows) => {
+                    *position = BlockPosition {
+                        next_row: 0,
+                        n_rows,
+                    }
+                }
+            }
+        }
+        let n_rows = position.n_rows - position.next_row;
+        let emitted = self.block().emit_columns(position.next_row, n_rows, sink);
+        emitted.map_err(PumpError::Sink)?;
+        position.next_row = position.n_rows;
+        Ok(Pumped::More)
+    }
+
     /// Stops a fetch under way, from any thread.
     fn cancel_handle(&self) -> CancelHandle;
 

@@ -3,12 +3,14 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use onecopy_rows::Declared;
+use onecopy_rows::arrow::ArrowOptions;
 use onecopy_rows::connect::Format;
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyCapsule, PyDict, PyList, PyString, PyTuple};
 
+use crate::arrow::{self, ArrowStream};
 use crate::connection::Connection;
 use crate::errors;
 use crate::fetch::BATCH_ROWS;
@@ -120,6 +122,10 @@ impl Cursor {
     ///     sql: one statement that gives no rows.
     ///     rows: any iterable of rows of parameters, all sequences or all mappings. They are read ahead in batches of
     ///         1,024 (less where their text takes more than 1 MiB): the next ones are made while the database takes those before.
+    ///     columns: in place of rows, a column of values for each ``?``, all of one length: an array of one dimension (a
+    ///         `Column`, NumPy's, ``array.array``, ``memoryview``) of integers, floats, booleans or ``datetime64``; a pair of
+    ///         such a one and a mask that is true where it is NULL; or a sequence of values. No Python object is made for a
+    ///         number of an array.
     ///
     /// Raises:
     ///     Error: as `execute`; ``error.row`` is the row of parameters that failed, from 0. Those before it are in the
@@ -129,13 +135,50 @@ impl Cursor {
     /// >>> _ = con.execute("create table t (a)")
     /// >>> con.cursor().executemany("insert into t values (?)", ([i] for i in range(3))).rowcount
     /// 3
-    #[pyo3(signature = (sql, rows, /))]
+    /// >>> import array
+    /// >>> columns = [array.array("q", [3, 4]), ["Ær", None]]
+    /// >>> con.execute("create table u (i, t)").executemany("insert into u values (?, ?)", columns=columns).rowcount
+    /// 2
+    #[pyo3(signature = (sql, rows=None, /, *, columns=None))]
     fn executemany<'py>(
         slf: Bound<'py, Self>,
         sql: &Bound<'py, PyString>,
-        rows: &Bound<'py, PyAny>,
+        rows: Option<&Bound<'py, PyAny>>,
+        columns: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, Self>> {
-        slf.get().run_many(slf.py(), sql, rows)?;
+        slf.get().run_many(slf.py(), sql, rows, columns)?;
+        Ok(slf)
+    }
+
+    /// Puts the rows of a stream of Arrow's into the database, and returns the cursor; ``rowcount`` is their number.
+    ///
+    /// Args:
+    ///     into: a statement with a ``?`` for each column of the stream; or the name of a table, as it is but for a point
+    ///         between its schema and itself: then the columns go by their names.
+    ///     stream: anything with ``__arrow_c_stream__``: a table of pyarrow's, a data frame, a cursor of another connection.
+    ///
+    /// Raises:
+    ///     Error: as `executemany`; ``error.row`` is the row of the stream that failed, from 0. Those before it are in the
+    ///         transaction.
+    ///     NotSupportedError: a column has a type that SQL has no like of (a list, a struct).
+    ///
+    /// Copies: one of each text; no Python object is made for a value.
+    ///
+    /// >>> con = onecopy.connect("sqlite::memory:")
+    /// >>> cur = con.execute("create table city (id integer, name text)")
+    /// >>> cur.insert_arrow("city", con.execute("select 1 as id, 'Zürich' as name")).rowcount
+    /// 1
+    #[pyo3(signature = (into, stream, /))]
+    fn insert_arrow<'py>(
+        slf: Bound<'py, Self>,
+        into: &Bound<'py, PyString>,
+        stream: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, Self>> {
+        let py = slf.py();
+        let said = slf.get().said(py)?;
+        slf.get().change(py, |connection, ledger| {
+            connection.insert_arrow(py, into, stream, &said, ledger)
+        })?;
         Ok(slf)
     }
 
@@ -188,6 +231,92 @@ impl Cursor {
     /// [(1, 2.5, 'é', b'\x00', None)]
     fn fetchall(&self, py: Python<'_>) -> PyResult<Py<PyList>> {
         self.fetch(py, usize::MAX)
+    }
+
+    /// Up to ``size`` rows, or all still to come, as a list of columns: numbers, booleans and timestamps as `Column`, whose
+    /// memory can be written to and shared with NumPy; all else as a list of what `fetchall` gives. Behind the last row the
+    /// columns are empty. Row factories and converters have no part in it.
+    ///
+    /// Raises:
+    ///     ProgrammingError: there are no rows to fetch, or some were made ahead for `fetchone` or iteration.
+    ///     DataError: SQLite: a value is no number where its column has numbers; as `fetchone`.
+    ///
+    /// Copies: one of each text, into its ``str``.
+    ///
+    /// >>> cur = onecopy.connect("sqlite::memory:").execute("select 1 as id, 'Zoë' as name union all select 2, null")
+    /// >>> id, name = cur.fetch_columns()
+    /// >>> memoryview(id).tolist(), name
+    /// ([1, 2], ['Zoë', None])
+    #[pyo3(signature = (size=None))]
+    fn fetch_columns(&self, py: Python<'_>, size: Option<usize>) -> PyResult<Py<PyList>> {
+        self.columns(py, size.unwrap_or(usize::MAX))
+    }
+
+    /// The rows as Arrow's batches, for any library that takes them; the cursor itself is such a stream too, with the
+    /// defaults.
+    ///
+    /// Args:
+    ///     batch_bytes: about how many bytes a batch takes; 4 MiB where it is left out.
+    ///     types: types for columns by their names, as Arrow writes them (``"string"``, ``"decimal128(12, 2)"``,
+    ///         ``"timestamp[us]"``), each before what the database says.
+    ///
+    /// Raises:
+    ///     ProgrammingError: rows were fetched already, or a name is no column's.
+    ///
+    /// Copies: one of each text, into the batch.
+    ///
+    /// >>> stream = onecopy.connect("sqlite::memory:").execute("select 1 as id").arrow(types={"id": "int32"})
+    /// >>> hasattr(stream, "__arrow_c_stream__")
+    /// True
+    #[pyo3(signature = (*, batch_bytes=None, types=None))]
+    fn arrow(
+        &self,
+        py: Python<'_>,
+        batch_bytes: Option<usize>,
+        types: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<ArrowStream> {
+        self.batches(py, &arrow::options(batch_bytes, types)?)
+    }
+
+    /// The rows as a stream of Arrow's batches in a capsule: what pyarrow, polars, pandas and duckdb ask a cursor for. It takes
+    /// the rows; the statement ends when its reader releases it.
+    ///
+    /// Args:
+    ///     requested_schema: a capsule with the schema that the reader would rather have; see `ArrowStream`.
+    ///
+    /// Source: Arrow's PyCapsule interface.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let described = self.open(py)?.stream.take();
+        match described {
+            Some(stream) => stream.get().give(py, requested_schema),
+            None => {
+                let stream = self.batches(py, &ArrowOptions::default())?;
+                stream.give(py, requested_schema)
+            }
+        }
+    }
+
+    /// The columns' names and types in a capsule, for readers that ask for them before they ask for the rows. The rows are the
+    /// stream's from here on.
+    ///
+    /// Source: Arrow's PyCapsule interface.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let described = self.open(py)?.stream.as_ref().map(|s| s.clone_ref(py));
+        let stream = match described {
+            Some(stream) => stream,
+            None => {
+                let stream = self.batches(py, &ArrowOptions::default())?;
+                let stream = Py::new(py, stream)?;
+                self.open(py)?.stream = Some(stream.clone_ref(py));
+                stream
+            }
+        };
+        stream.get().schema(py)
     }
 
     fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {

@@ -12,6 +12,7 @@ use pyo3::types::{PyList, PyTuple};
 
 use super::Cursor;
 use super::call::Outputs;
+use crate::arrow::{ArrowStream, PyColumns};
 use crate::fetch::{Active, BATCH_ROWS};
 use crate::guard::Locked;
 use crate::maker::Maker;
@@ -24,6 +25,8 @@ pub(super) struct State {
     pub(super) closed: bool,
     /// Its rows; `None` for a statement without rows, and after a stream took them.
     pub(super) active: Option<Active>,
+    /// They are a stream's, of which the types were asked for first.
+    pub(super) stream: Option<Py<ArrowStream>>,
     pub(super) n_columns: usize,
     pub(super) schema: Schema,
     /// Which result of the cursor it is, counted from 1.
@@ -199,6 +202,32 @@ impl Cursor {
             }
         }
         Ok(rows.unbind())
+    }
+
+    /// Up to `limit` further rows as columns. An error ends the result: what was cut short must not look complete.
+    pub(super) fn columns(&self, py: Python<'_>, limit: usize) -> PyResult<Py<PyList>> {
+        let mut state = self.with_rows(py)?;
+        if state.ready.len() > 0 || state.failure.is_some() {
+            return Err(errors::programming(
+                py,
+                "rows of this statement were made ahead for `fetchone` or iteration\nfetch columns alone, or rows alone",
+            ));
+        }
+        let schema = state.schema.clone();
+        let active = state.active.as_mut();
+        let active = active.expect("`with_rows` has looked for it");
+        let mut sink = PyColumns::new(py, &schema, self.connection.get().policy(), limit)?;
+        let ledger = ledger::current(py)?;
+        let mut last_turn = Instant::now();
+        while sink.n_left() > 0 && !active.is_at_end() {
+            let pulled = active.pull_columns(py, &mut sink);
+            sink.objects.fetched.enter(&ledger, Stage::Fetch);
+            sink.objects.tally.enter(&ledger, Stage::Decode);
+            pulled?;
+            active.between(py, &mut last_turn)?;
+        }
+        state.n_taken += sink.n_rows();
+        sink.finish().map(Bound::unbind)
     }
 
     pub(super) fn fetch_tuples<'py>(

@@ -1,20 +1,24 @@
 //! What a cursor runs: one statement, one for many rows of parameters, and rows as a stream.
 
-use onecopy_rows::connect::Format;
+use onecopy_rows::arrow::ArrowOptions;
+use onecopy_rows::connect::{Format, Statement};
 use onecopy_rows::{Declared, DeclaredKind};
+use onecopy_text::Ledger;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
 use super::Cursor;
 use super::pulled::State;
-use crate::connection::Said;
+use crate::arrow::ArrowStream;
+use crate::connection::{Connection, Said};
 use crate::fetch::Active;
 use crate::stream::RowStream;
 use crate::{errors, ledger};
 
 impl Cursor {
     /// What was told for the next statement, which uses it up.
-    fn said(&self, py: Python<'_>) -> PyResult<Said> {
+    pub(super) fn said(&self, py: Python<'_>) -> PyResult<Said> {
         Ok(Said {
             limit: self.limit.get(),
             declared: std::mem::take(&mut *self.declared.lock(py)?),
@@ -69,27 +73,55 @@ impl Cursor {
         &self,
         py: Python<'_>,
         sql: &Bound<'_, PyString>,
-        rows: &Bound<'_, PyAny>,
+        rows: Option<&Bound<'_, PyAny>>,
+        columns: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let said = self.said(py)?;
+        self.change(py, |connection, ledger| match (rows, columns) {
+            (Some(rows), None) => connection.run_many(py, sql, rows, said, ledger),
+            (None, Some(columns)) => connection.run_columns(py, sql, columns, &said, ledger),
+            _ => Err(PyTypeError::new_err("give either rows or `columns`")),
+        })
+    }
+
+    /// Runs statements that give no rows; notes how many rows they changed.
+    pub(super) fn change(
+        &self,
+        py: Python<'_>,
+        run: impl FnOnce(&Connection, &Ledger) -> PyResult<Option<u64>>,
     ) -> PyResult<()> {
         let mut state = self.open(py)?;
         *state = State::nothing();
-        let ledger = ledger::current(py)?;
-        let connection = self.connection.get();
-        let changed = connection.run_many(py, sql, rows, self.said(py)?, &ledger)?;
+        let changed = run(self.connection.get(), &ledger::current(py)?)?;
         state.row_count = changed.and_then(|n| i64::try_from(n).ok()).unwrap_or(-1);
         Ok(())
     }
 
-    /// The rows still to come, as a stream of bytes.
-    pub(super) fn stream(&self, py: Python<'_>, format: Format) -> PyResult<RowStream> {
+    /// The statement, none of whose rows was fetched.
+    fn untouched(&self, py: Python<'_>) -> PyResult<Statement> {
         let mut state = self.with_rows(py)?;
         let active = state.active.take().filter(|_| state.ready.len() == 0);
-        let Some(statement) = active.and_then(Active::into_untouched) else {
-            return Err(errors::programming(
+        active.and_then(Active::into_untouched).ok_or_else(|| {
+            errors::programming(
                 py,
                 "rows of this statement were fetched already\nexecute it again for a stream of all its rows",
-            ));
-        };
+            )
+        })
+    }
+
+    /// The rows still to come, as a stream of batches.
+    pub(super) fn batches(&self, py: Python<'_>, options: &ArrowOptions) -> PyResult<ArrowStream> {
+        let statement = self.untouched(py)?;
+        let ledger = ledger::current(py)?;
+        let stream =
+            py.detach(|| onecopy_rows::arrow::ArrowStream::new(statement, options, &ledger));
+        let stream = stream.map_err(|e| errors::to_py(py, &e))?;
+        Ok(ArrowStream::new(self.connection.clone_ref(py), stream))
+    }
+
+    /// The rows still to come, as a stream of bytes.
+    pub(super) fn stream(&self, py: Python<'_>, format: Format) -> PyResult<RowStream> {
+        let statement = self.untouched(py)?;
         let ledger = ledger::current(py)?;
         let source = py.detach(|| statement.into_chunks(format, &ledger));
         RowStream::new(

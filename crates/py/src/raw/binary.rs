@@ -21,6 +21,11 @@ pub(crate) fn make<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, Py
     }
 }
 
+/// Whether it is a `bytes` or a `bytearray`: one value, not a column of them.
+pub(crate) fn is_bytes(object: &Bound<'_, PyAny>) -> bool {
+    object.is_instance_of::<PyBytes>() || object.is_instance_of::<pyo3::types::PyByteArray>()
+}
+
 /// The bytes of a `bytes`; nothing of another object.
 pub(crate) fn bytes_of<'a>(object: &'a Bound<'_, PyAny>) -> &'a [u8] {
     object

@@ -214,3 +214,42 @@ pub(crate) fn format_of(object: Borrowed<'_, '_, PyAny>) -> PyResult<String> {
     let format = unsafe { std::ffi::CStr::from_ptr(view.0.format) };
     Ok(format.to_string_lossy().into_owned())
 }
+
+/// The items of a buffer, in the order of its elements.
+pub(crate) struct Items {
+    /// The format of an item, as `struct` has it.
+    pub(crate) format: String,
+    pub(crate) item_bytes: usize,
+    pub(crate) n_dimensions: usize,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// The items of an object's buffer. Copies: one.
+///
+/// # Errors
+/// What the object raises where it lends none.
+pub(crate) fn items_of(object: Borrowed<'_, '_, PyAny>) -> PyResult<Items> {
+    let mut view = view(object, ffi::PyBUF_FULL_RO)?;
+    let mut bytes = vec![0_u8; usize::try_from(view.0.len).unwrap_or(0)];
+    // SAFETY: the place takes `len` bytes, and 'C' is an order that CPython knows; a buffer of no bytes is not read. The format
+    // is null or a C string that lives as long as the view.
+    let format = unsafe {
+        let (len, order) = (view.0.len, b'C' as std::ffi::c_char);
+        let at = bytes.as_mut_ptr().cast();
+        if len > 0 && ffi::PyBuffer_ToContiguous(at, &raw mut *view.0, len, order) != 0 {
+            return Err(PyErr::fetch(object.py()));
+        }
+        match view.0.format.is_null() {
+            true => "B".to_owned(),
+            false => std::ffi::CStr::from_ptr(view.0.format)
+                .to_string_lossy()
+                .into_owned(),
+        }
+    };
+    Ok(Items {
+        format,
+        item_bytes: usize::try_from(view.0.itemsize).unwrap_or(0),
+        n_dimensions: usize::try_from(view.0.ndim).unwrap_or(0),
+        bytes,
+    })
+}

@@ -190,9 +190,7 @@ impl Drop for Installed {
 
 /// Whether this is the thread that runs Python's signal handlers, and Ctrl-C is to end a call there.
 fn ctrl_c_is_ours(py: Python<'_>) -> PyResult<bool> {
-    // SAFETY: plain system calls. The first thread of the process is Python's main thread (in a forked child: the one
-    // that forked, which both agree on).
-    if unsafe { libc::syscall(libc::SYS_gettid) != libc::c_long::from(libc::getpid()) } {
+    if !process::is_main_thread() {
         return Ok(false);
     }
     static CALLS: PyOnceLock<(Py<PyAny>, Py<PyAny>)> = PyOnceLock::new();
@@ -216,11 +214,53 @@ pub(crate) fn detached<T: Send>(
         py.check_signals()?;
         return Ok(result);
     }
-    let cancel = cancel();
+    let result = watched(py, cancel(), true, call)?;
+    py.check_signals()?;
+    Ok(result)
+}
+
+/// As [`detached`], from any thread, attached or not: for calls that another library makes of ours. What Python's handlers
+/// raise is left to the interpreter, which runs them as soon as that library returns to it.
+pub(crate) fn anywhere<T: Send>(
+    cancel: impl FnOnce() -> CancelHandle + Send,
+    call: impl FnOnce() -> T + Send,
+) -> T {
+    if !process::is_attached() && !process::is_main_thread() {
+        return call();
+    }
+    let mut work = Some((cancel, call));
+    let done = Python::try_attach(|py| {
+        let (cancel, call) = work.take().expect("it is taken here and below alone");
+        let is_watched = ctrl_c_is_ours(py).unwrap_or(false) && start_watcher();
+        if is_watched {
+            // Without a look at signals before the call nothing can fail.
+            watched(py, cancel(), false, call).ok()
+        } else {
+            Some(py.detach(call))
+        }
+    });
+    match (done, work) {
+        (Some(Some(result)), _) => result,
+        // The interpreter is ending: there is nothing to detach from.
+        (_, Some((_, call))) => call(),
+        (_, None) => unreachable!("a call without a look at signals gives its result"),
+    }
+}
+
+/// Runs `call` detached, on the main thread; Ctrl-C cancels it. `looks`: Python's handlers run before it, and what they raise
+/// is the error.
+fn watched<T: Send>(
+    py: Python<'_>,
+    cancel: CancelHandle,
+    looks: bool,
+    call: impl FnOnce() -> T + Send,
+) -> PyResult<T> {
     // First ours stands, then signals are looked at: one that came before is seen here, one that comes now trips the watcher.
     WATCHED.tripped.store(false, SeqCst);
     let installed = Installed::begin();
-    py.check_signals()?;
+    if looks {
+        py.check_signals()?;
+    }
     let result = py.detach(move || {
         *call_under_way() = Some(cancel);
         if WATCHED.tripped.load(SeqCst) {
@@ -232,7 +272,5 @@ pub(crate) fn detached<T: Send>(
         WATCHED.over.notify_all();
         result
     });
-    let result = result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    py.check_signals()?;
-    Ok(result)
+    Ok(result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
 }

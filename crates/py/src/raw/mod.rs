@@ -16,6 +16,8 @@
 //! | [`number`] | `int`, `float`, `bool`, `decimal.Decimal` |
 //! | [`temporal`] | `date`, `time`, `datetime` through the C API of `datetime` |
 //! | [`uuid`] | `uuid.UUID` without its Python-level constructor |
+//! | [`arrow`] | capsules of Arrow's interface |
+//! | [`column`] | numbers that Python may write to, by the buffer protocol |
 //! | [`buffer`] | the memory of any object with a buffer, borrowed |
 //! | [`codecs`] | CPython's own codecs, for malformed text |
 //! | [`method`] | functions called with a plain array |
@@ -27,10 +29,12 @@
 //! | [`walk`] | objects gone through and written as JSON |
 //! | [`interrupt`] | Ctrl-C while a driver call blocks |
 
+pub(crate) mod arrow;
 pub(crate) mod binary;
 pub(crate) mod buffer;
 pub(crate) mod codecs;
 pub(crate) mod collector;
+pub(crate) mod column;
 pub(crate) mod context;
 pub(crate) mod fresh;
 pub(crate) mod fresh_bytes;

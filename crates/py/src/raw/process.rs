@@ -31,6 +31,20 @@ pub(crate) fn is_main_interpreter(_py: Python<'_>) -> bool {
     unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) == 0 }
 }
 
+/// Whether this thread is attached to the interpreter. Of no use on a thread of another interpreter.
+#[inline]
+pub(crate) fn is_attached() -> bool {
+    // SAFETY: callable by any thread, at any time.
+    unsafe { ffi::PyGILState_Check() != 0 }
+}
+
+/// Whether this is the first thread of the process: Python's main thread (in a forked child: the one that forked, which both
+/// agree on).
+pub(crate) fn is_main_thread() -> bool {
+    // SAFETY: plain system calls.
+    unsafe { libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid()) }
+}
+
 /// A number of this process: another one after each fork. An atomic load, no system call.
 #[inline]
 pub(crate) fn generation() -> u32 {

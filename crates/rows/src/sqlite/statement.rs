@@ -369,6 +369,16 @@ impl Source for Statement {
         self.pump_in(&database, &guard, None, budget, sink)
     }
 
+    /// As `pump`, by row: there are no blocks.
+    fn pump_columns<S: RowSink>(
+        &mut self,
+        position: &mut BlockPosition,
+        budget: Budget,
+        sink: &mut S,
+    ) -> Result<Pumped, PumpError<S::Error>> {
+        self.pump(position, budget, sink)
+    }
+
     fn cancel_handle(&self) -> CancelHandle {
         let shared = self.row.database.watch.shared().clone();
         let cancel = self.cancel.clone();

@@ -1,0 +1,223 @@
+//! The sink that makes columns: numbers in buffers, all else in lists.
+
+use onecopy_rows::arrow::{self, DataType, NumberColumn, NumberMisfit};
+use onecopy_rows::{
+    Cell, Column as Described, ColumnType, Error, ErrorKind, LongKind, RowSink, Schema,
+};
+use onecopy_text::Policy;
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+
+use crate::errors;
+use crate::raw::column::Column;
+use crate::rows::{CellError, PyRows};
+use crate::types::type_code;
+
+/// What a column becomes.
+enum Made<'py> {
+    /// SQLite: the first value that is not NULL tells; until then as many NULLs.
+    Undecided(usize),
+    Numbers(Box<NumberColumn>),
+    Objects(Vec<Bound<'py, PyAny>>),
+}
+
+/// Why a cell does not go into its column.
+pub(crate) enum ColumnError {
+    Misfit { column: usize, is_range: bool },
+    Cell(CellError),
+}
+
+impl ColumnError {
+    /// The exception, with the column and the row (from 0).
+    pub(crate) fn into_py(self, py: Python<'_>, schema: &Schema, row: u64) -> PyErr {
+        let (column, is_range) = match self {
+            ColumnError::Cell(error) => return error.into_py(py, schema, row),
+            ColumnError::Misfit { column, is_range } => (column, is_range),
+        };
+        let described = schema.columns.get(column);
+        let (name, type_name) = described.map_or(("", ""), |c| (&c.name, &c.type_name));
+        let what = match is_range {
+            true => "a value is outside of what its column's buffer holds",
+            false => "a value does not go into a column of numbers",
+        };
+        let message =
+            format!("{what} (declared `{type_name}`)\ncast it in the query, or fetch rows");
+        let error = Error::new(ErrorKind::Data, message);
+        errors::to_py(py, &error.at_column(column, name).at_row(row))
+    }
+}
+
+/// The sink. Row order for SQLite, column order for blocks.
+pub(crate) struct PyColumns<'py> {
+    py: Python<'py>,
+    schema: Schema,
+    columns: Vec<Made<'py>>,
+    /// Makes the objects.
+    pub(crate) objects: PyRows<'py>,
+    n_rows: usize,
+    limit: usize,
+    policy: Policy,
+}
+
+impl<'py> PyColumns<'py> {
+    /// A sink for the columns of `schema` that takes up to `limit` rows.
+    pub(crate) fn new(
+        py: Python<'py>,
+        schema: &Schema,
+        policy: Policy,
+        limit: usize,
+    ) -> PyResult<PyColumns<'py>> {
+        let columns = schema
+            .columns
+            .iter()
+            .map(|column| match arrow::type_of(column) {
+                Some(data_type) => match NumberColumn::new(&data_type) {
+                    Some(numbers) => Made::Numbers(Box::new(numbers)),
+                    None => Made::Objects(Vec::new()),
+                },
+                None if column.column_type == ColumnType::Any => Made::Undecided(0),
+                None => Made::Objects(Vec::new()),
+            });
+        Ok(PyColumns {
+            py,
+            columns: columns.collect(),
+            schema: schema.clone(),
+            objects: PyRows::new(py, 0, policy)?,
+            n_rows: 0,
+            limit,
+            policy,
+        })
+    }
+
+    /// What is done with malformed text.
+    pub(crate) fn policy(&self) -> Policy {
+        self.policy
+    }
+
+    /// Complete rows so far.
+    pub(crate) fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// Rows that it takes still.
+    pub(crate) fn n_left(&self) -> usize {
+        self.limit - self.n_rows
+    }
+
+    /// The columns, in the order of the result.
+    pub(crate) fn finish(self) -> PyResult<Bound<'py, PyList>> {
+        let (py, n_rows) = (self.py, self.n_rows);
+        let made = self.columns.into_iter().zip(self.schema.columns.iter());
+        let made = made.map(|(made, described)| match made {
+            Made::Numbers(numbers) => number_column(py, described, *numbers),
+            Made::Objects(objects) => Ok(PyList::new(py, objects)?.into_any()),
+            Made::Undecided(_) => {
+                let nulls: Vec<_> = (0..n_rows).map(|_| py.None()).collect();
+                Ok(PyList::new(py, nulls)?.into_any())
+            }
+        });
+        PyList::new(py, made.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    #[inline]
+    fn put(&mut self, column: usize, cell: Cell<'_>) -> Result<(), ColumnError> {
+        match &mut self.columns[column] {
+            Made::Numbers(numbers) => numbers.put(cell).map_err(|e| ColumnError::Misfit {
+                column,
+                is_range: e == NumberMisfit::Range,
+            }),
+            Made::Objects(objects) => {
+                let object = self.objects.object_of(column, cell);
+                objects.push(object.map_err(ColumnError::Cell)?);
+                Ok(())
+            }
+            Made::Undecided(n_nulls) if cell == Cell::Null => {
+                *n_nulls += 1;
+                Ok(())
+            }
+            Made::Undecided(n_nulls) => {
+                let n_nulls = *n_nulls;
+                let floats = arrow::has_fractions(&self.schema.columns[column]);
+                let none = || self.py.None().into_bound(self.py);
+                self.columns[column] = match NumberColumn::of_first(&cell, floats, n_nulls) {
+                    Some(numbers) => Made::Numbers(Box::new(numbers)),
+                    None => Made::Objects(std::iter::repeat_with(none).take(n_nulls).collect()),
+                };
+                self.put(column, cell)
+            }
+        }
+    }
+
+    fn parts(&self, column: usize) -> ColumnError {
+        ColumnError::Cell(CellError::in_parts(column))
+    }
+}
+
+fn number_column<'py>(
+    py: Python<'py>,
+    described: &Described,
+    numbers: NumberColumn,
+) -> PyResult<Bound<'py, PyAny>> {
+    let data_type = numbers.data_type();
+    let code = match (described.column_type, &data_type) {
+        (ColumnType::Any, DataType::Float64) => "double",
+        (ColumnType::Any, _) => "integer",
+        (column_type, _) => type_code(column_type),
+    };
+    let timestamp = match &data_type {
+        DataType::Timestamp { unit, zone } => Some((*unit, zone.is_some())),
+        _ => None,
+    };
+    let column = Column::new(py, &described.name, code, timestamp, numbers.finish())?;
+    Ok(Bound::new(py, column)?.into_any())
+}
+
+impl RowSink for PyColumns<'_> {
+    type Error = ColumnError;
+
+    const COLUMNS: bool = true;
+
+    #[inline]
+    fn begin_row(&mut self) -> Result<(), ColumnError> {
+        Ok(())
+    }
+
+    #[inline]
+    fn cell(&mut self, column: usize, cell: Cell<'_>) -> Result<(), ColumnError> {
+        self.put(column, cell)
+    }
+
+    fn long_begin(&mut self, column: usize, _kind: LongKind) -> Result<(), ColumnError> {
+        Err(self.parts(column))
+    }
+
+    fn long_part(&mut self, column: usize, _part: Cell<'_>) -> Result<(), ColumnError> {
+        Err(self.parts(column))
+    }
+
+    fn long_end(&mut self, column: usize) -> Result<(), ColumnError> {
+        Err(self.parts(column))
+    }
+
+    #[inline]
+    fn end_row(&mut self) -> Result<bool, ColumnError> {
+        self.n_rows += 1;
+        Ok(self.n_rows < self.limit)
+    }
+
+    #[inline]
+    fn column_cell(
+        &mut self,
+        _row: usize,
+        column: usize,
+        cell: Cell<'_>,
+    ) -> Result<(), ColumnError> {
+        self.put(column, cell)
+    }
+
+    fn begin_columns(&mut self, n_rows: usize) -> Result<(), ColumnError> {
+        // Counted at once: a column that fails ends the fetch.
+        self.n_rows += n_rows;
+        Ok(())
+    }
+}

@@ -1,0 +1,283 @@
+//! Columns and batches as rows of parameters: no Python object is made for a value.
+
+use onecopy_rows::arrow::{Array, DataType, Unit, insert_statement};
+use onecopy_rows::arrow_c::Memory;
+use onecopy_rows::named::Dialect;
+use onecopy_rows::{Error, Value};
+use onecopy_text::{Ledger, Stage, Tally};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyTuple};
+
+use crate::parameters;
+use crate::raw::column::Column;
+use crate::raw::{binary, buffer};
+
+/// Where rows go: a statement with a parameter for each column, or a table.
+pub(crate) enum Into {
+    Statement(String),
+    Table(String),
+}
+
+impl Into {
+    /// What holds a `?` is a statement.
+    pub(crate) fn of(into: &Bound<'_, PyString>) -> PyResult<Into> {
+        let py = into.py();
+        let text = parameters::utf8(py, into, "the statement", &mut Tally::default())?;
+        Ok(match text.contains('?') {
+            true => Into::Statement(text),
+            false => Into::Table(text),
+        })
+    }
+
+    /// The statement, for columns of these names.
+    pub(crate) fn sql(self, names: &[&str], dialect: Dialect) -> String {
+        match self {
+            Into::Statement(sql) => sql,
+            Into::Table(table) => insert_statement(&table, names, dialect),
+        }
+    }
+}
+
+/// A column of parameters.
+enum Source {
+    /// In a buffer.
+    Array(Array),
+    /// One by one.
+    Values(std::vec::IntoIter<Value>),
+}
+
+/// Columns as rows of parameters.
+pub(crate) struct ColumnRows {
+    columns: Vec<Source>,
+    row: usize,
+    n_rows: usize,
+    failure: Option<Error>,
+}
+
+impl ColumnRows {
+    /// The columns of `executemany`: each an object with a buffer, a pair of such a one and a mask, or any iterable of values.
+    ///
+    /// # Errors
+    /// `TypeError` for a buffer of another kind, `ValueError` where they are not of one length.
+    pub(crate) fn new(
+        columns: &Bound<'_, PyAny>,
+        adapters: Option<&Bound<'_, PyDict>>,
+        dialect: Dialect,
+        ledger: &Ledger,
+    ) -> PyResult<ColumnRows> {
+        let mut made = Vec::new();
+        let mut tally = Tally::default();
+        let mut n_rows = None;
+        for (i, column) in columns.try_iter()?.enumerate() {
+            let column = column?;
+            let source = match array_of(&column)? {
+                Some(array) => Source::Array(array),
+                None => {
+                    let values = parameters::column(&column, i, adapters, dialect, &mut tally)?;
+                    Source::Values(values.into_iter())
+                }
+            };
+            let len = match &source {
+                Source::Array(array) => array.len,
+                Source::Values(values) => values.len(),
+            };
+            if *n_rows.get_or_insert(len) != len {
+                let first = n_rows.unwrap_or(0);
+                return Err(PyValueError::new_err(format!(
+                    "column {i} has {len} values and the first one {first}"
+                )));
+            }
+            made.push(source);
+        }
+        tally.enter(ledger, Stage::Parameters);
+        Ok(ColumnRows {
+            columns: made,
+            row: 0,
+            n_rows: n_rows.unwrap_or(0),
+            failure: None,
+        })
+    }
+
+    /// Why the rows ended, where it was not their end.
+    pub(crate) fn failure(self) -> Option<Error> {
+        self.failure
+    }
+}
+
+impl Iterator for ColumnRows {
+    type Item = Vec<Value>;
+
+    fn next(&mut self) -> Option<Vec<Value>> {
+        if self.row >= self.n_rows || self.failure.is_some() {
+            return None;
+        }
+        let mut values = Vec::with_capacity(self.columns.len());
+        for (i, column) in self.columns.iter_mut().enumerate() {
+            values.push(match column {
+                Source::Values(values) => values.next()?,
+                Source::Array(array) => match array.value(self.row) {
+                    Ok(value) => value,
+                    Err(error) => {
+                        let error = error.at_column(i, "").at_row(self.row as u64);
+                        self.failure = Some(error);
+                        return None;
+                    }
+                },
+            });
+        }
+        self.row += 1;
+        Some(values)
+    }
+}
+
+/// A column in a buffer; `None` of an object that has none, and of bytes, which are a value.
+///
+/// Copies: one of the buffer. Others may write to it while the rows are sent.
+fn array_of(column: &Bound<'_, PyAny>) -> PyResult<Option<Array>> {
+    if let Ok(column) = column.cast::<Column>() {
+        let (values, mask) = (column.as_any(), column.getattr("null_mask")?);
+        let unit = column.get().timestamp();
+        let nulls = (!mask.is_none()).then(|| mask_of(&mask)).transpose()?;
+        return numbers(values, nulls, unit).map(Some);
+    }
+    if let Ok(pair) = column.cast::<PyTuple>()
+        && pair.len() == 2
+    {
+        let (values, mask) = (pair.get_item(0)?, pair.get_item(1)?);
+        if is_column(&values)? && is_column(&mask)? {
+            return of_array(&values, Some(mask_of(&mask)?)).map(Some);
+        }
+    }
+    if !is_column(column)? {
+        return Ok(None);
+    }
+    of_array(column, None).map(Some)
+}
+
+/// Whether the object is an array: it has a buffer, or is one of NumPy's dates, which have none.
+fn is_column(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(!binary::is_bytes(object)
+        && (buffer::Bytes::is_buffer(object.as_borrowed()) || dates(object)?.is_some()))
+}
+
+/// The unit of an array of NumPy's `datetime64`.
+fn dates(object: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    let Some(dtype) = object.getattr_opt("dtype")? else {
+        return Ok(None);
+    };
+    if dtype
+        .getattr_opt("kind")?
+        .is_none_or(|kind| !kind.eq("M").unwrap_or(false))
+    {
+        return Ok(None);
+    }
+    dtype.getattr("str")?.extract().map(Some)
+}
+
+fn of_array(object: &Bound<'_, PyAny>, mask: Option<Vec<u8>>) -> PyResult<Array> {
+    let Some(dtype) = dates(object)? else {
+        return numbers(object, mask, None);
+    };
+    let unit = match dtype.as_str() {
+        "<M8[s]" => Unit::Second,
+        "<M8[ms]" => Unit::Milli,
+        "<M8[us]" => Unit::Micro,
+        "<M8[ns]" => Unit::Nano,
+        other => {
+            return Err(PyTypeError::new_err(format!(
+                "an array of `{other}` has no like in SQL\ntake `datetime64` in seconds or finer"
+            )));
+        }
+    };
+    let integers = object.call_method1("view", ("int64",))?;
+    let mut array = numbers(&integers, mask, Some((unit, false)))?;
+    // "Not a time" is the least integer.
+    let not_a_time = |bytes: &[u8]| bytes == i64::MIN.to_ne_bytes();
+    let values = array.buffers[0].bytes().chunks_exact(8).enumerate();
+    let valid: Vec<bool> = values
+        .map(|(row, bytes)| !array.is_null(row) && !not_a_time(bytes))
+        .collect();
+    if !valid.iter().all(|valid| *valid) {
+        array.validity = Some(bits(valid.into_iter()));
+        array.n_nulls = None;
+    }
+    Ok(array)
+}
+
+/// A byte for each value that is not 0 where it is NULL.
+fn mask_of(mask: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    let items = buffer::items_of(mask.as_borrowed())?;
+    if items.n_dimensions != 1 || items.item_bytes != 1 {
+        return Err(PyTypeError::new_err(
+            "a null mask has one dimension, and one byte a value",
+        ));
+    }
+    Ok(items.bytes)
+}
+
+fn bits(values: impl Iterator<Item = bool>) -> Memory {
+    let mut bytes = Vec::new();
+    for (at, value) in values.enumerate() {
+        if at.is_multiple_of(8) {
+            bytes.push(0);
+        }
+        if value && let Some(last) = bytes.last_mut() {
+            *last |= 1_u8 << (at % 8);
+        }
+    }
+    Memory::of(bytes)
+}
+
+/// The numbers of a buffer of one dimension.
+fn numbers(
+    object: &Bound<'_, PyAny>,
+    mask: Option<Vec<u8>>,
+    timestamp: Option<(Unit, bool)>,
+) -> PyResult<Array> {
+    let items = buffer::items_of(object.as_borrowed())?;
+    let refused = |why: &str| PyTypeError::new_err(format!("a column is given as an array {why}"));
+    if items.n_dimensions != 1 {
+        return Err(refused(&format!("of {} dimensions", items.n_dimensions)));
+    }
+    let format = items.format.trim_start_matches(['@', '=', '<']);
+    let bits_each = u8::try_from(items.item_bytes * 8).unwrap_or(0);
+    let data_type = match (format, timestamp) {
+        ("q" | "l", Some((unit, is_utc))) => DataType::Timestamp {
+            unit,
+            zone: is_utc.then(|| "UTC".to_owned()),
+        },
+        ("?", _) => DataType::Bool,
+        ("b" | "h" | "i" | "l" | "q" | "n", _) => DataType::int(bits_each),
+        ("B" | "H" | "I" | "L" | "Q" | "N", _) => DataType::uint(bits_each),
+        ("f", _) => DataType::Float32,
+        ("d", _) => DataType::Float64,
+        (other, _) => {
+            return Err(refused(&format!(
+                "of format `{other}`\ntake integers, floats or booleans in the machine's byte order, or a list"
+            )));
+        }
+    };
+    let len = items.bytes.len() / items.item_bytes.max(1);
+    if let Some(mask) = &mask
+        && mask.len() != len
+    {
+        let n = mask.len();
+        return Err(PyValueError::new_err(format!(
+            "a null mask has {n} values, and its column {len}"
+        )));
+    }
+    let values = match data_type {
+        DataType::Bool => bits(items.bytes.iter().map(|b| *b != 0)),
+        _ => Memory::of(items.bytes),
+    };
+    Ok(Array {
+        data_type,
+        len,
+        offset: 0,
+        validity: mask.map(|mask| bits(mask.into_iter().map(|null| null == 0))),
+        n_nulls: None,
+        buffers: vec![values],
+        dictionary: None,
+    })
+}

@@ -1,0 +1,57 @@
+//! Capsules of Arrow's PyCapsule interface.
+//!
+//! Source: <https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html>.
+
+use std::ffi::CStr;
+
+use onecopy_rows::arrow::Field;
+use onecopy_rows::arrow_c::{ArrowArrayStream, ArrowSchema, Batches, ForeignStream, fields_of};
+use onecopy_rows::arrow_c::{schema_of, stream_of};
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+use crate::errors;
+
+const STREAM: &CStr = c"arrow_array_stream";
+const SCHEMA: &CStr = c"arrow_schema";
+
+/// A capsule with a stream of these batches; where nobody takes it, it is released with the capsule.
+pub(crate) fn stream_capsule<'py>(
+    py: Python<'py>,
+    batches: Box<dyn Batches>,
+) -> PyResult<Bound<'py, PyCapsule>> {
+    // The capsule's pointer is that of the struct, which drops itself (`ArrowArrayStream::drop`).
+    PyCapsule::new_with_value(py, stream_of(batches), STREAM)
+}
+
+/// A capsule with the schema of these columns.
+pub(crate) fn schema_capsule<'py>(
+    py: Python<'py>,
+    fields: &[Field],
+) -> PyResult<Bound<'py, PyCapsule>> {
+    PyCapsule::new_with_value(py, schema_of(fields), SCHEMA)
+}
+
+/// The columns of a schema that another library gives in a capsule; `None` where they are none that we know.
+pub(crate) fn fields_of_capsule(capsule: &Bound<'_, PyAny>) -> PyResult<Option<Vec<Field>>> {
+    let capsule = capsule.cast::<PyCapsule>()?;
+    let at = capsule.pointer_checked(Some(SCHEMA))?.cast::<ArrowSchema>();
+    // SAFETY: a capsule of this name has a schema, by the interface; it lives as long as the capsule, and is read alone.
+    let schema = unsafe { at.as_ref() };
+    Ok(fields_of(schema).ok())
+}
+
+/// The stream that another library's object gives.
+///
+/// # Errors
+/// `TypeError` for an object that gives none; what it raises; what the stream says of its columns.
+pub(crate) fn foreign_stream(object: &Bound<'_, PyAny>) -> PyResult<ForeignStream> {
+    let py = object.py();
+    let capsule = object.call_method0("__arrow_c_stream__")?;
+    let capsule = capsule.cast_into::<PyCapsule>()?;
+    let at = capsule.pointer_checked(Some(STREAM))?;
+    let at = at.cast::<ArrowArrayStream>().as_ptr();
+    // SAFETY: a capsule of this name has a stream, by the interface; we are attached and hold the capsule, which was made for
+    // us, so nobody else takes it meanwhile.
+    unsafe { ForeignStream::take(at) }.map_err(|e| errors::to_py(py, &e))
+}

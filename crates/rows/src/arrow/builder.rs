@@ -1,0 +1,567 @@
+//! One column under construction: each cell is written once, straight into the buffer that goes out.
+
+use onecopy_text::{Malformed, Policy, Tally, Units};
+
+use super::array::{Array, bit};
+use super::bits::{Bits, Nulls};
+use super::decimal::{self, Wide};
+use super::moment;
+use super::numbers::Numbers;
+use super::plain::plain_text;
+use super::text::Strings;
+use super::types::{DataType, Unit};
+use crate::arrow_c::Memory;
+use crate::cell::Cell;
+
+/// Why a value does not go into its column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// It is of another kind.
+    Kind,
+    /// It is too large, too small, or too far away.
+    Range,
+    /// It is finer than the column can tell.
+    Scale,
+    /// It is malformed text; what its position counts.
+    Malformed(Malformed, &'static str),
+    /// Its column would be longer than 2 GiB.
+    Long,
+}
+
+/// Integers that a 64-bit float holds each of lie up to here.
+const EXACT_FLOAT: i64 = 1 << 53;
+
+/// What a column holds, in the order of [`DataType`].
+#[derive(Debug)]
+enum Values {
+    /// No value has come yet that is not NULL: the first one decides. `floats`: a number is a float then.
+    Undecided {
+        floats: bool,
+    },
+    Null,
+    Bool(Bits),
+    I8(Vec<i8>),
+    I16(Vec<i16>),
+    I32(Vec<i32>),
+    I64(Vec<i64>),
+    U8(Vec<u8>),
+    U16(Vec<u16>),
+    U32(Vec<u32>),
+    U64(Vec<u64>),
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+    /// Decimals whose scale nobody told: as digits, until the first batch is full.
+    Digits(Strings<i64>),
+    Decimal(Vec<i128>, u8, i8),
+    WideDecimal(Vec<Wide>, u8, i8),
+    Utf8(Strings<i32>),
+    LargeUtf8(Strings<i64>),
+    Binary(Strings<i32>),
+    LargeBinary(Strings<i64>),
+    Uuid(Vec<[u8; 16]>),
+    Date(Vec<i32>),
+    ShortTime(Vec<i32>, Unit),
+    LongTime(Vec<i64>, Unit),
+    Timestamp(Vec<i64>, Unit, Option<String>),
+}
+
+/// What the type of a column is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Plan {
+    /// This one.
+    Type(DataType),
+    /// That of the first value; `floats`: a number is a float.
+    FirstValue { floats: bool },
+    /// A decimal with the digits of the largest values of the first batch.
+    Digits,
+}
+
+/// A column under construction.
+#[derive(Debug)]
+pub(crate) struct Builder {
+    values: Values,
+    nulls: Nulls,
+    len: usize,
+    policy: Policy,
+    /// Bytes that a batch's texts may take.
+    usual_bytes: usize,
+    /// Values tell the type, and the first batch is not full yet: it may still widen.
+    is_open: bool,
+    /// The caller named the type: text takes any value then.
+    was_asked: bool,
+}
+
+impl Builder {
+    /// An empty column.
+    pub(crate) fn new(plan: &Plan, policy: Policy, usual_bytes: usize, was_asked: bool) -> Builder {
+        let values = match plan {
+            Plan::Type(data_type) => values_of(data_type, usual_bytes),
+            Plan::FirstValue { floats } => Values::Undecided { floats: *floats },
+            Plan::Digits => Values::Digits(Strings::new(usual_bytes)),
+        };
+        Builder {
+            values,
+            nulls: Nulls::default(),
+            len: 0,
+            policy,
+            usual_bytes,
+            is_open: !matches!(plan, Plan::Type(_)),
+            was_asked,
+        }
+    }
+
+    /// An empty column of the type that this one has now.
+    pub(crate) fn same_again(&self) -> Builder {
+        let plan = match self.values {
+            Values::Undecided { floats } => Plan::FirstValue { floats },
+            Values::Digits(_) => Plan::Digits,
+            _ => Plan::Type(self.data_type()),
+        };
+        let mut made = Builder::new(&plan, self.policy, self.usual_bytes, self.was_asked);
+        made.is_open = self.is_open;
+        made
+    }
+
+    /// Whether the type is still to be told by values.
+    pub(crate) fn is_undecided(&self) -> bool {
+        self.is_open
+    }
+
+    /// The next value; returns about how many bytes it took. In each loop over a column of one kind, all but one arm of the
+    /// choices behind it fall away: hence inlined, always.
+    #[inline(always)]
+    pub(crate) fn put(&mut self, cell: Cell<'_>, tally: &mut Tally) -> Result<usize, Why> {
+        if let Cell::Null = cell {
+            self.put_null();
+            return Ok(8);
+        }
+        let n = self.put_value(cell, tally)?;
+        self.nulls.push_valid();
+        self.len += 1;
+        Ok(n)
+    }
+
+    #[inline(never)]
+    fn put_null(&mut self) {
+        self.nulls.push_null(self.len);
+        self.len += 1;
+        match &mut self.values {
+            Values::Undecided { .. } | Values::Null => {}
+            Values::Bool(bits) => bits.push(false),
+            Values::I8(v) => v.push(0),
+            Values::I16(v) => v.push(0),
+            Values::I32(v) | Values::Date(v) | Values::ShortTime(v, _) => v.push(0),
+            Values::I64(v) | Values::LongTime(v, _) | Values::Timestamp(v, ..) => v.push(0),
+            Values::U8(v) => v.push(0),
+            Values::U16(v) => v.push(0),
+            Values::U32(v) => v.push(0),
+            Values::U64(v) => v.push(0),
+            Values::F32(v) => v.push(0.0),
+            Values::F64(v) => v.push(0.0),
+            Values::Decimal(v, ..) => v.push(0),
+            Values::WideDecimal(v, ..) => v.push([0; 4]),
+            Values::Utf8(v) | Values::Binary(v) => v.put_nothing(),
+            Values::Digits(v) | Values::LargeUtf8(v) | Values::LargeBinary(v) => v.put_nothing(),
+            Values::Uuid(v) => v.push([0; 16]),
+        }
+    }
+
+    #[inline(always)]
+    fn put_value(&mut self, cell: Cell<'_>, tally: &mut Tally) -> Result<usize, Why> {
+        let policy = self.policy;
+        match (&mut self.values, cell) {
+            (Values::I64(v), Cell::I64(n)) => v.push(n),
+            (Values::F64(v), Cell::F64(n)) => v.push(n),
+            (Values::Utf8(v), Cell::Text(units)) => return v.put_text(units, policy, tally),
+            (Values::Decimal(v, precision, scale), Cell::Decimal(digits)) => {
+                v.push(decimal::to_i128(digits, *precision, *scale)?);
+                tally.converted(digits.len());
+                return Ok(16);
+            }
+            (Values::Timestamp(v, unit, zone), Cell::Timestamp(t, _)) => {
+                if zone.is_some() != t.offset_minutes.is_some() {
+                    return Err(Why::Kind);
+                }
+                v.push(moment::since_epoch(t, *unit)?);
+            }
+            (Values::I32(v), Cell::I64(n)) => v.push(narrow(n)?),
+            _ => return self.put_rare(cell, tally),
+        }
+        Ok(8)
+    }
+
+    /// The kinds that are not worth a place in the hot path.
+    #[inline(never)]
+    fn put_rare(&mut self, cell: Cell<'_>, tally: &mut Tally) -> Result<usize, Why> {
+        let (policy, was_asked) = (self.policy, self.was_asked);
+        match (&mut self.values, cell) {
+            (Values::Undecided { .. }, cell) => {
+                self.decide(&cell)?;
+                return self.put_value(cell, tally);
+            }
+            (Values::I64(_), Cell::F64(_)) if self.is_open => {
+                self.widen()?;
+                return self.put_value(cell, tally);
+            }
+            (Values::Bool(v), Cell::Bool(b)) => v.push(b),
+            (Values::Bool(v), Cell::I64(n @ (0 | 1))) => v.push(n == 1),
+            (Values::I8(v), Cell::I64(n)) => v.push(narrow(n)?),
+            (Values::I16(v), Cell::I64(n)) => v.push(narrow(n)?),
+            (Values::U8(v), Cell::I64(n)) => v.push(narrow(n)?),
+            (Values::U16(v), Cell::I64(n)) => v.push(narrow(n)?),
+            (Values::U32(v), Cell::I64(n)) => v.push(narrow(n)?),
+            (Values::U64(v), Cell::I64(n)) => v.push(narrow(n)?),
+            (Values::U64(v), Cell::U64(n)) => v.push(n),
+            (Values::I64(v), Cell::Bool(b)) => v.push(i64::from(b)),
+            (Values::I8(_) | Values::I16(_) | Values::I32(_) | Values::I64(_), Cell::U64(_)) => {
+                return Err(Why::Range);
+            }
+            (Values::F32(v), Cell::F32(n)) => v.push(n),
+            (Values::F32(v), Cell::F64(n)) => v.push(exact_f32(n)?),
+            // The shortest decimal of the narrow float, as a wide one: what `fetchall` gives too.
+            (Values::F64(v), Cell::F32(n)) => v.push(onecopy_wire::number::widen(n)),
+            (Values::F64(v), Cell::I64(n)) => v.push(exact_f64(n)?),
+            // Who asks for floats of exact numbers takes what they lose.
+            (Values::F64(v), Cell::Decimal(digits)) if was_asked => {
+                let digits = std::str::from_utf8(digits).map_err(|_| Why::Kind)?;
+                v.push(digits.parse().map_err(|_| Why::Kind)?);
+            }
+            (Values::Digits(v), Cell::Decimal(digits)) => {
+                decimal::size(digits).ok_or(Why::Kind)?;
+                tally.converted(digits.len());
+                return v.put_bytes(digits);
+            }
+            (Values::WideDecimal(v, precision, scale), Cell::Decimal(digits)) => {
+                v.push(decimal::to_wide(digits, *precision, *scale)?);
+                tally.converted(digits.len());
+            }
+            (
+                Values::Decimal(..) | Values::WideDecimal(..) | Values::Digits(_),
+                Cell::I64(_) | Cell::U64(_) | Cell::Text(Units::Utf8(_)),
+            ) => {
+                let digits = plain_text(cell).ok_or(Why::Kind)?;
+                return self.put_value(Cell::Decimal(digits.as_bytes()), tally);
+            }
+            (Values::LargeUtf8(v), Cell::Text(units)) => return v.put_text(units, policy, tally),
+            (Values::Utf8(v), Cell::Interval { text, .. }) => {
+                return v.put_text(Units::Utf8(text), policy, tally);
+            }
+            (Values::LargeUtf8(v), Cell::Interval { text, .. }) => {
+                return v.put_text(Units::Utf8(text), policy, tally);
+            }
+            (Values::Binary(v), Cell::Bytes(bytes)) => return v.put_bytes(bytes),
+            (Values::LargeBinary(v), Cell::Bytes(bytes)) => return v.put_bytes(bytes),
+            (Values::Uuid(v), Cell::Uuid(uuid)) => v.push(uuid),
+            (Values::Uuid(v), Cell::Text(Units::Utf8(text))) => {
+                v.push(super::plain::parse_uuid(text).ok_or(Why::Kind)?);
+            }
+            (Values::Date(v), Cell::Date(date)) => v.push(narrow(moment::days(date))?),
+            (Values::ShortTime(v, unit), Cell::Time(time, _)) => {
+                v.push(narrow(moment::time_of_day(time, *unit)?)?);
+            }
+            (Values::LongTime(v, unit), Cell::Time(time, _)) => {
+                v.push(moment::time_of_day(time, *unit)?);
+            }
+            (Values::Timestamp(v, unit, None), Cell::Date(date)) => {
+                let time = crate::cell::Time {
+                    hour: 0,
+                    minute: 0,
+                    second: 0,
+                    nanosecond: 0,
+                };
+                let offset_minutes = None;
+                let midnight = crate::cell::Timestamp {
+                    date,
+                    time,
+                    offset_minutes,
+                };
+                v.push(moment::since_epoch(midnight, *unit)?);
+            }
+            (
+                Values::Date(_)
+                | Values::ShortTime(..)
+                | Values::LongTime(..)
+                | Values::Timestamp(..),
+                Cell::Text(Units::Utf8(text)),
+            ) => return self.put_moment(text, tally),
+            (Values::Utf8(_) | Values::LargeUtf8(_), cell) if was_asked => {
+                let text = plain_text(cell).ok_or(Why::Kind)?;
+                return self.put_value(Cell::Text(Units::Utf8(text.as_bytes())), tally);
+            }
+            _ => return Err(Why::Kind),
+        }
+        Ok(8)
+    }
+
+    /// Text in ISO 8601 form, as SQLite keeps dates and times.
+    fn put_moment(&mut self, text: &[u8], tally: &mut Tally) -> Result<usize, Why> {
+        let cell = match &self.values {
+            Values::Date(_) => moment::parse_date(text).map(Cell::Date),
+            Values::Timestamp(..) => moment::parse_timestamp(text).map(|t| Cell::Timestamp(t, 9)),
+            _ => moment::parse_time(text).map(|t| Cell::Time(t, 9)),
+        };
+        tally.converted(text.len());
+        self.put_value(cell.ok_or(Why::Kind)?, tally)
+    }
+
+    /// Takes the type of the first value that is not NULL.
+    fn decide(&mut self, first: &Cell<'_>) -> Result<(), Why> {
+        let Values::Undecided { floats } = self.values else {
+            return Ok(());
+        };
+        if !self.is_open {
+            return Err(Why::Kind);
+        }
+        let data_type = match first {
+            Cell::I64(_) | Cell::F64(_) if floats => DataType::Float64,
+            Cell::I64(_) => DataType::int(64),
+            Cell::F64(_) => DataType::Float64,
+            Cell::Text(_) => DataType::Utf8,
+            Cell::Bytes(_) => DataType::Binary,
+            _ => return Err(Why::Kind),
+        };
+        let n_nulls = self.len;
+        let plan = Plan::Type(data_type);
+        *self = Builder::new(&plan, self.policy, self.usual_bytes, self.was_asked);
+        self.is_open = true;
+        (0..n_nulls).for_each(|_| self.put_null());
+        Ok(())
+    }
+
+    /// Integers to floats, where each of them is one.
+    fn widen(&mut self) -> Result<(), Why> {
+        if let Values::I64(integers) = &self.values {
+            let floats: Result<Vec<f64>, Why> = integers.iter().map(|n| exact_f64(*n)).collect();
+            self.values = Values::F64(floats?);
+        }
+        Ok(())
+    }
+
+    /// The first batch is full: what is undecided becomes what its values say.
+    pub(crate) fn settle(&mut self) -> Result<(), (usize, Why)> {
+        if !std::mem::take(&mut self.is_open) {
+            return Ok(());
+        }
+        match &self.values {
+            Values::Undecided { .. } => self.values = Values::Null,
+            Values::Digits(digits) => {
+                let sizes = digits.iter().filter_map(decimal::size);
+                let (whole, scale) = sizes.fold((0, 0), |(a, b), (c, d)| (a.max(c), b.max(d)));
+                // Some room for larger ones: later batches have the same type.
+                let fits = |most: usize| whole + scale <= most && scale <= 127;
+                let precision = if fits(38) { 38 } else { 76 };
+                let data_type = match fits(precision) {
+                    true => DataType::Decimal {
+                        bits: if precision == 38 { 128 } else { 256 },
+                        precision: precision as u8,
+                        scale: scale as i8,
+                    },
+                    false => DataType::Utf8,
+                };
+                let plan = Plan::Type(data_type);
+                let mut made = Builder::new(&plan, self.policy, self.usual_bytes, true);
+                for (row, digits) in digits.iter().enumerate() {
+                    let cell = match digits {
+                        [] => Cell::Null,
+                        digits => Cell::Decimal(digits),
+                    };
+                    // The digits were noted when they came.
+                    made.put(cell, &mut Tally::default())
+                        .map_err(|why| (row, why))?;
+                }
+                *self = made;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The type, as far as it is known: call it behind [`Builder::settle`].
+    pub(crate) fn data_type(&self) -> DataType {
+        match &self.values {
+            Values::Undecided { .. } | Values::Null => DataType::Null,
+            Values::Bool(_) => DataType::Bool,
+            Values::I8(_) => DataType::int(8),
+            Values::I16(_) => DataType::int(16),
+            Values::I32(_) => DataType::int(32),
+            Values::I64(_) => DataType::int(64),
+            Values::U8(_) => DataType::uint(8),
+            Values::U16(_) => DataType::uint(16),
+            Values::U32(_) => DataType::uint(32),
+            Values::U64(_) => DataType::uint(64),
+            Values::F32(_) => DataType::Float32,
+            Values::F64(_) => DataType::Float64,
+            Values::Decimal(_, precision, scale) => DataType::Decimal {
+                bits: 128,
+                precision: *precision,
+                scale: *scale,
+            },
+            Values::WideDecimal(_, precision, scale) => DataType::Decimal {
+                bits: 256,
+                precision: *precision,
+                scale: *scale,
+            },
+            Values::Utf8(_) => DataType::Utf8,
+            Values::Digits(_) | Values::LargeUtf8(_) => DataType::LargeUtf8,
+            Values::Binary(_) => DataType::Binary,
+            Values::LargeBinary(_) => DataType::LargeBinary,
+            Values::Uuid(_) => DataType::Uuid,
+            Values::Date(_) => DataType::Date32,
+            Values::ShortTime(_, unit) | Values::LongTime(_, unit) => DataType::Time(*unit),
+            Values::Timestamp(_, unit, zone) => DataType::Timestamp {
+                unit: *unit,
+                zone: zone.clone(),
+            },
+        }
+    }
+
+    /// The values so far as an array; starts anew with the same type.
+    ///
+    /// # Errors
+    /// The row (from 0, in the batch) of text that is malformed, and why.
+    pub(crate) fn take(&mut self) -> Result<Array, (usize, Why)> {
+        self.settle()?;
+        let malformed = match &self.values {
+            Values::Utf8(v) => v.malformed(),
+            Values::LargeUtf8(v) => v.malformed(),
+            _ => None,
+        };
+        if let Some(malformed) = malformed {
+            return Err(malformed);
+        }
+        let data_type = self.data_type();
+        let buffers = match &mut self.values {
+            Values::Undecided { .. } | Values::Null => Vec::new(),
+            Values::Bool(bits) => vec![Memory::of(std::mem::take(bits).into_bytes())],
+            Values::I8(v) => memory(v),
+            Values::I16(v) => memory(v),
+            Values::I32(v) | Values::Date(v) | Values::ShortTime(v, _) => memory(v),
+            Values::I64(v) | Values::LongTime(v, _) | Values::Timestamp(v, ..) => memory(v),
+            Values::U8(v) => memory(v),
+            Values::U16(v) => memory(v),
+            Values::U32(v) => memory(v),
+            Values::U64(v) => memory(v),
+            Values::F32(v) => memory(v),
+            Values::F64(v) => memory(v),
+            Values::Decimal(v, ..) => memory(v),
+            Values::WideDecimal(v, ..) => memory(v),
+            Values::Utf8(v) | Values::Binary(v) => v.take(),
+            Values::Digits(v) | Values::LargeUtf8(v) | Values::LargeBinary(v) => v.take(),
+            Values::Uuid(v) => memory(v),
+        };
+        let is_null = data_type == DataType::Null;
+        let (validity, n_nulls) = self.nulls.take();
+        Ok(Array {
+            data_type,
+            len: std::mem::take(&mut self.len),
+            offset: 0,
+            validity: validity.filter(|_| !is_null).map(Memory::of),
+            n_nulls: Some(n_nulls),
+            buffers,
+            dictionary: None,
+        })
+    }
+}
+
+impl Builder {
+    /// The values of a column of numbers, the bits of those that are not NULL, and how many values there are.
+    pub(crate) fn into_numbers(mut self) -> (Numbers, Option<Vec<u8>>, usize) {
+        let numbers = match self.values {
+            Values::Bool(bits) => {
+                let bits = bits.into_bytes();
+                Numbers::Bool((0..self.len).map(|at| u8::from(bit(&bits, at))).collect())
+            }
+            Values::I8(v) => Numbers::I8(v),
+            Values::I16(v) => Numbers::I16(v),
+            Values::I32(v) => Numbers::I32(v),
+            Values::I64(v) | Values::Timestamp(v, ..) => Numbers::I64(v),
+            Values::U8(v) => Numbers::U8(v),
+            Values::U16(v) => Numbers::U16(v),
+            Values::U32(v) => Numbers::U32(v),
+            Values::U64(v) => Numbers::U64(v),
+            Values::F32(v) => Numbers::F32(v),
+            Values::F64(v) => Numbers::F64(v),
+            // No value came, or the caller asked for no numbers.
+            _ => Numbers::F64(vec![f64::NAN; self.len]),
+        };
+        (numbers, self.nulls.take().0, self.len)
+    }
+}
+
+fn values_of(data_type: &DataType, usual_bytes: usize) -> Values {
+    match data_type {
+        DataType::Null => Values::Null,
+        DataType::Bool => Values::Bool(Bits::default()),
+        DataType::Int { bits, unsigned } => match (bits, unsigned) {
+            (8, false) => Values::I8(Vec::new()),
+            (16, false) => Values::I16(Vec::new()),
+            (32, false) => Values::I32(Vec::new()),
+            (_, false) => Values::I64(Vec::new()),
+            (8, true) => Values::U8(Vec::new()),
+            (16, true) => Values::U16(Vec::new()),
+            (32, true) => Values::U32(Vec::new()),
+            (_, true) => Values::U64(Vec::new()),
+        },
+        DataType::Float32 => Values::F32(Vec::new()),
+        DataType::Float64 => Values::F64(Vec::new()),
+        DataType::Decimal {
+            bits,
+            precision,
+            scale,
+        } => match bits {
+            256 => Values::WideDecimal(Vec::new(), *precision, *scale),
+            _ => Values::Decimal(Vec::new(), *precision, *scale),
+        },
+        DataType::Utf8 => Values::Utf8(Strings::new(usual_bytes)),
+        DataType::Binary => Values::Binary(Strings::new(usual_bytes)),
+        DataType::LargeBinary => Values::LargeBinary(Strings::new(usual_bytes)),
+        DataType::Uuid => Values::Uuid(Vec::new()),
+        DataType::Date32 => Values::Date(Vec::new()),
+        DataType::Time(unit @ (Unit::Second | Unit::Milli)) => Values::ShortTime(Vec::new(), *unit),
+        DataType::Time(unit) => Values::LongTime(Vec::new(), *unit),
+        DataType::Timestamp { unit, zone } => Values::Timestamp(Vec::new(), *unit, zone.clone()),
+        // Those that are read and never made were refused by `is_made`.
+        _ => Values::LargeUtf8(Strings::new(usual_bytes)),
+    }
+}
+
+/// Whether columns of this type can be made.
+pub(crate) fn is_made(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Utf8View
+        | DataType::BinaryView
+        | DataType::FixedBinary(_)
+        | DataType::Date64
+        | DataType::Dictionary { .. } => false,
+        DataType::Decimal { bits, .. } => matches!(bits, 128 | 256),
+        _ => true,
+    }
+}
+
+/// The values as one buffer; room for as many is left behind.
+fn memory<T: crate::arrow_c::Plain>(values: &mut Vec<T>) -> Vec<Memory> {
+    let room = Vec::with_capacity(values.len());
+    vec![Memory::of(std::mem::replace(values, room))]
+}
+
+#[inline]
+fn narrow<T: TryFrom<i64>>(n: i64) -> Result<T, Why> {
+    T::try_from(n).map_err(|_| Why::Range)
+}
+
+fn exact_f64(n: i64) -> Result<f64, Why> {
+    if (-EXACT_FLOAT..=EXACT_FLOAT).contains(&n) {
+        Ok(n as f64)
+    } else {
+        Err(Why::Scale)
+    }
+}
+
+fn exact_f32(n: f64) -> Result<f32, Why> {
+    let narrow = n as f32;
+    if n.is_nan() || f64::from(narrow) == n {
+        Ok(narrow)
+    } else {
+        Err(Why::Scale)
+    }
+}

@@ -1,0 +1,230 @@
+//! Decimal digits to and from the integers that Arrow holds them in.
+
+use super::builder::Why;
+
+/// An integer of 256 bits in two's complement, its 64-bit words from the least on.
+pub(crate) type Wide = [u64; 4];
+
+/// Digits of a decimal, told apart.
+struct Parts<'a> {
+    is_negative: bool,
+    whole: &'a [u8],
+    fraction: &'a [u8],
+}
+
+/// Sign, digits and point, no exponent; `None` of anything else.
+fn parts(text: &[u8]) -> Option<Parts<'_>> {
+    let (is_negative, digits) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        rest => (false, rest),
+    };
+    let point = digits
+        .iter()
+        .position(|b| *b == b'.')
+        .unwrap_or(digits.len());
+    let whole = &digits[..point];
+    let fraction = digits.get(point + 1..).unwrap_or(&[]);
+    let is_number = !(whole.is_empty() && fraction.is_empty())
+        && whole.iter().chain(fraction).all(u8::is_ascii_digit);
+    is_number.then_some(Parts {
+        is_negative,
+        whole,
+        fraction,
+    })
+}
+
+/// Digits before the point, without zeros that say nothing, and behind it; `None` where the text is no decimal.
+pub(crate) fn size(text: &[u8]) -> Option<(usize, usize)> {
+    let parts = parts(text)?;
+    let n_leading = parts.whole.iter().take_while(|b| **b == b'0').count();
+    Some((parts.whole.len() - n_leading, parts.fraction.len()))
+}
+
+/// The digits that count, as one number without a point: of `whole`, then `scale` of the fraction.
+///
+/// # Errors
+/// A digit that is not zero stands behind them.
+fn each_digit(parts: &Parts<'_>, scale: i8, mut take: impl FnMut(u8)) -> Result<(), Why> {
+    let n_fraction = usize::try_from(scale.max(0)).unwrap_or(0);
+    let n_cut = usize::try_from(-i16::from(scale.min(0))).unwrap_or(0);
+    let n_whole = parts.whole.len().saturating_sub(n_cut);
+    let kept = parts.fraction.len().min(n_fraction);
+    let is_lost = |digits: &[u8]| digits.iter().any(|b| *b != b'0');
+    if is_lost(&parts.whole[n_whole..]) || is_lost(&parts.fraction[kept..]) {
+        return Err(Why::Scale);
+    }
+    for b in parts.whole[..n_whole].iter().chain(&parts.fraction[..kept]) {
+        take(b - b'0');
+    }
+    for _ in kept..n_fraction {
+        take(0);
+    }
+    Ok(())
+}
+
+/// The text as an integer of 128 bits with `scale` digits behind the point.
+///
+/// # Errors
+/// It is no decimal, has more digits behind the point, or more than `precision` in all.
+#[inline]
+pub(crate) fn to_i128(text: &[u8], precision: u8, scale: i8) -> Result<i128, Why> {
+    let parts = parts(text).ok_or(Why::Kind)?;
+    let most = parts.whole.len() + usize::try_from(scale.max(0)).unwrap_or(0);
+    let value = if most <= 18 {
+        // The usual size: one word.
+        let mut value = 0_i64;
+        each_digit(&parts, scale, |digit| value = value * 10 + i64::from(digit))?;
+        i128::from(value)
+    } else {
+        let (mut value, mut is_over) = (0_i128, false);
+        each_digit(&parts, scale, |digit| {
+            let next = value
+                .checked_mul(10)
+                .and_then(|v| v.checked_add(digit.into()));
+            is_over |= next.is_none();
+            value = next.unwrap_or(0);
+        })?;
+        if is_over {
+            return Err(Why::Range);
+        }
+        value
+    };
+    if value >= 10_i128.pow(u32::from(precision.min(38))) {
+        return Err(Why::Range);
+    }
+    Ok(if parts.is_negative { -value } else { value })
+}
+
+/// As [`to_i128`], of 256 bits.
+///
+/// # Errors
+/// As [`to_i128`].
+pub(crate) fn to_wide(text: &[u8], precision: u8, scale: i8) -> Result<Wide, Why> {
+    let parts = parts(text).ok_or(Why::Kind)?;
+    let (mut value, mut n_digits) = ([0_u64; 4], 0_usize);
+    each_digit(&parts, scale, |digit| {
+        if n_digits > 0 || digit != 0 {
+            n_digits += 1;
+        }
+        // 76 digits are less than 2^253; more are refused below, whatever stands here.
+        let mut carry = u128::from(digit);
+        for word in &mut value {
+            let product = u128::from(*word) * 10 + carry;
+            (*word, carry) = (product as u64, product >> 64);
+        }
+    })?;
+    if n_digits > usize::from(precision) {
+        return Err(Why::Range);
+    }
+    Ok(if parts.is_negative {
+        negated(value)
+    } else {
+        value
+    })
+}
+
+fn negated(value: Wide) -> Wide {
+    let mut carry = true;
+    value.map(|word| {
+        let (word, over) = (!word).overflowing_add(u64::from(carry));
+        carry = over;
+        word
+    })
+}
+
+/// The digits of an integer with `scale` of them behind the point.
+pub(crate) fn digits_of_i128(value: i128, scale: i8) -> String {
+    pointed(value < 0, value.unsigned_abs().to_string(), scale)
+}
+
+/// As [`digits_of_i128`], of 256 bits.
+pub(crate) fn digits_of_wide(value: Wide, scale: i8) -> String {
+    let is_negative = value[3] >> 63 != 0;
+    let mut rest = if is_negative { negated(value) } else { value };
+    let mut digits = String::new();
+    while rest != [0; 4] {
+        let mut remainder = 0_u128;
+        for word in rest.iter_mut().rev() {
+            let dividend = (remainder << 64) | u128::from(*word);
+            (*word, remainder) = ((dividend / 10) as u64, dividend % 10);
+        }
+        digits.push(char::from(b'0' + remainder as u8));
+    }
+    let digits: String = digits.chars().rev().collect();
+    let digits = if digits.is_empty() {
+        "0".into()
+    } else {
+        digits
+    };
+    pointed(is_negative, digits, scale)
+}
+
+fn pointed(is_negative: bool, mut digits: String, scale: i8) -> String {
+    if scale < 0 && digits != "0" {
+        digits.extend(std::iter::repeat_n('0', usize::from(scale.unsigned_abs())));
+    }
+    let n_fraction = usize::try_from(scale.max(0)).unwrap_or(0);
+    if n_fraction > 0 {
+        let missing = (n_fraction + 1).saturating_sub(digits.len());
+        digits.insert_str(0, &"0".repeat(missing));
+        digits.insert(digits.len() - n_fraction, '.');
+    }
+    if is_negative {
+        digits.insert(0, '-');
+    }
+    digits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn digits_become_integers_and_come_back() {
+        for (text, scale, value, back) in [
+            ("0", 0, 0, "0"),
+            ("-0.05", 2, -5, "-0.05"),
+            (".5", 2, 50, "0.50"),
+            ("12.3400", 2, 1234, "12.34"),
+            ("-9999999999.99", 2, -999_999_999_999, "-9999999999.99"),
+            ("1200", -2, 12, "1200"),
+        ] {
+            assert_eq!(to_i128(text.as_bytes(), 38, scale), Ok(value), "{text}");
+            assert_eq!(digits_of_i128(value, scale), back);
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told_apart() {
+        assert_eq!(to_i128(b"1.234", 38, 2), Err(Why::Scale));
+        assert_eq!(to_i128(b"1250", 38, -2), Err(Why::Scale));
+        assert_eq!(to_i128(b"100.00", 4, 2), Err(Why::Range));
+        assert_eq!(to_i128(&[b'9'; 60], 38, 0), Err(Why::Range));
+        assert_eq!(to_wide(&[b'9'; 77], 76, 0), Err(Why::Range));
+        for text in ["", "-", ".", "1e5", "NaN", "1.2.3", "1 "] {
+            assert_eq!(to_i128(text.as_bytes(), 38, 2), Err(Why::Kind), "{text}");
+            assert_eq!(to_wide(text.as_bytes(), 76, 2), Err(Why::Kind), "{text}");
+        }
+        assert_eq!(size(b"-0012.3400"), Some((2, 4)));
+        assert_eq!(size(b"0.0"), Some((0, 1)));
+    }
+
+    proptest! {
+        #[test]
+        fn wide_matches_narrow(value in -(10_i128.pow(37))..10_i128.pow(37), scale in 0_i8..20) {
+            let text = digits_of_i128(value, scale);
+            prop_assert_eq!(to_i128(text.as_bytes(), 38, scale), Ok(value));
+            let wide = to_wide(text.as_bytes(), 76, scale).unwrap();
+            prop_assert_eq!(wide[0] as i128 | ((wide[1] as i128) << 64), value);
+            prop_assert_eq!(digits_of_wide(wide, scale), text);
+        }
+
+        #[test]
+        fn wide_digits_come_back(digits in "-?[1-9][0-9]{0,50}\\.[0-9]{20}") {
+            let wide = to_wide(digits.as_bytes(), 76, 20).unwrap();
+            prop_assert_eq!(digits_of_wide(wide, 20), digits);
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Values out of arrays, as parameters of a statement.
+
+use onecopy_text::Tally;
+
+use super::array::{Array, Batch, bit};
+use super::decimal;
+use super::moment;
+use super::types::{DataType, Unit};
+use crate::arrow_c::Memory;
+use crate::error::{Error, ErrorKind};
+use crate::value::Value;
+
+/// The rows of batches, one after the other, as parameters. An error ends them, and is asked for behind.
+pub struct BatchRows<F> {
+    next_batch: F,
+    names: Vec<String>,
+    batch: Batch,
+    row: usize,
+    n_done: u64,
+    /// Text handled, to be entered into a ledger by the caller.
+    pub tally: Tally,
+    failure: Option<Error>,
+    is_done: bool,
+}
+
+impl<F: FnMut() -> Result<Option<Batch>, Error>> BatchRows<F> {
+    /// The rows of the batches that `next_batch` gives, the columns having these names.
+    pub fn new(names: Vec<String>, next_batch: F) -> BatchRows<F> {
+        BatchRows {
+            next_batch,
+            names,
+            tally: Tally::default(),
+            batch: Batch::default(),
+            row: 0,
+            n_done: 0,
+            failure: None,
+            is_done: false,
+        }
+    }
+
+    /// Why the rows ended, where it was not their end.
+    pub fn failure(self) -> Option<Error> {
+        self.failure
+    }
+
+    fn row_values(&mut self) -> Result<Vec<Value>, Error> {
+        let (row, n_done, names) = (self.row, self.n_done, &self.names);
+        let columns = self.batch.columns.iter().enumerate();
+        let values = columns.map(|(i, column)| {
+            let value = column.value(row).map_err(|e| {
+                let name = names.get(i).map_or("", String::as_str);
+                e.at_column(i, name).at_row(n_done)
+            });
+            if let Ok(Value::Text(text)) = &value {
+                self.tally.copied(text.len());
+            }
+            value
+        });
+        values.collect()
+    }
+}
+
+impl<F: FnMut() -> Result<Option<Batch>, Error>> Iterator for BatchRows<F> {
+    type Item = Vec<Value>;
+
+    fn next(&mut self) -> Option<Vec<Value>> {
+        while self.row >= self.batch.n_rows {
+            if self.is_done {
+                return None;
+            }
+            self.row = 0;
+            self.batch = Batch::default();
+            match (self.next_batch)() {
+                Ok(Some(batch)) => self.batch = batch,
+                Ok(None) => self.is_done = true,
+                Err(error) => {
+                    self.failure = Some(error);
+                    self.is_done = true;
+                }
+            }
+        }
+        match self.row_values() {
+            Ok(values) => {
+                self.row += 1;
+                self.n_done += 1;
+                Some(values)
+            }
+            Err(error) => {
+                self.failure = Some(error);
+                self.is_done = true;
+                self.batch = Batch::default();
+                None
+            }
+        }
+    }
+}
+
+fn wrong(what: &str) -> Error {
+    Error::new(ErrorKind::Data, what)
+}
+
+impl Array {
+    /// The value of `row` (from 0) as a parameter. Copies: one of each text.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Data`] for a value that no parameter holds, and where the array is not what its type says.
+    pub fn value(&self, row: usize) -> Result<Value, Error> {
+        if self.is_null(row) {
+            return Ok(Value::Null);
+        }
+        let at = self.offset + row;
+        Ok(match &self.data_type {
+            DataType::Null => Value::Null,
+            DataType::Bool => Value::Bool(bit(self.buffer(0)?.bytes(), at)),
+            DataType::Int { bits, unsigned } => {
+                let n = self.integer(at, *bits, *unsigned)?;
+                match i64::try_from(n) {
+                    Ok(n) => Value::I64(n),
+                    // No driver takes more than 63 bits as a number.
+                    Err(_) => Value::Decimal(n.to_string()),
+                }
+            }
+            DataType::Float32 => {
+                let n = f32::from_ne_bytes(self.fixed(at)?);
+                Value::F64(onecopy_wire::number::widen(n))
+            }
+            DataType::Float64 => Value::F64(f64::from_ne_bytes(self.fixed(at)?)),
+            DataType::Decimal { bits, scale, .. } => Value::Decimal(match bits {
+                32 => decimal::digits_of_i128(i32::from_ne_bytes(self.fixed(at)?).into(), *scale),
+                64 => decimal::digits_of_i128(i64::from_ne_bytes(self.fixed(at)?).into(), *scale),
+                128 => decimal::digits_of_i128(i128::from_ne_bytes(self.fixed(at)?), *scale),
+                _ => {
+                    let bytes: [u8; 32] = self.fixed(at)?;
+                    let mut words = [0; 4];
+                    for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+                        *word = u64::from_ne_bytes(bytes.try_into().unwrap_or([0; 8]));
+                    }
+                    decimal::digits_of_wide(words, *scale)
+                }
+            }),
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
+                let text = std::str::from_utf8(self.bytes(at)?);
+                let text = text.map_err(|e| {
+                    let at = e.valid_up_to();
+                    let message = format!("malformed text: no UTF-8 from byte {at} on");
+                    Error::new(ErrorKind::Malformed, message)
+                })?;
+                Value::Text(text.to_owned())
+            }
+            DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
+                Value::Bytes(self.bytes(at)?.to_vec())
+            }
+            DataType::FixedBinary(n) => {
+                let bytes = self.buffer(0)?.bytes().get(at * n..(at + 1) * n);
+                Value::Bytes(bytes.ok_or_else(too_short)?.to_vec())
+            }
+            DataType::Uuid => Value::Uuid(self.fixed(at)?),
+            DataType::Date32 => {
+                let days = i32::from_ne_bytes(self.fixed(at)?);
+                Value::Date(moment::date(days.into()).ok_or_else(no_date)?)
+            }
+            DataType::Date64 => {
+                let n = i64::from_ne_bytes(self.fixed(at)?);
+                Value::Date(moment::date(n.div_euclid(86_400_000)).ok_or_else(no_date)?)
+            }
+            DataType::Time(unit) => {
+                let n = match unit {
+                    Unit::Second | Unit::Milli => i32::from_ne_bytes(self.fixed(at)?).into(),
+                    _ => i64::from_ne_bytes(self.fixed(at)?),
+                };
+                let time = moment::time(n, *unit);
+                Value::Time(time.ok_or_else(|| wrong("a time is outside of its day"))?)
+            }
+            DataType::Timestamp { unit, zone } => {
+                let n = i64::from_ne_bytes(self.fixed(at)?);
+                let timestamp = moment::timestamp(n, *unit, zone.is_some());
+                Value::Timestamp(timestamp.ok_or_else(no_date)?)
+            }
+            DataType::Dictionary { index, .. } => {
+                let DataType::Int { bits, unsigned } = **index else {
+                    return Err(wrong("a dictionary is not numbered by integers"));
+                };
+                let n = self.integer(at, bits, unsigned)?;
+                let values = self.dictionary.as_deref().ok_or_else(too_short)?;
+                match usize::try_from(n) {
+                    Ok(n) if n < values.len => values.value(n)?,
+                    _ => return Err(wrong("a number stands in no dictionary")),
+                }
+            }
+        })
+    }
+
+    fn buffer(&self, i: usize) -> Result<&Memory, Error> {
+        self.buffers.get(i).ok_or_else(too_short)
+    }
+
+    /// The bytes of a value of one size.
+    fn fixed<const N: usize>(&self, at: usize) -> Result<[u8; N], Error> {
+        let bytes = self.buffer(0)?.bytes().get(at * N..(at + 1) * N);
+        bytes.and_then(|b| b.try_into().ok()).ok_or_else(too_short)
+    }
+
+    fn integer(&self, at: usize, bits: u8, unsigned: bool) -> Result<i128, Error> {
+        Ok(match (bits, unsigned) {
+            (8, false) => i8::from_ne_bytes(self.fixed(at)?).into(),
+            (16, false) => i16::from_ne_bytes(self.fixed(at)?).into(),
+            (32, false) => i32::from_ne_bytes(self.fixed(at)?).into(),
+            (_, false) => i64::from_ne_bytes(self.fixed(at)?).into(),
+            (8, true) => u8::from_ne_bytes(self.fixed(at)?).into(),
+            (16, true) => u16::from_ne_bytes(self.fixed(at)?).into(),
+            (32, true) => u32::from_ne_bytes(self.fixed(at)?).into(),
+            (_, true) => u64::from_ne_bytes(self.fixed(at)?).into(),
+        })
+    }
+
+    /// The bytes of a value that has a length of its own.
+    fn bytes(&self, at: usize) -> Result<&[u8], Error> {
+        let place = |i: usize| -> Result<usize, Error> {
+            let n = match self.data_type {
+                DataType::Utf8 | DataType::Binary => i32::from_ne_bytes(self.fixed(i)?).into(),
+                _ => i64::from_ne_bytes(self.fixed(i)?),
+            };
+            usize::try_from(n).map_err(|_| too_short())
+        };
+        if matches!(self.data_type, DataType::Utf8View | DataType::BinaryView) {
+            return self.view(at);
+        }
+        let (from, to) = (place(at)?, place(at + 1)?);
+        self.buffer(1)?.bytes().get(from..to).ok_or_else(too_short)
+    }
+
+    /// The bytes of a view: in the view itself up to 12, else at a place of one of the buffers behind.
+    fn view(&self, at: usize) -> Result<&[u8], Error> {
+        let views = self.buffer(0)?.bytes();
+        let view = views.get(at * 16..(at + 1) * 16).ok_or_else(too_short)?;
+        let number = |from: usize| {
+            let bytes = view[from..from + 4].try_into().unwrap_or([0; 4]);
+            usize::try_from(i32::from_ne_bytes(bytes)).map_err(|_| too_short())
+        };
+        let len = number(0)?;
+        if len <= 12 {
+            return Ok(&view[4..4 + len]);
+        }
+        let (buffer, from) = (number(8)?, number(12)?);
+        let bytes = self.buffer(1 + buffer)?.bytes();
+        bytes.get(from..from + len).ok_or_else(too_short)
+    }
+}
+
+fn too_short() -> Error {
+    Error::new(ErrorKind::Interface, "an array is shorter than it says")
+}
+
+fn no_date() -> Error {
+    wrong("a date is outside of the calendar")
+}

@@ -1,0 +1,440 @@
+//! Arrow's types, as far as databases have such values: their formats in the C data interface, and their names for people.
+//!
+//! Source: <https://arrow.apache.org/docs/format/CDataInterface.html#data-type-description-format-strings>.
+
+use std::fmt;
+
+/// What a date and time is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Seconds.
+    Second,
+    /// Milliseconds.
+    Milli,
+    /// Microseconds.
+    Micro,
+    /// Nanoseconds.
+    Nano,
+}
+
+impl Unit {
+    /// The coarsest that holds `digits` of a second's fraction.
+    #[must_use]
+    pub fn of_digits(digits: u8) -> Unit {
+        match digits {
+            0 => Unit::Second,
+            1..=3 => Unit::Milli,
+            4..=6 => Unit::Micro,
+            _ => Unit::Nano,
+        }
+    }
+
+    /// How many of them a second has.
+    #[must_use]
+    pub fn per_second(self) -> i64 {
+        match self {
+            Unit::Second => 1,
+            Unit::Milli => 1_000,
+            Unit::Micro => 1_000_000,
+            Unit::Nano => 1_000_000_000,
+        }
+    }
+
+    /// `s`, `ms`, `us`, `ns`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::Second => "s",
+            Unit::Milli => "ms",
+            Unit::Micro => "us",
+            Unit::Nano => "ns",
+        }
+    }
+
+    fn letter(self) -> char {
+        match self {
+            Unit::Second => 's',
+            Unit::Milli => 'm',
+            Unit::Micro => 'u',
+            Unit::Nano => 'n',
+        }
+    }
+
+    fn of_letter(letter: char) -> Option<Unit> {
+        [Unit::Second, Unit::Milli, Unit::Micro, Unit::Nano]
+            .into_iter()
+            .find(|u| u.letter() == letter)
+    }
+
+    fn of_name(name: &str) -> Option<Unit> {
+        [Unit::Second, Unit::Milli, Unit::Micro, Unit::Nano]
+            .into_iter()
+            .find(|u| u.name() == name)
+    }
+}
+
+/// Type of an array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DataType {
+    /// NULL and nothing else.
+    Null,
+    /// One bit each.
+    Bool,
+    /// Integers of 8, 16, 32 or 64 `bits`.
+    Int {
+        /// Width in bits.
+        bits: u8,
+        /// Whether values are unsigned.
+        unsigned: bool,
+    },
+    /// 32-bit floats.
+    Float32,
+    /// 64-bit floats.
+    Float64,
+    /// Exact decimals in 32, 64, 128 or 256 `bits`.
+    Decimal {
+        /// Width in bits.
+        bits: u16,
+        /// Total digits.
+        precision: u8,
+        /// Digits behind the point.
+        scale: i8,
+    },
+    /// Text, its places in 32 bits: up to 2 GiB in an array.
+    Utf8,
+    /// Text, its places in 64 bits.
+    LargeUtf8,
+    /// Text by views; read, never made.
+    Utf8View,
+    /// Bytes, their places in 32 bits.
+    Binary,
+    /// Bytes, their places in 64 bits.
+    LargeBinary,
+    /// Bytes by views; read, never made.
+    BinaryView,
+    /// Bytes of one length.
+    FixedBinary(usize),
+    /// UUIDs: 16 bytes each, with the extension name `arrow.uuid`.
+    Uuid,
+    /// Days since 1970-01-01.
+    Date32,
+    /// Milliseconds since 1970-01-01, whole days; read, never made.
+    Date64,
+    /// Time of day since midnight: in 32 bits up to milliseconds, in 64 from microseconds on.
+    Time(Unit),
+    /// Time since 1970-01-01 00:00; of UTC where there is a zone, else of no zone.
+    Timestamp {
+        /// What it is counted in.
+        unit: Unit,
+        /// The zone's name, as Arrow has it.
+        zone: Option<String>,
+    },
+    /// Numbers of values that stand in an array of their own; read, never made.
+    Dictionary {
+        /// Type of the numbers.
+        index: Box<DataType>,
+        /// Type of the values.
+        value: Box<DataType>,
+    },
+}
+
+impl DataType {
+    /// The format string of the C data interface.
+    #[must_use]
+    pub fn format(&self) -> String {
+        match self {
+            DataType::Null => "n".into(),
+            DataType::Bool => "b".into(),
+            DataType::Int { bits, unsigned } => {
+                let letter = match bits {
+                    8 => 'c',
+                    16 => 's',
+                    32 => 'i',
+                    _ => 'l',
+                };
+                let letter = if *unsigned {
+                    letter.to_ascii_uppercase()
+                } else {
+                    letter
+                };
+                letter.into()
+            }
+            DataType::Float32 => "f".into(),
+            DataType::Float64 => "g".into(),
+            DataType::Decimal {
+                bits,
+                precision,
+                scale,
+            } => match bits {
+                128 => format!("d:{precision},{scale}"),
+                bits => format!("d:{precision},{scale},{bits}"),
+            },
+            DataType::Utf8 => "u".into(),
+            DataType::LargeUtf8 => "U".into(),
+            DataType::Utf8View => "vu".into(),
+            DataType::Binary => "z".into(),
+            DataType::LargeBinary => "Z".into(),
+            DataType::BinaryView => "vz".into(),
+            DataType::FixedBinary(n) => format!("w:{n}"),
+            DataType::Uuid => "w:16".into(),
+            DataType::Date32 => "tdD".into(),
+            DataType::Date64 => "tdm".into(),
+            DataType::Time(unit) => format!("tt{}", unit.letter()),
+            DataType::Timestamp { unit, zone } => {
+                format!("ts{}:{}", unit.letter(), zone.as_deref().unwrap_or(""))
+            }
+            DataType::Dictionary { index, .. } => index.format(),
+        }
+    }
+
+    /// The type of a format string; `None` of one that no database value has.
+    #[must_use]
+    pub fn of_format(format: &str) -> Option<DataType> {
+        Some(match format {
+            "n" => DataType::Null,
+            "b" => DataType::Bool,
+            "c" => DataType::int(8),
+            "s" => DataType::int(16),
+            "i" => DataType::int(32),
+            "l" => DataType::int(64),
+            "C" => DataType::uint(8),
+            "S" => DataType::uint(16),
+            "I" => DataType::uint(32),
+            "L" => DataType::uint(64),
+            "f" => DataType::Float32,
+            "g" => DataType::Float64,
+            "u" => DataType::Utf8,
+            "U" => DataType::LargeUtf8,
+            "vu" => DataType::Utf8View,
+            "z" => DataType::Binary,
+            "Z" => DataType::LargeBinary,
+            "vz" => DataType::BinaryView,
+            "tdD" => DataType::Date32,
+            "tdm" => DataType::Date64,
+            other => {
+                let (head, rest) = other.split_once(':').unwrap_or((other, ""));
+                match head {
+                    "w" => DataType::FixedBinary(rest.parse().ok()?),
+                    "d" => decimal(rest)?,
+                    _ if head.len() == 3 && head.is_ascii() => {
+                        let unit = Unit::of_letter(head.chars().nth(2)?)?;
+                        match &head[..2] {
+                            "tt" => DataType::Time(unit),
+                            "ts" => DataType::Timestamp {
+                                unit,
+                                zone: (!rest.is_empty()).then(|| rest.to_owned()),
+                            },
+                            _ => return None,
+                        }
+                    }
+                    _ => return None,
+                }
+            }
+        })
+    }
+
+    /// The type of a name as Arrow's libraries print it (`int64`, `string`, `decimal128(12, 2)`, `timestamp[us, tz=UTC]`);
+    /// `None` of one that is not made here.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<DataType> {
+        let name: String = name.chars().filter(|c| !c.is_whitespace()).collect();
+        let inside = |head: &str, open: char, close: char| {
+            let rest = name.strip_prefix(head)?.strip_prefix(open)?;
+            rest.strip_suffix(close)
+        };
+        Some(match name.as_str() {
+            "null" => DataType::Null,
+            "bool" => DataType::Bool,
+            "int8" => DataType::int(8),
+            "int16" => DataType::int(16),
+            "int32" => DataType::int(32),
+            "int64" => DataType::int(64),
+            "uint8" => DataType::uint(8),
+            "uint16" => DataType::uint(16),
+            "uint32" => DataType::uint(32),
+            "uint64" => DataType::uint(64),
+            "float" | "float32" => DataType::Float32,
+            "double" | "float64" => DataType::Float64,
+            "string" | "utf8" => DataType::Utf8,
+            "large_string" | "large_utf8" => DataType::LargeUtf8,
+            "binary" => DataType::Binary,
+            "large_binary" => DataType::LargeBinary,
+            "uuid" => DataType::Uuid,
+            "date32" | "date32[day]" => DataType::Date32,
+            _ => {
+                for head in ["decimal128", "decimal256"] {
+                    if let Some(rest) = inside(head, '(', ')') {
+                        let bits = &head["decimal".len()..];
+                        return decimal(&format!("{rest},{bits}"));
+                    }
+                }
+                for head in ["time32", "time64"] {
+                    if let Some(rest) = inside(head, '[', ']') {
+                        let unit = Unit::of_name(rest)?;
+                        let is_short = matches!(unit, Unit::Second | Unit::Milli);
+                        return (is_short == (head == "time32")).then_some(DataType::Time(unit));
+                    }
+                }
+                let rest = inside("timestamp", '[', ']')?;
+                let (unit, zone) = match rest.split_once(',') {
+                    Some((unit, zone)) => (unit, Some(zone.strip_prefix("tz=").unwrap_or(zone))),
+                    None => (rest, None),
+                };
+                DataType::Timestamp {
+                    unit: Unit::of_name(unit)?,
+                    zone: zone.map(str::to_owned),
+                }
+            }
+        })
+    }
+
+    /// Signed integers of `bits`.
+    #[must_use]
+    pub const fn int(bits: u8) -> DataType {
+        let unsigned = false;
+        DataType::Int { bits, unsigned }
+    }
+
+    /// Unsigned integers of `bits`.
+    #[must_use]
+    pub const fn uint(bits: u8) -> DataType {
+        let unsigned = true;
+        DataType::Int { bits, unsigned }
+    }
+}
+
+/// `precision,scale[,bits]`.
+fn decimal(text: &str) -> Option<DataType> {
+    let mut parts = text.split(',');
+    let precision = parts.next()?.parse().ok()?;
+    let scale = parts.next()?.parse().ok()?;
+    let bits = parts.next().map_or(Some(128), |bits| bits.parse().ok())?;
+    let most = match bits {
+        32 => 9,
+        64 => 18,
+        128 => 38,
+        256 => 76,
+        _ => return None,
+    };
+    (1..=most)
+        .contains(&precision)
+        .then_some(DataType::Decimal {
+            bits,
+            precision,
+            scale,
+        })
+}
+
+impl fmt::Display for DataType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DataType::Null => f.write_str("null"),
+            DataType::Bool => f.write_str("bool"),
+            DataType::Int { bits, unsigned } => {
+                write!(f, "{}int{bits}", if *unsigned { "u" } else { "" })
+            }
+            DataType::Float32 => f.write_str("float"),
+            DataType::Float64 => f.write_str("double"),
+            DataType::Decimal {
+                bits,
+                precision,
+                scale,
+            } => write!(f, "decimal{bits}({precision}, {scale})"),
+            DataType::Utf8 => f.write_str("string"),
+            DataType::LargeUtf8 => f.write_str("large_string"),
+            DataType::Utf8View => f.write_str("string_view"),
+            DataType::Binary => f.write_str("binary"),
+            DataType::LargeBinary => f.write_str("large_binary"),
+            DataType::BinaryView => f.write_str("binary_view"),
+            DataType::FixedBinary(n) => write!(f, "fixed_size_binary[{n}]"),
+            DataType::Uuid => f.write_str("uuid"),
+            DataType::Date32 => f.write_str("date32"),
+            DataType::Date64 => f.write_str("date64"),
+            DataType::Time(unit @ (Unit::Second | Unit::Milli)) => {
+                write!(f, "time32[{}]", unit.name())
+            }
+            DataType::Time(unit) => write!(f, "time64[{}]", unit.name()),
+            DataType::Timestamp { unit, zone: None } => write!(f, "timestamp[{}]", unit.name()),
+            DataType::Timestamp {
+                unit,
+                zone: Some(zone),
+            } => write!(f, "timestamp[{}, tz={zone}]", unit.name()),
+            DataType::Dictionary { index, value } => write!(f, "dictionary<{value}, {index}>"),
+        }
+    }
+}
+
+/// Name and type of a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Its name; may be empty or stand twice.
+    pub name: String,
+    /// Its type.
+    pub data_type: DataType,
+    /// Whether NULL may occur.
+    pub nullable: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_and_names_are_read_as_they_are_written() {
+        let stamp = |unit, zone: Option<&str>| DataType::Timestamp {
+            unit,
+            zone: zone.map(str::to_owned),
+        };
+        let decimal = |bits, precision, scale| DataType::Decimal {
+            bits,
+            precision,
+            scale,
+        };
+        for (made, format, name) in [
+            (DataType::Null, "n", "null"),
+            (DataType::Bool, "b", "bool"),
+            (DataType::int(8), "c", "int8"),
+            (DataType::uint(16), "S", "uint16"),
+            (DataType::int(64), "l", "int64"),
+            (DataType::Float32, "f", "float"),
+            (DataType::Float64, "g", "double"),
+            (decimal(128, 12, 2), "d:12,2", "decimal128(12, 2)"),
+            (decimal(256, 60, -3), "d:60,-3,256", "decimal256(60, -3)"),
+            (DataType::LargeUtf8, "U", "large_string"),
+            (DataType::Binary, "z", "binary"),
+            (DataType::Date32, "tdD", "date32"),
+            (DataType::Time(Unit::Milli), "ttm", "time32[ms]"),
+            (DataType::Time(Unit::Nano), "ttn", "time64[ns]"),
+            (stamp(Unit::Micro, None), "tsu:", "timestamp[us]"),
+            (
+                stamp(Unit::Second, Some("UTC")),
+                "tss:UTC",
+                "timestamp[s, tz=UTC]",
+            ),
+        ] {
+            assert_eq!(made.format(), format);
+            assert_eq!(DataType::of_format(format).as_ref(), Some(&made));
+            assert_eq!(made.to_string(), name);
+            assert_eq!(DataType::of_name(name), Some(made));
+        }
+    }
+
+    #[test]
+    fn what_is_no_type_is_refused() {
+        for format in [
+            "", "+s", "d:0,0", "d:39,0", "d:5,0,7", "tsx:", "tt", "w:x", "é",
+        ] {
+            assert_eq!(DataType::of_format(format), None, "{format}");
+        }
+        for name in [
+            "int",
+            "decimal128(39,0)",
+            "time32[us]",
+            "timestamp[d]",
+            "list<int64>",
+        ] {
+            assert_eq!(DataType::of_name(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The structs, as C has them.
+
+use std::ffi::{c_char, c_int, c_void};
+
+/// `struct ArrowSchema`: a type, with its name.
+#[repr(C)]
+#[derive(Debug)]
+pub struct ArrowSchema {
+    pub(super) format: *const c_char,
+    pub(super) name: *const c_char,
+    pub(super) metadata: *const c_char,
+    pub(super) flags: i64,
+    pub(super) n_children: i64,
+    pub(super) children: *mut *mut ArrowSchema,
+    pub(super) dictionary: *mut ArrowSchema,
+    pub(super) release: Option<unsafe extern "C" fn(*mut ArrowSchema)>,
+    pub(super) private_data: *mut c_void,
+}
+
+/// `struct ArrowArray`: values.
+#[repr(C)]
+#[derive(Debug)]
+pub struct ArrowArray {
+    pub(super) length: i64,
+    pub(super) null_count: i64,
+    pub(super) offset: i64,
+    pub(super) n_buffers: i64,
+    pub(super) n_children: i64,
+    pub(super) buffers: *mut *const c_void,
+    pub(super) children: *mut *mut ArrowArray,
+    pub(super) dictionary: *mut ArrowArray,
+    pub(super) release: Option<unsafe extern "C" fn(*mut ArrowArray)>,
+    pub(super) private_data: *mut c_void,
+}
+
+/// `struct ArrowArrayStream`: batches, one after the other.
+#[repr(C)]
+#[derive(Debug)]
+pub struct ArrowArrayStream {
+    pub(super) get_schema:
+        Option<unsafe extern "C" fn(*mut ArrowArrayStream, *mut ArrowSchema) -> c_int>,
+    pub(super) get_next:
+        Option<unsafe extern "C" fn(*mut ArrowArrayStream, *mut ArrowArray) -> c_int>,
+    pub(super) get_last_error: Option<unsafe extern "C" fn(*mut ArrowArrayStream) -> *const c_char>,
+    pub(super) release: Option<unsafe extern "C" fn(*mut ArrowArrayStream)>,
+    pub(super) private_data: *mut c_void,
+}
+
+// SAFETY: whoever makes a stream promises that any thread may use it, one at a time, and release it.
+unsafe impl Send for ArrowArrayStream {}
+// SAFETY: a schema is read alone, and any thread may release it.
+unsafe impl Send for ArrowSchema {}
+
+/// NULL may occur.
+pub(super) const FLAG_NULLABLE: i64 = 2;
+
+impl ArrowSchema {
+    /// One that is released: nothing.
+    #[must_use]
+    pub const fn released() -> ArrowSchema {
+        ArrowSchema {
+            format: std::ptr::null(),
+            name: std::ptr::null(),
+            metadata: std::ptr::null(),
+            flags: 0,
+            n_children: 0,
+            children: std::ptr::null_mut(),
+            dictionary: std::ptr::null_mut(),
+            release: None,
+            private_data: std::ptr::null_mut(),
+        }
+    }
+}
+
+impl ArrowArray {
+    /// One that is released: nothing.
+    #[must_use]
+    pub const fn released() -> ArrowArray {
+        ArrowArray {
+            length: 0,
+            null_count: 0,
+            offset: 0,
+            n_buffers: 0,
+            n_children: 0,
+            buffers: std::ptr::null_mut(),
+            children: std::ptr::null_mut(),
+            dictionary: std::ptr::null_mut(),
+            release: None,
+            private_data: std::ptr::null_mut(),
+        }
+    }
+}
+
+impl ArrowArrayStream {
+    /// One that is released: nothing.
+    #[must_use]
+    pub const fn released() -> ArrowArrayStream {
+        ArrowArrayStream {
+            get_schema: None,
+            get_next: None,
+            get_last_error: None,
+            release: None,
+            private_data: std::ptr::null_mut(),
+        }
+    }
+}
+
+impl Drop for ArrowSchema {
+    fn drop(&mut self) {
+        if let Some(release) = self.release {
+            // SAFETY: whoever made the struct set the function for it, and it was not released yet: the function is null
+            // then.
+            unsafe { release(self) };
+        }
+    }
+}
+
+impl Drop for ArrowArray {
+    fn drop(&mut self) {
+        if let Some(release) = self.release {
+            // SAFETY: its maker set the function for it, and sets it to null when it is released.
+            unsafe { release(self) };
+        }
+    }
+}
+
+impl Drop for ArrowArrayStream {
+    fn drop(&mut self) {
+        if let Some(release) = self.release {
+            // SAFETY: its maker set the function for it, and sets it to null when it is released.
+            unsafe { release(self) };
+        }
+    }
+}

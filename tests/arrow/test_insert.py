@@ -1,0 +1,168 @@
+"""Arrow's streams as rows of parameters."""
+
+from __future__ import annotations
+
+import datetime
+import uuid
+from decimal import Decimal
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import onecopy
+from tests.support import table
+
+pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
+
+
+def test_a_stream_goes_into_a_table_by_its_name(con: onecopy.Connection) -> None:
+    con.execute('create table "my ""table" ("the id" integer, name text, rest default 7)')
+    made = pa.table({"name": ["Zürich", None], "the id": [1, 2]})
+    cur = con.cursor().insert_arrow('my "table', made)
+    assert cur.rowcount == 2
+    assert con.execute('select * from "my ""table"').fetchall() == [(1, "Zürich", 7), (2, None, 7)]
+    con.cursor().insert_arrow('main.my "table', made)
+    assert con.execute('select count(*) from "my ""table"').fetchall() == [(4,)]
+
+
+def test_a_stream_goes_through_a_statement(con: onecopy.Connection) -> None:
+    con.execute("create table t (a primary key, b)")
+    con.cursor().insert_arrow("insert into t values (?, upper(?))", pl.DataFrame({"x": [1, 2], "y": ["a", "b"]}))
+    cur = con.cursor().insert_arrow("update t set b = ? where a = ?", pa.table({"b": ["z"], "a": [2]}))
+    assert cur.rowcount == 1
+    assert con.execute("select * from t").fetchall() == [(1, "A"), (2, "z")]
+
+
+LONG = "x" * 40
+TYPES: list[tuple[Any, Any]] = [
+    (pa.array([True, None, False]), [1, None, 0]),
+    (pa.array([1, None, -3], pa.int8()), [1, None, -3]),
+    (pa.array([1, None, 2**32 - 1], pa.uint32()), [1, None, 2**32 - 1]),
+    (pa.array([1, None, 2**64 - 1], pa.uint64()), [1, None, "18446744073709551615"]),
+    (pa.array([0.1, None, -2], pa.float32()), [0.1, None, -2.0]),
+    (pa.array([0.1, None, -2.5]), [0.1, None, -2.5]),
+    (pa.array(["a", None, "東京"]), ["a", None, "東京"]),
+    (pa.array(["a", None, "東京"], pa.large_string()), ["a", None, "東京"]),
+    (pa.array(["a", None, LONG], pa.string_view()), ["a", None, LONG]),
+    (pa.array([b"a", None, b"\xff"], pa.binary()), [b"a", None, b"\xff"]),
+    (pa.array([b"a", None, LONG.encode()], pa.binary_view()), [b"a", None, LONG.encode()]),
+    (pa.array([b"ab", None, b"cd"], pa.binary(2)), [b"ab", None, b"cd"]),
+    (pa.array(["x", None, "x"]).dictionary_encode(), ["x", None, "x"]),
+    (pa.array([Decimal("1.50"), None, Decimal("-0.05")], pa.decimal128(9, 2)), ["1.50", None, "-0.05"]),
+    (pa.array([Decimal("1.50"), None, Decimal("-0.05")], pa.decimal256(50, 2)), ["1.50", None, "-0.05"]),
+    (pa.array([datetime.date(2026, 11, 20), None, datetime.date(1, 1, 1)]), ["2026-11-20", None, "0001-01-01"]),
+    (pa.array([datetime.date(2026, 11, 20), None, None], pa.date64()), ["2026-11-20", None, None]),
+    (pa.array([datetime.time(1, 2, 3), None, None], pa.time32("s")), ["01:02:03", None, None]),
+    (pa.array([datetime.time(1, 2, 3, 5), None, None]), ["01:02:03.000005", None, None]),
+    (
+        pa.array([datetime.datetime(2026, 11, 20, 1), None, None], pa.timestamp("ns")),
+        ["2026-11-20 01:00:00", None, None],
+    ),
+    (
+        pa.array([datetime.datetime(2026, 11, 20, 1), None, None], pa.timestamp("s", "Asia/Tokyo")),
+        ["2026-11-20 01:00:00+00:00", None, None],
+    ),
+    (pa.array([None, None, None]), [None, None, None]),
+    (pa.array([uuid.UUID(int=7), None, None], pa.uuid()), [str(uuid.UUID(int=7)), None, None]),
+]
+
+
+@pytest.mark.parametrize(("values", "expected"), TYPES, ids=lambda v: str(getattr(v, "type", "")))
+def test_every_type_becomes_the_parameter_that_it_is(con: onecopy.Connection, values: Any, expected: list[Any]) -> None:
+    con.execute("create table t (x)")
+    whole = pa.table({"x": values})
+    con.cursor().insert_arrow("t", whole)
+    # And out of the middle of a longer array.
+    con.cursor().insert_arrow("t", pa.table({"x": pa.chunked_array([values, values])}).slice(1, 4))
+    got = [value for (value,) in con.execute("select x from t")]
+    assert got == expected + (expected * 2)[1:5]
+
+
+def test_types_without_a_like_are_refused(con: onecopy.Connection) -> None:
+    con.execute("create table t (x)")
+    for values in (pa.array([[1]]), pa.array([{"a": 1}]), pa.array([1], pa.duration("s"))):
+        with pytest.raises(onecopy.NotSupportedError, match=r"no like in SQL.*\(column 0 `x`\)"):
+            con.cursor().insert_arrow("t", pa.table({"x": values}))
+    with pytest.raises(AttributeError):
+        con.cursor().insert_arrow("t", [1])  # type: ignore[arg-type]
+    with pytest.raises(onecopy.ProgrammingError):
+        con.cursor().insert_arrow("absent", pa.table({"x": [1]}))
+
+
+def test_a_row_that_fails_is_named_and_those_before_it_stay(con: onecopy.Connection) -> None:
+    con.execute("create table t (x integer primary key)")
+    with pytest.raises(onecopy.IntegrityError) as raised:
+        con.cursor().insert_arrow("t", pa.table({"x": [1, 2, 3, 2]}))
+    assert raised.value.row == 3
+    assert con.execute("select count(*) from t").fetchall() == [(3,)]
+
+
+def test_a_stream_that_fails_is_an_error(con: onecopy.Connection) -> None:
+    def batches() -> Any:
+        yield pa.record_batch({"x": pa.array([1, 2])})
+        raise RuntimeError("no more")
+
+    con.execute("create table t (x)")
+    stream = pa.RecordBatchReader.from_batches(pa.schema({"x": pa.int64()}), batches())
+    with pytest.raises(onecopy.OperationalError, match="no more"):
+        con.cursor().insert_arrow("t", stream)
+
+
+def test_a_cursor_goes_into_another_database(con: onecopy.Connection) -> None:
+    other = onecopy.connect("sqlite::memory:")
+    other.execute("create table t (id integer, name text)")
+    source = con.execute("select 1 as id, 'Zürich' as name union all select 2, null")
+    assert other.cursor().insert_arrow("t", source).rowcount == 2
+    assert other.execute("select * from t").fetchall() == [(1, "Zürich"), (2, None)]
+
+
+def test_the_ledger_counts_texts_of_a_stream(con: onecopy.Connection) -> None:
+    con.execute("create table t (x)")
+    with onecopy.ledger() as ledger:
+        con.cursor().insert_arrow("t", pa.table({"x": ["abc", "東京"]}))
+    assert ledger.stages == {"parameters": {"taken": 9, "converted": 0, "copied": 9, "conversions": 0}}
+
+
+@pytest.mark.parametrize("profile", ["postgres", "mariadb"])
+def test_the_table_goes_through_arrow_and_comes_back(request: pytest.FixtureRequest, profile: str) -> None:
+    con = onecopy.connect(request.getfixturevalue(profile).odbc)
+    con.execute("create temporary table arrow_in as select * from t1000 where 1 = 0")
+    made = pa.table(con.execute("select * from t1000 order by id"))
+    frame = pd.DataFrame.from_arrow(made) if profile == "postgres" else pl.DataFrame(made)
+    assert con.cursor().insert_arrow("arrow_in", made).rowcount == 1000
+    assert con.execute("select * from arrow_in order by id").fetchall() == [tuple(row) for row in table.rows(1000)]
+    assert len(frame) == 1000
+    sql = "insert into arrow_in (id, name) values (?, ?)"
+    too_long = pa.table({"id": [1, 2, 3, 4, 5, 6], "name": ["a"] * 5 + ["x" * 3000]})
+    with pytest.raises(onecopy.Error) as raised:
+        con.cursor().insert_arrow(sql, too_long)
+    assert raised.value.row == 5
+    con.rollback()
+    con.close()
+
+
+_CELLS = st.tuples(
+    st.none() | st.integers(-(2**63), 2**63 - 1),
+    st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=30),
+    st.none() | st.binary(max_size=30),
+    st.none() | st.floats(allow_nan=False),
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(_CELLS, max_size=60), st.integers(1, 20))
+def test_a_stream_means_the_same_as_its_rows(rows: list[tuple[Any, ...]], chunk: int) -> None:
+    con = onecopy.connect("sqlite::memory:")
+    con.execute("create table by_row (i, t, b, f)")
+    con.execute("create table by_stream (i, t, b, f)")
+    con.executemany("insert into by_row values (?, ?, ?, ?)", rows)
+    schema = pa.schema([("i", pa.int64()), ("t", pa.string()), ("b", pa.binary()), ("f", pa.float64())])
+    made = pa.Table.from_pylist([dict(zip("itbf", row, strict=True)) for row in rows], schema=schema)
+    con.cursor().insert_arrow("by_stream", pa.RecordBatchReader.from_batches(schema, made.to_batches(chunk)))
+    assert con.execute("select * from by_stream").fetchall() == con.execute("select * from by_row").fetchall()
+    con.close()
