@@ -110,9 +110,7 @@ impl Form {
             let digits = declared.digits.max(self.digits);
             if sql_type == sql::DECIMAL {
                 // The digits before the point must not become fewer.
-                let before = self
-                    .size
-                    .saturating_sub(usize::try_from(self.digits).unwrap_or(0));
+                let before = size.saturating_sub(usize::try_from(self.digits).unwrap_or(0));
                 let needed = before + usize::try_from(digits).unwrap_or(0);
                 self.size = needed.max(declared.size).clamp(1, 38);
             }
