@@ -29,7 +29,7 @@ TYPES = {
     "clock": ("time(6)", "time(6)"),
     "moment": ("timestamp(6)", "datetime(6)"),
 }
-ALPHABETS = ("abc xyz", "Zürich é", "Москва", "東京都", "tea 🍵🌱", "it's \\ \"q\" $$ ? :x %s \n\t", "'; -- \\'")
+ALPHABETS = ("abc xyz", "Zürich é", "Москва", "東京都", "tea 🍵🌱", 'it\'s \\ "q" $$ ? :x %s \n\t', "'; -- \\'")
 
 
 def _value(column: str, draw: Random) -> Any:

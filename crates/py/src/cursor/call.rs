@@ -1,7 +1,7 @@
 //! Calls of stored procedures: output parameters that come as the last result.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString};
+use pyo3::types::{PyList, PyString, PyTuple};
 
 use super::Cursor;
 use super::pulled::State;
@@ -92,5 +92,35 @@ impl Cursor {
                 Ok(false)
             }
         }
+    }
+}
+
+#[pymethods]
+impl Cursor {
+    /// Calls a stored procedure or function, and returns a copy of ``parameters`` in which output parameters have their values.
+    ///
+    /// Args:
+    ///     name: its name, with a schema where one is needed; quoted as in SQL where it must be.
+    ///     parameters: a value for each parameter; for those of output alone any, ``None`` say.
+    ///
+    /// Returns:
+    ///     A ``list``. Results with rows come by ``fetchall`` and `nextset`; values that come behind them stand in the list when
+    ///     `nextset` has passed the last.
+    ///
+    /// Raises:
+    ///     ProgrammingError: there is no such procedure, or it has more or fewer parameters.
+    ///     NotSupportedError: SQLite, and databases whose output parameters are not known.
+    ///
+    /// Source: PEP 249, ``.callproc()``.
+    #[pyo3(signature = (name, parameters=None, /))]
+    fn callproc<'py>(
+        slf: &Bound<'py, Self>,
+        name: &Bound<'py, PyString>,
+        parameters: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let parameters = parameters.unwrap_or_else(|| PyTuple::empty(py).into_any());
+        py.import("onecopy.procedures")?
+            .call_method1("call", (slf, name, parameters))
     }
 }

@@ -4,7 +4,7 @@ use onecopy_rows::{Error, ErrorKind, LongForm, LongPart};
 use onecopy_text::{Stage, Tally, Units};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyString};
+use pyo3::types::{PyInt, PyString, PyTuple};
 
 use super::Cursor;
 use crate::guard::Guarded;
@@ -337,5 +337,57 @@ impl LongValue {
         })?;
         reading.from += n;
         Ok(n)
+    }
+}
+
+#[pymethods]
+impl Cursor {
+    /// Leaves columns of long text or bytes out of the rows to come, and returns the cursor: ``...`` stands in their place, and
+    /// `open_text` and `open_binary` read the values of the current row in parts.
+    ///
+    /// Args:
+    ///     columns: names, or indices from 0.
+    ///
+    /// Raises:
+    ///     ProgrammingError: rows were fetched already, there is no such column, or it holds neither text nor bytes.
+    ///
+    /// >>> cur = onecopy.connect("sqlite::memory:").execute("select 7 as id, 'a long story' as body").defer("body")
+    /// >>> cur.fetchone()
+    /// (7, Ellipsis)
+    /// >>> cur.open_text("body").read(6)
+    /// 'a long'
+    #[pyo3(signature = (*columns))]
+    fn defer<'py>(
+        slf: Bound<'py, Self>,
+        columns: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, Self>> {
+        let columns: Vec<_> = columns.iter().collect();
+        slf.get().leave_out(slf.py(), &columns)?;
+        Ok(slf)
+    }
+
+    /// Opens the text in a deferred column of the row fetched last: an `io.TextIOBase`, or ``None`` for NULL. It is good until
+    /// the next row is fetched or another value is opened, and each value can be opened once.
+    ///
+    /// Args:
+    ///     column: a name, or an index from 0.
+    ///
+    /// Raises:
+    ///     ProgrammingError: the column was not deferred or holds bytes, there is no row, or it was opened before.
+    ///
+    /// Copies: none besides the conversion to ``str``; SQLite: one. Memory: 64 KiB, and what the driver holds.
+    fn open_text(slf: &Bound<'_, Self>, column: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        LongValue::open(slf, column, true)
+    }
+
+    /// Opens the bytes in a deferred column of the row fetched last: an `io.BufferedReader`, or ``None`` for NULL. As `open_text`.
+    ///
+    /// >>> cur = onecopy.connect("sqlite::memory:").execute("select zeroblob(100000) as picture").defer("picture")
+    /// >>> for _ in cur:
+    /// ...     with cur.open_binary("picture") as file:
+    /// ...         print(len(file.read(8)), len(file.read()))
+    /// 8 99992
+    fn open_binary(slf: &Bound<'_, Self>, column: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        LongValue::open(slf, column, false)
     }
 }

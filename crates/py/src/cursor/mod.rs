@@ -3,14 +3,12 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use onecopy_rows::Declared;
-use onecopy_rows::arrow::ArrowOptions;
 use onecopy_rows::connect::Format;
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyCapsule, PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
-use crate::arrow::{self, ArrowStream};
 use crate::connection::Connection;
 use crate::errors;
 use crate::fetch::BATCH_ROWS;
@@ -18,6 +16,7 @@ use crate::guard::{Guarded, Locked};
 use crate::limit::TimeLimit;
 use crate::stream::RowStream;
 
+mod arrow;
 mod call;
 mod long;
 mod pulled;
@@ -150,65 +149,6 @@ impl Cursor {
         Ok(slf)
     }
 
-    /// Puts the rows of a stream of Arrow's into the database, and returns the cursor; ``rowcount`` is their number.
-    ///
-    /// Args:
-    ///     into: a statement with a ``?`` for each column of the stream; or the name of a table, as it is but for a point
-    ///         between its schema and itself: then the columns go by their names.
-    ///     stream: anything with ``__arrow_c_stream__``: a table of pyarrow's, a data frame, a cursor of another connection.
-    ///
-    /// Raises:
-    ///     Error: as `executemany`; ``error.row`` is the row of the stream that failed, from 0. Those before it are in the
-    ///         transaction.
-    ///     NotSupportedError: a column has a type that SQL has no like of (a list, a struct).
-    ///
-    /// Copies: one of each text; no Python object is made for a value.
-    ///
-    /// >>> con = onecopy.connect("sqlite::memory:")
-    /// >>> cur = con.execute("create table city (id integer, name text)")
-    /// >>> cur.insert_arrow("city", con.execute("select 1 as id, 'Zürich' as name")).rowcount
-    /// 1
-    #[pyo3(signature = (into, stream, /))]
-    fn insert_arrow<'py>(
-        slf: Bound<'py, Self>,
-        into: &Bound<'py, PyString>,
-        stream: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, Self>> {
-        let py = slf.py();
-        let said = slf.get().said(py)?;
-        slf.get().change(py, |connection, ledger| {
-            connection.insert_arrow(py, into, stream, &said, ledger)
-        })?;
-        Ok(slf)
-    }
-
-    /// Calls a stored procedure or function, and returns a copy of ``parameters`` in which output parameters have their values.
-    ///
-    /// Args:
-    ///     name: its name, with a schema where one is needed; quoted as in SQL where it must be.
-    ///     parameters: a value for each parameter; for those of output alone any, ``None`` say.
-    ///
-    /// Returns:
-    ///     A ``list``. Results with rows come by ``fetchall`` and `nextset`; values that come behind them stand in the list when
-    ///     `nextset` has passed the last.
-    ///
-    /// Raises:
-    ///     ProgrammingError: there is no such procedure, or it has more or fewer parameters.
-    ///     NotSupportedError: SQLite, and databases whose output parameters are not known.
-    ///
-    /// Source: PEP 249, ``.callproc()``.
-    #[pyo3(signature = (name, parameters=None, /))]
-    fn callproc<'py>(
-        slf: &Bound<'py, Self>,
-        name: &Bound<'py, PyString>,
-        parameters: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let py = slf.py();
-        let parameters = parameters.unwrap_or_else(|| PyTuple::empty(py).into_any());
-        py.import("onecopy.procedures")?
-            .call_method1("call", (slf, name, parameters))
-    }
-
     /// The next row, or ``None`` after the last one. Copies: one of each text, into its ``str``.
     ///
     /// Raises:
@@ -231,92 +171,6 @@ impl Cursor {
     /// [(1, 2.5, 'é', b'\x00', None)]
     fn fetchall(&self, py: Python<'_>) -> PyResult<Py<PyList>> {
         self.fetch(py, usize::MAX)
-    }
-
-    /// Up to ``size`` rows, or all still to come, as a list of columns: numbers, booleans and timestamps as `Column`, whose
-    /// memory can be written to and shared with NumPy; all else as a list of what `fetchall` gives. Behind the last row the
-    /// columns are empty. Row factories and converters have no part in it.
-    ///
-    /// Raises:
-    ///     ProgrammingError: there are no rows to fetch, or some were made ahead for `fetchone` or iteration.
-    ///     DataError: SQLite: a value is no number where its column has numbers; as `fetchone`.
-    ///
-    /// Copies: one of each text, into its ``str``.
-    ///
-    /// >>> cur = onecopy.connect("sqlite::memory:").execute("select 1 as id, 'Zoë' as name union all select 2, null")
-    /// >>> id, name = cur.fetch_columns()
-    /// >>> memoryview(id).tolist(), name
-    /// ([1, 2], ['Zoë', None])
-    #[pyo3(signature = (size=None))]
-    fn fetch_columns(&self, py: Python<'_>, size: Option<usize>) -> PyResult<Py<PyList>> {
-        self.columns(py, size.unwrap_or(usize::MAX))
-    }
-
-    /// The rows as Arrow's batches, for any library that takes them; the cursor itself is such a stream too, with the
-    /// defaults.
-    ///
-    /// Args:
-    ///     batch_bytes: about how many bytes a batch takes; 4 MiB where it is left out.
-    ///     types: types for columns by their names, as Arrow writes them (``"string"``, ``"decimal128(12, 2)"``,
-    ///         ``"timestamp[us]"``), each before what the database says.
-    ///
-    /// Raises:
-    ///     ProgrammingError: rows were fetched already, or a name is no column's.
-    ///
-    /// Copies: one of each text, into the batch.
-    ///
-    /// >>> stream = onecopy.connect("sqlite::memory:").execute("select 1 as id").arrow(types={"id": "int32"})
-    /// >>> hasattr(stream, "__arrow_c_stream__")
-    /// True
-    #[pyo3(signature = (*, batch_bytes=None, types=None))]
-    fn arrow(
-        &self,
-        py: Python<'_>,
-        batch_bytes: Option<usize>,
-        types: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<ArrowStream> {
-        self.batches(py, &arrow::options(batch_bytes, types)?)
-    }
-
-    /// The rows as a stream of Arrow's batches in a capsule: what pyarrow, polars, pandas and duckdb ask a cursor for. It takes
-    /// the rows; the statement ends when its reader releases it.
-    ///
-    /// Args:
-    ///     requested_schema: a capsule with the schema that the reader would rather have; see `ArrowStream`.
-    ///
-    /// Source: Arrow's PyCapsule interface.
-    #[pyo3(signature = (requested_schema=None))]
-    fn __arrow_c_stream__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyCapsule>> {
-        let described = self.open(py)?.stream.take();
-        match described {
-            Some(stream) => stream.get().give(py, requested_schema),
-            None => {
-                let stream = self.batches(py, &ArrowOptions::default())?;
-                stream.give(py, requested_schema)
-            }
-        }
-    }
-
-    /// The columns' names and types in a capsule, for readers that ask for them before they ask for the rows. The rows are the
-    /// stream's from here on.
-    ///
-    /// Source: Arrow's PyCapsule interface.
-    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        let described = self.open(py)?.stream.as_ref().map(|s| s.clone_ref(py));
-        let stream = match described {
-            Some(stream) => stream,
-            None => {
-                let stream = self.batches(py, &ArrowOptions::default())?;
-                let stream = Py::new(py, stream)?;
-                self.open(py)?.stream = Some(stream.clone_ref(py));
-                stream
-            }
-        };
-        stream.get().schema(py)
     }
 
     fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
@@ -386,55 +240,6 @@ impl Cursor {
             left -= n_passed;
         }
         Ok(())
-    }
-
-    /// Leaves columns of long text or bytes out of the rows to come, and returns the cursor: ``...`` stands in their place, and
-    /// `open_text` and `open_binary` read the values of the current row in parts.
-    ///
-    /// Args:
-    ///     columns: names, or indices from 0.
-    ///
-    /// Raises:
-    ///     ProgrammingError: rows were fetched already, there is no such column, or it holds neither text nor bytes.
-    ///
-    /// >>> cur = onecopy.connect("sqlite::memory:").execute("select 7 as id, 'a long story' as body").defer("body")
-    /// >>> cur.fetchone()
-    /// (7, Ellipsis)
-    /// >>> cur.open_text("body").read(6)
-    /// 'a long'
-    #[pyo3(signature = (*columns))]
-    fn defer<'py>(
-        slf: Bound<'py, Self>,
-        columns: &Bound<'py, PyTuple>,
-    ) -> PyResult<Bound<'py, Self>> {
-        let columns: Vec<_> = columns.iter().collect();
-        slf.get().leave_out(slf.py(), &columns)?;
-        Ok(slf)
-    }
-
-    /// Opens the text in a deferred column of the row fetched last: an `io.TextIOBase`, or ``None`` for NULL. It is good until
-    /// the next row is fetched or another value is opened, and each value can be opened once.
-    ///
-    /// Args:
-    ///     column: a name, or an index from 0.
-    ///
-    /// Raises:
-    ///     ProgrammingError: the column was not deferred or holds bytes, there is no row, or it was opened before.
-    ///
-    /// Copies: none besides the conversion to ``str``; SQLite: one. Memory: 64 KiB, and what the driver holds.
-    fn open_text(slf: &Bound<'_, Self>, column: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        LongValue::open(slf, column, true)
-    }
-
-    /// Opens the bytes in a deferred column of the row fetched last: an `io.BufferedReader`, or ``None`` for NULL. As `open_text`.
-    ///
-    /// >>> cur = onecopy.connect("sqlite::memory:").execute("select zeroblob(100000) as picture").defer("picture")
-    /// >>> for _ in cur:
-    /// ...     with cur.open_binary("picture") as file:
-    /// ...         print(len(file.read(8)), len(file.read()))
-    /// 8 99992
-    fn open_binary(slf: &Bound<'_, Self>, column: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        LongValue::open(slf, column, false)
     }
 
     /// The rows as one JSON array of objects (RFC 8259), as a `RowStream`; no Python object is made for a cell.
