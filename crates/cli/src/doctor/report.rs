@@ -172,7 +172,7 @@ impl Finding {
             true => self.subject.clone(),
             false => format!("{}: {}", self.subject, self.says),
         };
-        out.push_str(&wrapped(&said, width, INDENT, "").trim_start().to_owned());
+        out.push_str(wrapped(&said, width, INDENT, "").trim_start());
         for (name, value) in &self.facts {
             let label = format!("{name:10} ");
             let text = wrapped(value, width, INDENT + label.len(), "");

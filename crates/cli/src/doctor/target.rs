@@ -219,7 +219,7 @@ fn long_values(report: &mut Report, connection: &Connection) {
     });
     let subject = format!("{subject} as a parameter");
     report.add(
-        match one_value(connection, length, Some(Value::Text(text.into()))) {
+        match one_value(connection, length, Some(Value::Text(text))) {
             Ok(value) => {
                 let is_whole = value == LONG_CHARS.to_string();
                 let says = match is_whole {
