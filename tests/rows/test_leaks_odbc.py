@@ -14,7 +14,11 @@ import pytest
 import onecopy
 from tests.conftest import Database
 
-pytestmark = [pytest.mark.filterwarnings("ignore::onecopy.DriverWarning"), pytest.mark.slow]
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::onecopy.DriverWarning"),
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+]
 PROFILES = ["postgres", "postgres_ansi", "mariadb", "sqlite_odbc", "tds_freetds", "tds_msodbc", "tds_rust"]
 #: Of a thousand: a message of 5,000 characters, or a handle's memory, would be several megabytes.
 MOST_GROWTH_BYTES = 1_500_000
