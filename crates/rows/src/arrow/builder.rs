@@ -2,11 +2,11 @@
 
 use onecopy_text::{Malformed, Policy, Tally, Units};
 
-use super::array::{Array, bit};
+use super::array::Array;
 use super::bits::{Bits, Nulls};
+use super::decided::exact_f64;
 use super::decimal::{self, Wide};
 use super::moment;
-use super::numbers::Numbers;
 use super::plain::plain_text;
 use super::text::Strings;
 use super::types::{DataType, Unit};
@@ -28,12 +28,9 @@ pub(crate) enum Why {
     Long,
 }
 
-/// Integers that a 64-bit float holds each of lie up to here.
-const EXACT_FLOAT: i64 = 1 << 53;
-
 /// What a column holds, in the order of [`DataType`].
 #[derive(Debug)]
-enum Values {
+pub(super) enum Values {
     /// No value has come yet that is not NULL: the first one decides. `floats`: a number is a float then.
     Undecided {
         floats: bool,
@@ -79,16 +76,16 @@ pub(crate) enum Plan {
 /// A column under construction.
 #[derive(Debug)]
 pub(crate) struct Builder {
-    values: Values,
-    nulls: Nulls,
-    len: usize,
-    policy: Policy,
+    pub(super) values: Values,
+    pub(super) nulls: Nulls,
+    pub(super) len: usize,
+    pub(super) policy: Policy,
     /// Bytes that a batch's texts may take.
-    usual_bytes: usize,
+    pub(super) usual_bytes: usize,
     /// Values tell the type, and the first batch is not full yet: it may still widen.
-    is_open: bool,
+    pub(super) is_open: bool,
     /// The caller named the type: text takes any value then.
-    was_asked: bool,
+    pub(super) was_asked: bool,
 }
 
 impl Builder {
@@ -142,7 +139,7 @@ impl Builder {
     }
 
     #[inline(never)]
-    fn put_null(&mut self) {
+    pub(super) fn put_null(&mut self) {
         self.nulls.push_null(self.len);
         self.len += 1;
         match &mut self.values {
@@ -304,78 +301,6 @@ impl Builder {
         self.put_value(cell.ok_or(Why::Kind)?, tally)
     }
 
-    /// Takes the type of the first value that is not NULL.
-    fn decide(&mut self, first: &Cell<'_>) -> Result<(), Why> {
-        let Values::Undecided { floats } = self.values else {
-            return Ok(());
-        };
-        if !self.is_open {
-            return Err(Why::Kind);
-        }
-        let data_type = match first {
-            Cell::I64(_) | Cell::F64(_) if floats => DataType::Float64,
-            Cell::I64(_) => DataType::int(64),
-            Cell::F64(_) => DataType::Float64,
-            Cell::Text(_) => DataType::Utf8,
-            Cell::Bytes(_) => DataType::Binary,
-            _ => return Err(Why::Kind),
-        };
-        let n_nulls = self.len;
-        let plan = Plan::Type(data_type);
-        *self = Builder::new(&plan, self.policy, self.usual_bytes, self.was_asked);
-        self.is_open = true;
-        (0..n_nulls).for_each(|_| self.put_null());
-        Ok(())
-    }
-
-    /// Integers to floats, where each of them is one.
-    fn widen(&mut self) -> Result<(), Why> {
-        if let Values::I64(integers) = &self.values {
-            let floats: Result<Vec<f64>, Why> = integers.iter().map(|n| exact_f64(*n)).collect();
-            self.values = Values::F64(floats?);
-        }
-        Ok(())
-    }
-
-    /// The first batch is full: what is undecided becomes what its values say.
-    pub(crate) fn settle(&mut self) -> Result<(), (usize, Why)> {
-        if !std::mem::take(&mut self.is_open) {
-            return Ok(());
-        }
-        match &self.values {
-            Values::Undecided { .. } => self.values = Values::Null,
-            Values::Digits(digits) => {
-                let sizes = digits.iter().filter_map(decimal::size);
-                let (whole, scale) = sizes.fold((0, 0), |(a, b), (c, d)| (a.max(c), b.max(d)));
-                // Some room for larger ones: later batches have the same type.
-                let fits = |most: usize| whole + scale <= most && scale <= 127;
-                let precision = if fits(38) { 38 } else { 76 };
-                let data_type = match fits(precision) {
-                    true => DataType::Decimal {
-                        bits: if precision == 38 { 128 } else { 256 },
-                        precision: precision as u8,
-                        scale: scale as i8,
-                    },
-                    false => DataType::Utf8,
-                };
-                let plan = Plan::Type(data_type);
-                let mut made = Builder::new(&plan, self.policy, self.usual_bytes, true);
-                for (row, digits) in digits.iter().enumerate() {
-                    let cell = match digits {
-                        [] => Cell::Null,
-                        digits => Cell::Decimal(digits),
-                    };
-                    // The digits were noted when they came.
-                    made.put(cell, &mut Tally::default())
-                        .map_err(|why| (row, why))?;
-                }
-                *self = made;
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
     /// The type, as far as it is known: call it behind [`Builder::settle`].
     pub(crate) fn data_type(&self) -> DataType {
         match &self.values {
@@ -463,31 +388,6 @@ impl Builder {
     }
 }
 
-impl Builder {
-    /// The values of a column of numbers, the bits of those that are not NULL, and how many values there are.
-    pub(crate) fn into_numbers(mut self) -> (Numbers, Option<Vec<u8>>, usize) {
-        let numbers = match self.values {
-            Values::Bool(bits) => {
-                let bits = bits.into_bytes();
-                Numbers::Bool((0..self.len).map(|at| u8::from(bit(&bits, at))).collect())
-            }
-            Values::I8(v) => Numbers::I8(v),
-            Values::I16(v) => Numbers::I16(v),
-            Values::I32(v) => Numbers::I32(v),
-            Values::I64(v) | Values::Timestamp(v, ..) => Numbers::I64(v),
-            Values::U8(v) => Numbers::U8(v),
-            Values::U16(v) => Numbers::U16(v),
-            Values::U32(v) => Numbers::U32(v),
-            Values::U64(v) => Numbers::U64(v),
-            Values::F32(v) => Numbers::F32(v),
-            Values::F64(v) => Numbers::F64(v),
-            // No value came, or the caller asked for no numbers.
-            _ => Numbers::F64(vec![f64::NAN; self.len]),
-        };
-        (numbers, self.nulls.take().0, self.len)
-    }
-}
-
 fn values_of(data_type: &DataType, usual_bytes: usize) -> Values {
     match data_type {
         DataType::Null => Values::Null,
@@ -547,14 +447,6 @@ fn memory<T: crate::arrow_c::Plain>(values: &mut Vec<T>) -> Vec<Memory> {
 #[inline]
 fn narrow<T: TryFrom<i64>>(n: i64) -> Result<T, Why> {
     T::try_from(n).map_err(|_| Why::Range)
-}
-
-fn exact_f64(n: i64) -> Result<f64, Why> {
-    if (-EXACT_FLOAT..=EXACT_FLOAT).contains(&n) {
-        Ok(n as f64)
-    } else {
-        Err(Why::Scale)
-    }
 }
 
 fn exact_f32(n: f64) -> Result<f32, Why> {

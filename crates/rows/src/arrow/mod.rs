@@ -7,6 +7,7 @@
 //! | [`plan`] | which type a column of a database has |
 //! | [`rows`] | [`ArrowRows`]: the row sink |
 //! | [`builder`] | one column under construction |
+//! | [`decided`] | what the first values say of a column's type |
 //! | [`text`] | texts and bytes of a column |
 //! | [`numbers`] | [`NumberColumn`]: a column of numbers as a plain vector
 //! | [`bits`] | bits of a column: booleans, and which values are NULL |
@@ -22,6 +23,7 @@
 pub mod array;
 mod bits;
 mod builder;
+mod decided;
 mod decimal;
 pub mod insert;
 mod moment;

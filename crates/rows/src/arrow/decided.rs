@@ -1,0 +1,118 @@
+//! What the values of a column say of its type: the first one, and all of the first batch.
+
+use onecopy_text::Tally;
+
+use super::array::bit;
+use super::builder::{Builder, Plan, Values, Why};
+use super::decimal;
+use super::numbers::Numbers;
+use super::types::DataType;
+use crate::cell::Cell;
+
+/// Integers that a 64-bit float holds each of lie up to here.
+const EXACT_FLOAT: i64 = 1 << 53;
+
+impl Builder {
+    /// Takes the type of the first value that is not NULL.
+    pub(super) fn decide(&mut self, first: &Cell<'_>) -> Result<(), Why> {
+        let Values::Undecided { floats } = self.values else {
+            return Ok(());
+        };
+        if !self.is_open {
+            return Err(Why::Kind);
+        }
+        let data_type = match first {
+            Cell::I64(_) | Cell::F64(_) if floats => DataType::Float64,
+            Cell::I64(_) => DataType::int(64),
+            Cell::F64(_) => DataType::Float64,
+            Cell::Text(_) => DataType::Utf8,
+            Cell::Bytes(_) => DataType::Binary,
+            _ => return Err(Why::Kind),
+        };
+        let n_nulls = self.len;
+        let plan = Plan::Type(data_type);
+        *self = Builder::new(&plan, self.policy, self.usual_bytes, self.was_asked);
+        self.is_open = true;
+        (0..n_nulls).for_each(|_| self.put_null());
+        Ok(())
+    }
+
+    /// Integers to floats, where each of them is one.
+    pub(super) fn widen(&mut self) -> Result<(), Why> {
+        if let Values::I64(integers) = &self.values {
+            let floats: Result<Vec<f64>, Why> = integers.iter().map(|n| exact_f64(*n)).collect();
+            self.values = Values::F64(floats?);
+        }
+        Ok(())
+    }
+
+    /// The first batch is full: what is undecided becomes what its values say.
+    pub(crate) fn settle(&mut self) -> Result<(), (usize, Why)> {
+        if !std::mem::take(&mut self.is_open) {
+            return Ok(());
+        }
+        match &self.values {
+            Values::Undecided { .. } => self.values = Values::Null,
+            Values::Digits(digits) => {
+                let sizes = digits.iter().filter_map(decimal::size);
+                let (whole, scale) = sizes.fold((0, 0), |(a, b), (c, d)| (a.max(c), b.max(d)));
+                // Some room for larger ones: later batches have the same type.
+                let fits = |most: usize| whole + scale <= most && scale <= 127;
+                let precision = if fits(38) { 38 } else { 76 };
+                let data_type = match fits(precision) {
+                    true => DataType::Decimal {
+                        bits: if precision == 38 { 128 } else { 256 },
+                        precision: precision as u8,
+                        scale: scale as i8,
+                    },
+                    false => DataType::Utf8,
+                };
+                let plan = Plan::Type(data_type);
+                let mut made = Builder::new(&plan, self.policy, self.usual_bytes, true);
+                for (row, digits) in digits.iter().enumerate() {
+                    let cell = match digits {
+                        [] => Cell::Null,
+                        digits => Cell::Decimal(digits),
+                    };
+                    // The digits were noted when they came.
+                    made.put(cell, &mut Tally::default())
+                        .map_err(|why| (row, why))?;
+                }
+                *self = made;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The values of a column of numbers, the bits of those that are not NULL, and how many values there are.
+    pub(crate) fn into_numbers(mut self) -> (Numbers, Option<Vec<u8>>, usize) {
+        let numbers = match self.values {
+            Values::Bool(bits) => {
+                let bits = bits.into_bytes();
+                Numbers::Bool((0..self.len).map(|at| u8::from(bit(&bits, at))).collect())
+            }
+            Values::I8(v) => Numbers::I8(v),
+            Values::I16(v) => Numbers::I16(v),
+            Values::I32(v) => Numbers::I32(v),
+            Values::I64(v) | Values::Timestamp(v, ..) => Numbers::I64(v),
+            Values::U8(v) => Numbers::U8(v),
+            Values::U16(v) => Numbers::U16(v),
+            Values::U32(v) => Numbers::U32(v),
+            Values::U64(v) => Numbers::U64(v),
+            Values::F32(v) => Numbers::F32(v),
+            Values::F64(v) => Numbers::F64(v),
+            // No value came, or the caller asked for no numbers.
+            _ => Numbers::F64(vec![f64::NAN; self.len]),
+        };
+        (numbers, self.nulls.take().0, self.len)
+    }
+}
+
+pub(super) fn exact_f64(n: i64) -> Result<f64, Why> {
+    if (-EXACT_FLOAT..=EXACT_FLOAT).contains(&n) {
+        Ok(n as f64)
+    } else {
+        Err(Why::Scale)
+    }
+}
