@@ -97,7 +97,9 @@ def test_decimals_without_digits_have_those_of_the_first_batch(postgres: Databas
     }
     assert one_row(con, "select 1e50::numeric + 0.5 as a")["a"][1] == Decimal("1" + "0" * 50 + ".5")
     sql = "select case when k < 20000 then 1.5 else 1.25 end::numeric as a from generate_series(1, 30000) as g(k)"
-    with pytest.raises(pa.ArrowInvalid, match=r"a decimal has more digits than `decimal128\(38, 1\)` holds .*row 19999"):
+    with pytest.raises(
+        pa.ArrowInvalid, match=r"a decimal has more digits than `decimal128\(38, 1\)` holds .*row 19999"
+    ):
         pa.RecordBatchReader.from_stream(con.execute(sql).arrow(batch_bytes=1000)).read_all()
     made = one_row(con, "select 'NaN'::numeric as a, 2.5::numeric(4, 1) as b", a="double", b="double")
     assert str(made) == "{'a': ('double', nan), 'b': ('double', 2.5)}"
