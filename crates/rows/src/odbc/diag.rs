@@ -1,5 +1,7 @@
 //! Diagnostics: what the driver says, whole, as an [`Error`]; and the one table from SQLSTATE to kind.
 
+use std::cell::Cell;
+
 use super::ffi::{self, Handle};
 use super::manager::Manager;
 use super::quirks::{Dialect, Width};
@@ -107,12 +109,12 @@ fn read<U: Unit>(
 ) -> Option<Record> {
     let mut state = [U::default(); 16];
     let (mut native, mut len) = (0i32, 0i16);
-    let room = MESSAGE_CHARS as usize;
-    // One that is not looked at is asked for with each piece of a long value: its memory is not cleared.
-    let mut text: Vec<U> = match message {
-        Message::Whole => vec![U::default(); room],
-        Message::Unread => Vec::with_capacity(room),
-    };
+    // Memory of the message before: one that is not looked at is asked for with each piece of a long value, and not cleared.
+    let mut text = U::room().try_with(Cell::take).unwrap_or_default();
+    if message == Message::Whole {
+        text.clear();
+    }
+    text.resize(MESSAGE_CHARS as usize, U::default());
     let rc = get(
         state.as_mut_ptr(),
         &raw mut native,
@@ -120,14 +122,18 @@ fn read<U: Unit>(
         MESSAGE_CHARS,
         &raw mut len,
     );
-    if rc != ffi::SUCCESS && rc != ffi::SUCCESS_WITH_INFO {
-        return None;
-    }
-    Some(Record {
+    let is_there = rc == ffi::SUCCESS || rc == ffi::SUCCESS_WITH_INFO;
+    let record = is_there.then(|| Record {
         sqlstate: until_nul(&state),
         native,
-        message: message_in(&text, len),
-    })
+        message: match message {
+            Message::Whole => message_in(&text, len),
+            Message::Unread => String::new(),
+        },
+    });
+    // A thread that is ending keeps nothing.
+    let _ = U::room().try_with(|room| room.set(text));
+    record
 }
 
 /// The message that a driver wrote into a cleared buffer; `len` is what it gives as its length.

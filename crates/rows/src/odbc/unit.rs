@@ -1,18 +1,37 @@
 //! Text as calls pass it: bytes in narrow ones, 16-bit units in wide ones. What is the same in both is written once.
 
+use std::cell::Cell;
+use std::thread::LocalKey;
+
 /// `SQLCHAR` or `SQLWCHAR`.
-pub(super) trait Unit: Copy + Default + PartialEq {
+pub(super) trait Unit: Copy + Default + PartialEq + 'static {
+    /// A thread's room for messages, which goes from one to the next.
+    fn room() -> &'static LocalKey<Cell<Vec<Self>>>;
+
     /// Units as text, U+FFFD for what is malformed: names and messages are for people.
     fn text_lossy(units: &[Self]) -> String;
 }
 
+thread_local! {
+    static NARROW: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    static WIDE: Cell<Vec<u16>> = const { Cell::new(Vec::new()) };
+}
+
 impl Unit for u8 {
+    fn room() -> &'static LocalKey<Cell<Vec<u8>>> {
+        &NARROW
+    }
+
     fn text_lossy(units: &[u8]) -> String {
         String::from_utf8_lossy(units).into_owned()
     }
 }
 
 impl Unit for u16 {
+    fn room() -> &'static LocalKey<Cell<Vec<u16>>> {
+        &WIDE
+    }
+
     fn text_lossy(units: &[u16]) -> String {
         String::from_utf16_lossy(units)
     }
