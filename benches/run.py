@@ -339,7 +339,7 @@ def main() -> int:
             print(f"{row['name']:58} cannot be measured here: {error}")
             short += 1
             continue
-        difference = same_answers(row, target, row.get("own_sizes", row.get("sizes", definition["sizes"]))[0])
+        difference = same_answers(row, target, row.get("own_sizes", definition["sizes"])[0])
         if difference and "differs" in row:
             print(f"{row['name']:58} its answers differ: {row['differs']}")
         elif difference:
