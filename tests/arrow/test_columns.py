@@ -187,7 +187,7 @@ def test_columns_that_do_not_fit_are_refused(numbers: onecopy.Connection) -> Non
         (["ab", [1, 2]], TypeError, "not as `str`"),
         ([b"ab", [1, 2]], TypeError, "not as `bytes`"),
         ([[1, 2], [1, object()]], TypeError, "parameter 2 is a `object`"),
-        ([[1, 2]], onecopy.ProgrammingError, "takes 2 parameters and 1 were given"),
+        ([[1, 2]], onecopy.ProgrammingError, "has 2 parameters, 1 were given"),
     ]
     for columns, error, words in cases:
         with pytest.raises(error, match=words):
