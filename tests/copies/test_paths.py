@@ -129,11 +129,6 @@ def test_ledger_and_witness_agree_on_long_cells(
 # Arrow's batches end in memory of our own making, which the witness sees allocated.
 
 
-#: Known, and to be mended: the text of a batch grows while it is written, and what stood there moves (decision 0081).
-grows = pytest.mark.xfail(reason="the text of a batch is moved where it grows", strict=False)
-
-
-@grows
 @pytest.mark.parametrize("kind", sorted(TEXTS))
 def test_ledger_and_witness_agree_on_arrow(setting: Setting, texts: str, kind: str) -> None:
     path = "arrow in batches"
@@ -141,7 +136,6 @@ def test_ledger_and_witness_agree_on_arrow(setting: Setting, texts: str, kind: s
     check(counted, payload(kind), handled(path, kind, "utf-8"), freed=_batches(payload(kind)))
 
 
-@grows
 @pytest.mark.parametrize("kind", ["ascii", "cyrillic"])
 def test_ledger_and_witness_agree_on_arrow_of_drivers(
     setting: Setting, postgres: Any, tds_msodbc: Any, kind: str

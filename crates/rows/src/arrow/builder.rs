@@ -80,8 +80,6 @@ pub(crate) struct Builder {
     pub(super) nulls: Nulls,
     pub(super) len: usize,
     pub(super) policy: Policy,
-    /// Bytes that a batch's texts may take.
-    pub(super) usual_bytes: usize,
     /// Values tell the type, and the first batch is not full yet: it may still widen.
     pub(super) is_open: bool,
     /// The caller named the type: text takes any value then.
@@ -90,18 +88,17 @@ pub(crate) struct Builder {
 
 impl Builder {
     /// An empty column.
-    pub(crate) fn new(plan: &Plan, policy: Policy, usual_bytes: usize, was_asked: bool) -> Builder {
+    pub(crate) fn new(plan: &Plan, policy: Policy, was_asked: bool) -> Builder {
         let values = match plan {
-            Plan::Type(data_type) => values_of(data_type, usual_bytes),
+            Plan::Type(data_type) => values_of(data_type),
             Plan::FirstValue { floats } => Values::Undecided { floats: *floats },
-            Plan::Digits => Values::Digits(Strings::new(usual_bytes)),
+            Plan::Digits => Values::Digits(Strings::new()),
         };
         Builder {
             values,
             nulls: Nulls::default(),
             len: 0,
             policy,
-            usual_bytes,
             is_open: !matches!(plan, Plan::Type(_)),
             was_asked,
         }
@@ -114,7 +111,7 @@ impl Builder {
             Values::Digits(_) => Plan::Digits,
             _ => Plan::Type(self.data_type()),
         };
-        let mut made = Builder::new(&plan, self.policy, self.usual_bytes, self.was_asked);
+        let mut made = Builder::new(&plan, self.policy, self.was_asked);
         made.is_open = self.is_open;
         made
     }
@@ -388,7 +385,7 @@ impl Builder {
     }
 }
 
-fn values_of(data_type: &DataType, usual_bytes: usize) -> Values {
+fn values_of(data_type: &DataType) -> Values {
     match data_type {
         DataType::Null => Values::Null,
         DataType::Bool => Values::Bool(Bits::default()),
@@ -412,16 +409,16 @@ fn values_of(data_type: &DataType, usual_bytes: usize) -> Values {
             256 => Values::WideDecimal(Vec::new(), *precision, *scale),
             _ => Values::Decimal(Vec::new(), *precision, *scale),
         },
-        DataType::Utf8 => Values::Utf8(Strings::new(usual_bytes)),
-        DataType::Binary => Values::Binary(Strings::new(usual_bytes)),
-        DataType::LargeBinary => Values::LargeBinary(Strings::new(usual_bytes)),
+        DataType::Utf8 => Values::Utf8(Strings::new()),
+        DataType::Binary => Values::Binary(Strings::new()),
+        DataType::LargeBinary => Values::LargeBinary(Strings::new()),
         DataType::Uuid => Values::Uuid(Vec::new()),
         DataType::Date32 => Values::Date(Vec::new()),
         DataType::Time(unit @ (Unit::Second | Unit::Milli)) => Values::ShortTime(Vec::new(), *unit),
         DataType::Time(unit) => Values::LongTime(Vec::new(), *unit),
         DataType::Timestamp { unit, zone } => Values::Timestamp(Vec::new(), *unit, zone.clone()),
         // Those that are read and never made were refused by `is_made`.
-        _ => Values::LargeUtf8(Strings::new(usual_bytes)),
+        _ => Values::LargeUtf8(Strings::new()),
     }
 }
 

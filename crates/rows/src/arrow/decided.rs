@@ -31,7 +31,7 @@ impl Builder {
         };
         let n_nulls = self.len;
         let plan = Plan::Type(data_type);
-        *self = Builder::new(&plan, self.policy, self.usual_bytes, self.was_asked);
+        *self = Builder::new(&plan, self.policy, self.was_asked);
         self.is_open = true;
         (0..n_nulls).for_each(|_| self.put_null());
         Ok(())
@@ -68,7 +68,7 @@ impl Builder {
                     false => DataType::Utf8,
                 };
                 let plan = Plan::Type(data_type);
-                let mut made = Builder::new(&plan, self.policy, self.usual_bytes, true);
+                let mut made = Builder::new(&plan, self.policy, true);
                 for (row, digits) in digits.iter().enumerate() {
                     let cell = match digits {
                         [] => Cell::Null,

@@ -60,7 +60,7 @@ impl NumberColumn {
                 | DataType::Timestamp { .. }
         );
         let plan = Plan::Type(data_type.clone());
-        is_number.then(|| NumberColumn(Builder::new(&plan, onecopy_text::Policy::Strict, 0, false)))
+        is_number.then(|| NumberColumn(Builder::new(&plan, onecopy_text::Policy::Strict, false)))
     }
 
     /// One whose type the first value tells, integer or float, behind `n_nulls` values that are NULL; integers become floats
@@ -71,7 +71,7 @@ impl NumberColumn {
             return None;
         }
         let plan = Plan::FirstValue { floats };
-        let mut builder = Builder::new(&plan, onecopy_text::Policy::Strict, 0, false);
+        let mut builder = Builder::new(&plan, onecopy_text::Policy::Strict, false);
         for _ in 0..n_nulls {
             let null = builder.put(Cell::Null, &mut Tally::default());
             debug_assert!(null.is_ok());

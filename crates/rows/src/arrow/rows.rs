@@ -54,7 +54,7 @@ impl ArrowRows {
         let columns = plans(schema, options)?;
         let columns = columns
             .iter()
-            .map(|(plan, was_asked)| Builder::new(plan, policy, options.batch_bytes, *was_asked));
+            .map(|(plan, was_asked)| Builder::new(plan, policy, *was_asked));
         Ok(ArrowRows {
             columns: columns.collect(),
             schema: schema.clone(),

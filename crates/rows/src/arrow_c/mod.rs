@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`abi`] | the structs |
 //! | [`memory`] | [`Memory`]: bytes that arrays share, ours or another library's |
+//! | [`growing`] | [`Growing`]: the text of a batch while it comes |
 //! | [`give`] | batches to another library |
 //! | [`take`] | batches of another library |
 //!
@@ -15,10 +16,12 @@
 
 pub mod abi;
 pub mod give;
+pub mod growing;
 pub mod memory;
 pub mod take;
 
 pub use abi::{ArrowArray, ArrowArrayStream, ArrowSchema};
 pub use give::{Batches, schema_of, stream_of};
+pub use growing::Growing;
 pub use memory::{Memory, Plain};
 pub use take::{ForeignStream, fields_of};

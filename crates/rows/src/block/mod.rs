@@ -5,7 +5,7 @@
 //! | [`buffer`] | memory a driver writes into |
 //! | [`rowset`] | a slot and an indicator per row and column |
 //! | [`arena`] | values that do not fit their slot |
-//! | [`pages`] | its memory, which grows without a copy |
+//! | [`pages`] | its memory, which grows without a copy; that of Arrow's text too |
 //! | [`long`] | the state machine that brings them, whole or in parts |
 //! | [`piece`] | a value by `SQLGetData`, window by window |
 //! | [`current`] | the [`crate::Block`] that is emitted from |
@@ -17,7 +17,7 @@ pub(crate) mod arena;
 pub(crate) mod buffer;
 pub(crate) mod current;
 pub(crate) mod long;
-mod pages;
+pub(crate) mod pages;
 pub(crate) mod piece;
 pub(crate) mod rowset;
 

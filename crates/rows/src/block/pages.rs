@@ -12,6 +12,8 @@ pub(crate) struct Pages {
 
 // SAFETY: the mapping belongs to this value alone, and is plain memory.
 unsafe impl Send for Pages {}
+// SAFETY: shared access only reads.
+unsafe impl Sync for Pages {}
 
 impl Pages {
     /// `len` bytes (above 0) of zeros. Copies: none. Ends the program where there is no memory, as a `Vec` does.

@@ -1,0 +1,129 @@
+//! Bytes of a batch while they come: they grow by their pages, so that what stands there is never moved.
+
+use std::mem::MaybeUninit;
+
+use onecopy_text::{ByteSink, SinkFull};
+
+use super::memory::Memory;
+use crate::block::pages::Pages;
+
+/// Room at first: a short result needs no more.
+const FIRST_BYTES: usize = 64 << 10;
+
+/// Room that is added at least; from four times this on a quarter of what is there.
+const STEP_BYTES: usize = 1 << 20;
+
+/// A [`ByteSink`] in memory straight from the system. Room that is never written to is address space alone.
+#[derive(Debug, Default)]
+pub struct Growing {
+    pages: Option<Pages>,
+    len: usize,
+}
+
+impl Growing {
+    /// The bytes as memory that arrays share; what was left free goes back to the system. Copies: none.
+    #[must_use]
+    pub fn into_memory(self) -> Memory {
+        match self.pages {
+            Some(mut pages) if self.len > 0 => {
+                pages.resize(self.len);
+                let at = pages.bytes().as_ptr();
+                // SAFETY: `len` bytes of the mapping, all initialised; it stays where it is when its owner is moved, and nobody
+                // writes to it any more.
+                unsafe { Memory::foreign(at, self.len, std::sync::Arc::new(pages)) }
+            }
+            _ => Memory::empty(),
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self, n_bytes: usize) -> Result<(), SinkFull> {
+        let full = SinkFull {
+            asked_bytes: n_bytes,
+        };
+        let wanted = self.len.checked_add(n_bytes).ok_or(full)?;
+        isize::try_from(wanted).map_err(|_| full)?;
+        match &mut self.pages {
+            Some(pages) => {
+                let room = pages.bytes().len();
+                pages.resize(wanted.max(room + STEP_BYTES.max(room / 4)));
+            }
+            None => self.pages = Some(Pages::new(wanted.max(FIRST_BYTES))),
+        }
+        Ok(())
+    }
+
+    fn room(&self) -> usize {
+        self.pages.as_ref().map_or(0, |pages| pages.bytes().len())
+    }
+}
+
+// SAFETY: the spare bytes follow the committed ones in the same mapping, which growing keeps, and commit only moves the end.
+unsafe impl ByteSink for Growing {
+    #[inline]
+    fn committed(&self) -> &[u8] {
+        self.pages.as_ref().map_or(&[], |p| &p.bytes()[..self.len])
+    }
+
+    #[inline]
+    fn committed_mut(&mut self) -> &mut [u8] {
+        let len = self.len;
+        let pages = self.pages.as_mut();
+        pages.map_or(&mut [], |p| &mut p.bytes_mut()[..len])
+    }
+
+    #[inline]
+    fn spare(&mut self, n_bytes: usize) -> Result<&mut [MaybeUninit<u8>], SinkFull> {
+        if self.room() - self.len < n_bytes {
+            self.grow(n_bytes)?;
+        }
+        let len = self.len;
+        let spare = match &mut self.pages {
+            Some(pages) => &mut pages.bytes_mut()[len..],
+            None => &mut [],
+        };
+        // SAFETY: the same bytes, borrowed as before; a byte that is initialised may be looked at as one that may not be, and
+        // users of `spare` write bytes alone.
+        Ok(unsafe { std::slice::from_raw_parts_mut(spare.as_mut_ptr().cast(), spare.len()) })
+    }
+
+    #[inline]
+    unsafe fn commit(&mut self, n_bytes: usize) {
+        debug_assert!(self.len + n_bytes <= self.room());
+        self.len += n_bytes;
+    }
+
+    #[inline]
+    fn cut(&mut self, len_bytes: usize) {
+        self.len = self.len.min(len_bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_put_stays_while_it_grows_and_becomes_memory() {
+        let mut growing = Growing::default();
+        let mut expected = Vec::new();
+        for k in 0..3000_u32 {
+            let part = k.to_le_bytes().repeat(1 + k as usize % 500);
+            growing.put(&part).unwrap();
+            expected.extend_from_slice(&part);
+        }
+        assert_eq!(growing.committed(), expected);
+        growing.cut(expected.len() - 3);
+        let memory = growing.into_memory();
+        assert_eq!(memory.bytes(), &expected[..expected.len() - 3]);
+    }
+
+    #[test]
+    fn nothing_put_takes_no_memory() {
+        let mut growing = Growing::default();
+        growing.put(b"").unwrap();
+        assert!(growing.pages.is_none() && growing.committed().is_empty());
+        assert_eq!(growing.into_memory().bytes(), []);
+        assert!(Growing::default().spare(usize::MAX).is_err());
+    }
+}
