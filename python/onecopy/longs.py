@@ -20,13 +20,11 @@ if TYPE_CHECKING:
 __all__ = ["BinaryValue", "TextValue", "open_binary", "open_text"]
 
 
-class TextValue(io.TextIOBase):
-    """A text, read forward. Lines end with LF, which stays; nothing is translated."""
+class _Value(io.IOBase):
+    """What both files are: a value that is there until it is closed."""
 
     def __init__(self, value: LongValue) -> None:
         self._value: LongValue | None = value
-        self._part = ""
-        self._at = 0
 
     def _open(self) -> LongValue:
         if self._value is None:
@@ -37,6 +35,20 @@ class TextValue(io.TextIOBase):
         """Whether it can be read: always."""
         self._open()
         return True
+
+    def close(self) -> None:
+        """Closes it; the rest of the value is not read."""
+        self._value = None
+        super().close()
+
+
+class TextValue(_Value, io.TextIOBase):
+    """A text, read forward. Lines end with LF, which stays; nothing is translated."""
+
+    def __init__(self, value: LongValue) -> None:
+        super().__init__(value)
+        self._part = ""
+        self._at = 0
 
     def read(self, size: int | None = -1, /) -> str:
         """Up to ``size`` characters, fewer at the end; all that are left where it is negative or ``None``."""
@@ -79,34 +91,16 @@ class TextValue(io.TextIOBase):
 
     def close(self) -> None:
         """Closes it; the rest of the value is not read."""
-        self._value, self._part = None, ""
+        self._part = ""
         super().close()
 
 
-class BinaryValue(io.RawIOBase):
+class BinaryValue(_Value, io.RawIOBase):
     """Bytes, read forward."""
-
-    def __init__(self, value: LongValue) -> None:
-        self._value: LongValue | None = value
-
-    def _open(self) -> LongValue:
-        if self._value is None:
-            raise ValueError("I/O operation on closed file.")
-        return self._value
-
-    def readable(self) -> bool:
-        """Whether it can be read: always."""
-        self._open()
-        return True
 
     def readinto(self, buffer: Any, /) -> int:
         """Fills ``buffer`` from its start; how many bytes it has now, 0 at the end."""
         return self._open().read_into(buffer)
-
-    def close(self) -> None:
-        """Closes it; the rest of the value is not read."""
-        self._value = None
-        super().close()
 
 
 def open_text(value: LongValue) -> TextValue:

@@ -1,4 +1,4 @@
-"""Connections to SQLite for the tests of rows."""
+"""Connections to SQLite for the tests of rows, and each ODBC database in turn."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import onecopy
+from tests.conftest import Database
 
 
 @pytest.fixture
@@ -24,3 +25,9 @@ def numbers(con: onecopy.Connection) -> onecopy.Connection:
     con.executemany("insert into n values (?, ?)", ((i, f"näme {i}") for i in range(1000)))
     con.commit()
     return con
+
+
+@pytest.fixture
+def database(any_odbc: Database) -> Database:
+    """Each ODBC database in turn, through each of its drivers."""
+    return any_odbc

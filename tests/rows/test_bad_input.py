@@ -13,18 +13,11 @@ import onecopy
 from tests.conftest import Database
 
 pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
-PROFILES = ["postgres", "postgres_ansi", "mariadb", "sqlite_odbc", "tds_freetds", "tds_msodbc", "tds_rust"]
 #: Types of a table of two columns, a key and a text of five characters.
 COLUMNS = {
     "mariadb": "(a int not null primary key, b varchar(5), c decimal(5, 2))",
     "tds": "(a int not null primary key, b nvarchar(5), c decimal(5,2))",
 }
-
-
-@pytest.fixture(params=PROFILES)
-def database(request: pytest.FixtureRequest) -> Database:
-    found: Database = request.getfixturevalue(request.param)
-    return found
 
 
 @pytest.fixture

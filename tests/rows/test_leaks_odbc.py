@@ -13,13 +13,14 @@ import pytest
 
 import onecopy
 from tests.conftest import Database
+from tests.support import servers
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::onecopy.DriverWarning"),
     pytest.mark.slow,
     pytest.mark.timeout(900),
 ]
-PROFILES = ["postgres", "postgres_ansi", "mariadb", "sqlite_odbc", "tds_freetds", "tds_msodbc", "tds_rust"]
+PROFILES = list(servers.PROFILES)
 #: Of a thousand: a message of 5,000 characters, or a handle's memory, would be several megabytes.
 MOST_GROWTH_BYTES = 1_500_000
 LONG = "я" * 2000

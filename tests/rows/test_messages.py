@@ -13,23 +13,17 @@ import pytest
 
 import onecopy
 from tests.conftest import Database
+from tests.support import servers
 
 pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
 
 LENGTHS = [1, 511, 512, 1024, 5000]
 SCRIPTS = {"ascii": "a", "cyrillic": "я", "cjk": "日", "emoji": "😀"}
-PROFILES = ["postgres", "postgres_ansi", "mariadb", "sqlite_odbc", "tds_freetds", "tds_msodbc", "tds_rust"]
 #: Of psqlodbc's buffer, less its own words around the server's.
 POSTGRES_BYTES = 4_000
 MARIADB_CHARS = 128
 #: Less the driver's own words.
 SQLITE_BYTES = 480
-
-
-@pytest.fixture(params=PROFILES)
-def database(request: pytest.FixtureRequest) -> Database:
-    found: Database = request.getfixturevalue(request.param)
-    return found
 
 
 @pytest.fixture
@@ -85,7 +79,7 @@ def test_the_message_of_an_error_arrives_whole(
     assert con.execute("select 1").fetchall() == [(1,)]
 
 
-@pytest.mark.parametrize("profile", [p for p in PROFILES if p.startswith(("postgres", "tds"))])
+@pytest.mark.parametrize("profile", [p for p in servers.PROFILES if p.startswith(("postgres", "tds"))])
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_the_message_of_a_notice_arrives_whole(

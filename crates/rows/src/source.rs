@@ -84,6 +84,29 @@ pub struct BlockPosition {
     pub n_rows: usize,
 }
 
+impl BlockPosition {
+    /// Fetches the next block where nothing is left of this one; whether there are rows.
+    fn refill<S: Source + ?Sized>(
+        &mut self,
+        source: &mut S,
+        budget: Budget,
+    ) -> Result<bool, Error> {
+        if self.next_row < self.n_rows {
+            return Ok(true);
+        }
+        match source.fetch(budget)? {
+            Fetched::End => Ok(false),
+            Fetched::Rows(n_rows) => {
+                *self = BlockPosition {
+                    next_row: 0,
+                    n_rows,
+                };
+                Ok(true)
+            }
+        }
+    }
+}
+
 /// What a pump has left to come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pumped {
@@ -135,16 +158,8 @@ pub trait Source: Send {
         budget: Budget,
         sink: &mut S,
     ) -> Result<Pumped, PumpError<S::Error>> {
-        if position.next_row >= position.n_rows {
-            match self.fetch(budget).map_err(PumpError::Source)? {
-                Fetched::End => return Ok(Pumped::End),
-                Fetched::Rows(n_rows) => {
-                    *position = BlockPosition {
-                        next_row: 0,
-                        n_rows,
-                    }
-                }
-            }
+        if !position.refill(self, budget).map_err(PumpError::Source)? {
+            return Ok(Pumped::End);
         }
         let emitted = self.block().emit(position.next_row, sink);
         position.next_row = match emitted.map_err(PumpError::Sink)? {
@@ -165,16 +180,8 @@ pub trait Source: Send {
         budget: Budget,
         sink: &mut S,
     ) -> Result<Pumped, PumpError<S::Error>> {
-        if position.next_row >= position.n_rows {
-            match self.fetch(budget).map_err(PumpError::Source)? {
-                Fetched::End => return Ok(Pumped::End),
-                Fetched::Rows(n_rows) => {
-                    *position = BlockPosition {
-                        next_row: 0,
-                        n_rows,
-                    }
-                }
-            }
+        if !position.refill(self, budget).map_err(PumpError::Source)? {
+            return Ok(Pumped::End);
         }
         let n_rows = position.n_rows - position.next_row;
         let emitted = self.block().emit_columns(position.next_row, n_rows, sink);

@@ -35,7 +35,13 @@ pub(super) const PSQLODBC: &[Fault] = &[
         ..EVERYWHERE
     },
     Fault {
-        what: "gives 9999-12-31 23:59:59 for the time stamp `infinity`, and drops the sign of a date before Christ",
+        what: "gives 9999-12-31 23:59:59 for the time stamp `infinity`",
+        remedy: "onecopy looks at each value of that form again, and says that it is an infinity",
+        is_handled: true,
+        ..EVERYWHERE
+    },
+    Fault {
+        what: "drops the era of a date before Christ",
         remedy: "where a column may hold one, select it as text: `column::text`",
         ..EVERYWHERE
     },
