@@ -107,6 +107,10 @@ d = { type = 'text', required = false, max_length = 3, allow_empty = true }
         "uuid": ["f81d4fae-7dec-11d0-a765-00a0c91e6bf6", "F81D4FAE7DEC11D0A76500A0C91E6BF6"],
     },
     # Bytes of structures: text is as good a beginning as any.
+    "arrow_arrays": {
+        "formats": ["nbcsilCSILfguUvuzZvztdDtdmttsttmttuttn", "tss:UTC", "tsn:", "w:16", "d:12,2", "d:60,-3,256"],
+        "names": ["decimal128(12,2)", "timestamp[us,tz=UTC]", "time32[ms]", "int64", "large_string"],
+    },
     "csv_writer": {name: [text * 4] for name, text in TEXTS.items()},
     "scalars": {"digits": ["-12.50e+3 0.10 2024-02-29 " * 4], "mixed": [TEXTS["mixed"] * 2]},
 }

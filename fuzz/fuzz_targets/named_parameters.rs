@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use libfuzzer_sys::fuzz_target;
 use onecopy_fuzz::parts;
 use onecopy_rows::connect::{ConnectOptions, Connection};
-use onecopy_rows::named::{Dialect, Named, by_name, positional};
+use onecopy_rows::named::{Dialect, Named, by_name, count_marks, positional};
 use onecopy_rows::odbc::fuzzing::has_second;
 
 const DIALECTS: [Dialect; 5] = [
@@ -36,6 +36,10 @@ fuzz_target!(|text: &str| {
         let again = positional(&named.sql, dialect).expect("translated already");
         assert_eq!((&again.sql, again.names.len()), (&named.sql, 0));
         assert_eq!(again.n_statements, named.n_statements);
+        if !named.names.is_empty() {
+            // No `?` stood beside the names.
+            assert_eq!(count_marks(&named.sql, dialect), Some(named.names.len()));
+        }
         if named.n_statements > 1 && dialect != Dialect::Generic {
             // It is given what was translated: behind a parameter `$q$` opens a string, behind a name it does not.
             assert!(has_second(&named.sql, dialect), "{dialect:?} {first:?}");
@@ -162,6 +166,7 @@ fn sqlite(sql: &str) {
             assert_eq!(prepared.n_parameters, Some(names.len()), "{sql:?}");
             let translated = sqlite.prepare_check(&named.sql).expect("as before");
             assert_eq!(translated.n_parameters, Some(named.names.len()), "{sql:?}");
+            assert_eq!(translated.n_parameters, count_marks(&named.sql, Dialect::Sqlite), "{sql:?}");
         }
     });
 }

@@ -307,7 +307,7 @@ fn parameters_are_counted_and_numbered() {
         .unwrap_err();
     assert_eq!(error.kind, ErrorKind::Programming);
     assert!(
-        error.message.contains("takes 2") && error.message.contains("1 were given"),
+        error.message.contains("has 2 parameters") && error.message.contains("1 were given"),
         "{error}"
     );
     assert!(connection.execute("select 1", &[Value::Null]).is_err());

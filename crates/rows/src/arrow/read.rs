@@ -151,8 +151,7 @@ impl Array {
                 Value::Bytes(self.bytes(at)?.to_vec())
             }
             DataType::FixedBinary(n) => {
-                let bytes = self.buffer(0)?.bytes().get(at * n..(at + 1) * n);
-                Value::Bytes(bytes.ok_or_else(too_short)?.to_vec())
+                Value::Bytes(nth(self.buffer(0)?.bytes(), at, *n)?.to_vec())
             }
             DataType::Uuid => Value::Uuid(self.fixed(at)?),
             DataType::Date32 => {
@@ -196,8 +195,8 @@ impl Array {
 
     /// The bytes of a value of one size.
     fn fixed<const N: usize>(&self, at: usize) -> Result<[u8; N], Error> {
-        let bytes = self.buffer(0)?.bytes().get(at * N..(at + 1) * N);
-        bytes.and_then(|b| b.try_into().ok()).ok_or_else(too_short)
+        let bytes = nth(self.buffer(0)?.bytes(), at, N)?;
+        bytes.try_into().map_err(|_| too_short())
     }
 
     fn integer(&self, at: usize, bits: u8, unsigned: bool) -> Result<i128, Error> {
@@ -231,8 +230,7 @@ impl Array {
 
     /// The bytes of a view: in the view itself up to 12, else at a place of one of the buffers behind.
     fn view(&self, at: usize) -> Result<&[u8], Error> {
-        let views = self.buffer(0)?.bytes();
-        let view = views.get(at * 16..(at + 1) * 16).ok_or_else(too_short)?;
+        let view = nth(self.buffer(0)?.bytes(), at, 16)?;
         let number = |from: usize| {
             let bytes = view[from..from + 4].try_into().unwrap_or([0; 4]);
             usize::try_from(i32::from_ne_bytes(bytes)).map_err(|_| too_short())
@@ -245,6 +243,14 @@ impl Array {
         let bytes = self.buffer(1 + buffer)?.bytes();
         bytes.get(from..from + len).ok_or_else(too_short)
     }
+}
+
+/// Value `at` of those that have `width` bytes each.
+fn nth(bytes: &[u8], at: usize, width: usize) -> Result<&[u8], Error> {
+    let from = at.checked_mul(width);
+    let to = from.and_then(|from| from.checked_add(width));
+    let place = from.zip(to).and_then(|(from, to)| bytes.get(from..to));
+    place.ok_or_else(too_short)
 }
 
 fn too_short() -> Error {

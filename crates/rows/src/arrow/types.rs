@@ -51,16 +51,16 @@ impl Unit {
         }
     }
 
-    fn letter(self) -> char {
+    fn letter(self) -> &'static str {
         match self {
-            Unit::Second => 's',
-            Unit::Milli => 'm',
-            Unit::Micro => 'u',
-            Unit::Nano => 'n',
+            Unit::Second => "s",
+            Unit::Milli => "m",
+            Unit::Micro => "u",
+            Unit::Nano => "n",
         }
     }
 
-    fn of_letter(letter: char) -> Option<Unit> {
+    fn of_letter(letter: &str) -> Option<Unit> {
         [Unit::Second, Unit::Milli, Unit::Micro, Unit::Nano]
             .into_iter()
             .find(|u| u.letter() == letter)
@@ -212,25 +212,15 @@ impl DataType {
             "vz" => DataType::BinaryView,
             "tdD" => DataType::Date32,
             "tdm" => DataType::Date64,
-            other => {
-                let (head, rest) = other.split_once(':').unwrap_or((other, ""));
-                match head {
-                    "w" => DataType::FixedBinary(rest.parse().ok()?),
-                    "d" => decimal(rest)?,
-                    _ if head.len() == 3 && head.is_ascii() => {
-                        let unit = Unit::of_letter(head.chars().nth(2)?)?;
-                        match &head[..2] {
-                            "tt" => DataType::Time(unit),
-                            "ts" => DataType::Timestamp {
-                                unit,
-                                zone: (!rest.is_empty()).then(|| rest.to_owned()),
-                            },
-                            _ => return None,
-                        }
-                    }
-                    _ => return None,
-                }
-            }
+            other => match other.split_once(':') {
+                Some(("w", bytes)) => DataType::FixedBinary(bytes.parse().ok()?),
+                Some(("d", rest)) => decimal(rest)?,
+                Some((head, zone)) => DataType::Timestamp {
+                    unit: Unit::of_letter(head.strip_prefix("ts")?)?,
+                    zone: (!zone.is_empty()).then(|| zone.to_owned()),
+                },
+                None => DataType::Time(Unit::of_letter(other.strip_prefix("tt")?)?),
+            },
         })
     }
 
@@ -423,7 +413,7 @@ mod tests {
     #[test]
     fn what_is_no_type_is_refused() {
         for format in [
-            "", "+s", "d:0,0", "d:39,0", "d:5,0,7", "tsx:", "tt", "w:x", "é",
+            "", "+s", "d:0,0", "d:39,0", "d:5,0,7", "tsx:", "tss", "tt", "ttm:", "w:x", "é",
         ] {
             assert_eq!(DataType::of_format(format), None, "{format}");
         }

@@ -233,6 +233,9 @@ fn batch_of(array: ArrowArray, fields: &[Field]) -> Result<Batch, Error> {
         usize::try_from(array.length).map_err(|_| wrong("a batch has a negative length"))?;
     let first =
         usize::try_from(array.offset).map_err(|_| wrong("a batch has a negative offset"))?;
+    let end = first
+        .checked_add(n_rows)
+        .ok_or_else(|| wrong("a batch has an impossible length"))?;
     // A struct may have NULLs of its own; in a table there are none.
     if array.null_count > 0 {
         return Err(wrong("a row as a whole is NULL"));
@@ -254,7 +257,7 @@ fn batch_of(array: ArrowArray, fields: &[Field]) -> Result<Batch, Error> {
             let made = array_of(child, &field.data_type, &owner);
             let mut column = made.map_err(|e| e.at_column(i, &field.name))?;
             // An offset of the struct counts for its children too.
-            if column.len < first + n_rows {
+            if column.len < end {
                 return Err(wrong("a column is shorter than its batch").at_column(i, &field.name));
             }
             column.offset += first;
@@ -282,7 +285,8 @@ fn array_of(
     let end = len
         .checked_add(offset)
         .filter(|n| *n < isize::MAX as usize / 64);
-    let end = end.ok_or_else(|| wrong("an array has an impossible length"))?;
+    let impossible = || wrong("an array has an impossible length");
+    let end = end.ok_or_else(impossible)?;
     let storage = match data_type {
         DataType::Dictionary { index, .. } => index,
         other => other,
@@ -327,7 +331,11 @@ fn array_of(
             }
         }
         DataType::Bool => buffers.push(memory(1, end.div_ceil(8))),
-        other => buffers.push(memory(1, end * width(other)?)),
+        other => {
+            let len = end.checked_mul(width(other)?);
+            let len = len.filter(|len| *len <= isize::MAX as usize);
+            buffers.push(memory(1, len.ok_or_else(impossible)?));
+        }
     }
     let has_nulls = least > 0 && array.null_count != 0 && !buffer(0).is_null();
     let dictionary = match data_type {
@@ -368,4 +376,59 @@ fn width(data_type: &DataType) -> Result<usize, Error> {
         DataType::FixedBinary(n) => *n,
         other => return Err(wrong(format!("`{other}` has no width"))),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a batch of one column says that has this length, offset and type, its rows beginning at `first`.
+    fn refusal(column: (i64, i64), rows: (i64, i64), data_type: DataType) -> String {
+        let mut buffers = [std::ptr::null(); 3];
+        let mut child = ArrowArray::released();
+        (child.length, child.offset) = column;
+        (child.n_buffers, child.buffers) = (3, buffers.as_mut_ptr());
+        let mut children = [&raw mut child];
+        let mut array = ArrowArray::released();
+        (array.length, array.offset) = rows;
+        (array.n_children, array.children) = (1, children.as_mut_ptr());
+        let field = Field {
+            name: "x".to_owned(),
+            data_type,
+            nullable: true,
+        };
+        batch_of(array, &[field]).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn lengths_that_no_memory_has_are_refused() {
+        for (column, rows, data_type) in [
+            ((2, 0), (2, 0), DataType::FixedBinary(usize::MAX)),
+            ((3, 0), (3, 0), DataType::FixedBinary(1 << 62)),
+            ((i64::MAX, 0), (1, 0), DataType::int(8)),
+            ((1, i64::MAX), (1, 0), DataType::Utf8),
+            ((i64::MAX, i64::MAX), (1, 0), DataType::Bool),
+        ] {
+            let message = refusal(column, rows, data_type);
+            assert_eq!(message, "an array has an impossible length (column 0 `x`)");
+        }
+    }
+
+    #[test]
+    fn a_column_has_a_value_for_each_row_of_its_batch() {
+        for (rows, expected) in [
+            ((3, 0), "a column is shorter than its batch (column 0 `x`)"),
+            ((1, 2), "a column is shorter than its batch (column 0 `x`)"),
+            ((-1, 0), "a batch has a negative length"),
+            ((1, -1), "a batch has a negative offset"),
+            (
+                (1, i64::MAX),
+                "a column is shorter than its batch (column 0 `x`)",
+            ),
+        ] {
+            assert_eq!(refusal((2, 0), rows, DataType::int(32)), expected);
+        }
+        let message = refusal((-2, 0), (1, 0), DataType::int(32));
+        assert_eq!(message, "an array has a negative length (column 0 `x`)");
+    }
 }

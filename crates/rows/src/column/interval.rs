@@ -83,6 +83,7 @@ fn number(text: &str) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn spans_of_days_and_time_are_exact() {
@@ -116,6 +117,41 @@ mod tests {
             "1 day ago",
         ] {
             assert_eq!(parse(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_span_is_what_its_parts_sum_up_to(
+            days in proptest::option::of(-100_000_i64..100_000),
+            sign in prop_oneof![Just(""), Just("-"), Just("+")],
+            (hours, minutes, seconds) in (0_i64..10_000, 0_i64..60, 0_i64..60),
+            fraction in "[0-9]{0,6}",
+        ) {
+            let days_text = days.map_or(String::new(), |n| {
+                format!("{n} day{} ", if n == 1 { "" } else { "s" })
+            });
+            let point = if fraction.is_empty() { "" } else { "." };
+            let text = format!("{days_text}{sign}{hours:02}:{minutes:02}:{seconds:02}{point}{fraction}");
+            let micros: i64 = format!("{fraction:0<6}").parse().unwrap();
+            let time = ((hours * 60 + minutes) * 60 + seconds) * SECOND + micros;
+            let time = if sign == "-" { -time } else { time };
+            let expected = days.unwrap_or(0) * 86_400 * SECOND + time;
+            prop_assert_eq!(parse(text.as_bytes()), Some(expected), "{}", text);
+        }
+
+        #[test]
+        fn any_text_is_a_span_or_stays_as_it_is(
+            text in prop_oneof![
+                "[-+:. 0-9adys]{0,30}",
+                "[-+]?[0-9]{1,20}( days?)?( [-+]?[0-9]{1,20}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,7})?)?",
+                any::<String>(),
+            ],
+        ) {
+            match cell(text.as_bytes()) {
+                Cell::Interval { text: same, .. } => prop_assert_eq!(same, text.as_bytes()),
+                other => prop_assert_eq!(other, Cell::Text(Units::Utf8(text.as_bytes()))),
+            }
         }
     }
 }
