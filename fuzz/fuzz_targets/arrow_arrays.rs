@@ -27,17 +27,15 @@ fuzz_target!(|given: Given| {
     };
     named(&data_type);
     let array = array(&given, data_type);
+    let whole = Array { offset: 0, ..array.clone() };
     for row in 0..array.len {
         let value = array.value(row);
         if let Ok(value) = &value {
             plain(&array, row, value);
         }
-        // The same, from each beginning before it.
-        for offset in 0..array.offset {
-            let other = Array { offset, ..array.clone() };
-            let again = other.value(row + array.offset - offset);
-            assert_eq!(format!("{again:?}"), format!("{value:?}"));
-        }
+        // The same, from the beginning on.
+        let again = whole.value(array.offset + row);
+        assert_eq!(format!("{again:?}"), format!("{value:?}"));
     }
 });
 

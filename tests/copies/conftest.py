@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sqlite3
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -47,20 +47,23 @@ def planted(witness: Path, tmp_path_factory: pytest.TempPathFactory) -> Setting:
     """A build of the extension with planted faults, beside the package's Python files."""
     import onecopy._core
 
-    cargo = ["cargo", "build", "--release", "--locked", "-p", "onecopy-py", "--features", "planted-copy"]
-    command = [sys.executable, "tools/rust.py", "env", f"PYO3_PYTHON={sys.executable}", *cargo, "--message-format=json"]
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
-    artifacts = (json.loads(line) for line in done.stdout.splitlines() if line.startswith("{"))
-    library = [a["filenames"][0] for a in artifacts if a.get("target", {}).get("name") == "_core"][-1]
+    folder = tmp_path_factory.mktemp("planted")
+    # As all wheels are built: what the interpreter's name and place decide is then not built again.
+    command = [sys.executable, "tools/wheel.py", "--features", "planted-copy", "--out", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True)
+    (wheel,) = folder.glob("*.whl")
+    library = f"onecopy/{Path(onecopy._core.__file__).name}"
     package = Path(onecopy.__file__).parent
-    folder = tmp_path_factory.mktemp("planted") / "onecopy"
-    shutil.copytree(package, folder, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
-    return Setting(witness, str(shutil.copy(library, folder / Path(onecopy._core.__file__).name)))
+    shutil.copytree(package, folder / "onecopy", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    with zipfile.ZipFile(wheel) as archive:
+        return Setting(witness, archive.extract(library, folder))
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The first test with faults waits for a release build, which on a busy machine takes minutes."""
+    """The first test with faults waits for a release build, which on a busy machine takes minutes; they are the last ones,
+    since that build takes the place of the wheel's."""
+    items.sort(key=lambda item: "planted" in getattr(item, "fixturenames", ()))
     for item in items:
         if "planted" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.timeout(1200))

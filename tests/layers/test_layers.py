@@ -250,6 +250,9 @@ def test_a_room_keeps_out_of_the_world_that_is_not_its_own(room: str) -> None:
 def test_every_unsafe_says_what_makes_it_sound(place: str) -> None:
     wrong = {}
     for path in sorted((ROOT / place).rglob("*.rs")):
+        # What a build leaves, where cargo-fuzz is run by hand.
+        if "target" in path.relative_to(ROOT).parts:
+            continue
         if lines := undocumented(path.read_text(encoding="utf-8")):
             wrong[str(path.relative_to(ROOT))] = lines
     assert wrong == {}
