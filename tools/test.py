@@ -48,7 +48,7 @@ def _stop_servers(python: str) -> None:
 
 
 #: These need the databases least, and run beside the others, with databases of their own: the tests use the same tables.
-_BESIDE = tuple(f"tests/{room}" for room in ("compat", "copies", "json", "text", "wheel"))
+_BESIDE = tuple(f"tests/{room}" for room in ("copies", "json", "wheel"))
 
 
 def _python_tests(pytest: list[str], environment: dict[str, str]) -> list[tuple[str, int, float]]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,16 @@ def witness(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = ["cc", "-O2", "-fPIC", "-shared", "-o", str(out), str(HERE / "witness.c"), "-ldl"]
     subprocess.run(command, check=True)
     return out
+
+
+@pytest.fixture(autouse=True)
+def one_processor(request: pytest.FixtureRequest) -> Iterator[None]:
+    """One processor for the processes that are counted: nothing is read ahead there, which takes memory of its own."""
+    before = os.sched_getaffinity(0)
+    if "reads_ahead" not in request.keywords:
+        os.sched_setaffinity(0, {min(before)})
+    yield
+    os.sched_setaffinity(0, before)
 
 
 @pytest.fixture(scope="session")

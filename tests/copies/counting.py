@@ -30,6 +30,10 @@ ONCE_BYTES = 3 << 19
 #: keeps freed memory from then on (`keep_freed_pages`).
 FREED_BYTES = 1 << 19
 
+#: What reading ahead takes besides, however long the result: three more blocks, each with a place for long values (2 MiB of
+#: address space at most where each fits into one fetch).
+AHEAD_BYTES = 3 * ((1 << 19) + (2 << 20))
+
 #: Parts in which a cell of up to 32 KiB may come, where the driver does not tell how long it is: 16 KiB, and the rest.
 PARTS = 2
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.copies.counting import (
+    AHEAD_BYTES,
     N_ROWS,
     ONCE_BYTES,
     PARTS,
@@ -126,6 +127,33 @@ def test_ledger_and_witness_agree_on_long_cells(
     assert agree(counted, N_LONG * one, 1 + gathered // ONCE_BYTES), counted
 
 
+# A result of many blocks, which a thread reads ahead.
+
+N_AHEAD = 10_000
+READ_AHEAD = ["str by fetchall", "json in memory", "csv to a file"]
+
+
+def _many_rows(profile: str) -> tuple[str, int]:
+    """SQL of a result of so many rows, and the bytes of its text."""
+    text = TEXTS["cyrillic"] * 30
+    if profile == "postgres":
+        sql = f"select cast(repeat('{TEXTS['cyrillic']}', 30) as varchar(4000)) as x from generate_series(1, {N_AHEAD})"
+        return sql, N_AHEAD * len(text.encode())
+    return f"select N'{text}' as x from repeat({N_AHEAD})", N_AHEAD * len(text.encode("utf-16-le"))
+
+
+@pytest.mark.reads_ahead
+@pytest.mark.parametrize("path", READ_AHEAD)
+@pytest.mark.parametrize("profile", ["postgres", "tds_msodbc"])
+def test_ledger_and_witness_agree_on_what_is_read_ahead(
+    setting: Setting, request: pytest.FixtureRequest, profile: str, path: str
+) -> None:
+    encoding = "utf-8" if profile == "postgres" else "utf-16-le"
+    sql, size = _many_rows(profile)
+    counted = setting.count(path, request.getfixturevalue(profile).odbc, sql)
+    check(counted, size, handled(path, "cyrillic", encoding), N_AHEAD, PARTS, freed=AHEAD_BYTES)
+
+
 # Arrow's batches end in memory of our own making, which the witness sees allocated.
 
 
@@ -187,6 +215,18 @@ def test_a_planted_fault_turns_the_path_red_on_drivers_of_utf_16(
     sql, size, n = _wide("cyrillic", "nvarchar(max)")
     counted = planted.with_fault(fault).count(path, database.odbc, sql)
     check_red(counted, size, handled(path, "cyrillic", "utf-16-le"), n, PARTS)
+
+
+@pytest.mark.reads_ahead
+@pytest.mark.parametrize("fault", ["copy", "conversion"])
+@pytest.mark.parametrize("path", READ_AHEAD)
+def test_a_planted_fault_turns_what_is_read_ahead_red(
+    planted: Setting, tds_msodbc: Any, path: str, fault: str
+) -> None:
+    sql, size = _many_rows("tds_msodbc")
+    counted = planted.with_fault(fault).count(path, tds_msodbc.odbc, sql)
+    check_ledger(counted, size, handled(path, "cyrillic", "utf-16-le"), N_AHEAD, PARTS)
+    assert not agree(counted, size, freed=AHEAD_BYTES), counted
 
 
 @pytest.mark.parametrize("path", MAIN)

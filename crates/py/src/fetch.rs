@@ -1,4 +1,4 @@
-//! Rows pulled out of a statement: blocks of a driver with one release of the GIL each, SQLite stepped attached.
+//! Rows pulled out of a statement: blocks of a driver, detached unless they are there already; SQLite stepped attached.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ pub(crate) const BATCH_ROWS: usize = 512;
 /// Rows of SQLite that go into columns at a time: numbers need no cache of their own.
 const COLUMN_ROWS: usize = 4096;
 
-/// How long SQLite is stepped attached between two turns of the host's other threads and signal handlers.
+/// How long rows are read attached between two turns of the host's other threads and signal handlers.
 const TURN: Duration = Duration::from_millis(4);
 
 /// A statement whose rows are being read.
@@ -122,9 +122,7 @@ impl Active {
     /// # Errors
     /// What a handler raised.
     pub(crate) fn between(&mut self, py: Python<'_>, last_turn: &mut Instant) -> PyResult<()> {
-        // Every fetch of a driver is a turn.
-        let is_attached = matches!(&self.rest, Rest::Open(s) if s.is_sqlite());
-        if is_attached && last_turn.elapsed() >= TURN {
+        if last_turn.elapsed() >= TURN {
             turn::take(py).inspect_err(|e| self.fail(py, e))?;
             *last_turn = Instant::now();
         }
@@ -330,8 +328,8 @@ fn step<'py>(
     })
 }
 
-/// A driver's next block, where nothing is left of the one before: one detached fetch. Whether there are rows; the bytes of
-/// text that fetching has moved go to `moved`.
+/// A driver's next block, where nothing is left of the one before; detached, unless its rows are there already. Whether there
+/// are rows; the bytes of text that fetching has moved go to `moved`.
 fn next_block<S: Source>(
     py: Python<'_>,
     statement: &mut S,
@@ -339,8 +337,14 @@ fn next_block<S: Source>(
     moved: &mut Tally,
 ) -> PyResult<bool> {
     if position.next_row >= position.n_rows {
-        let cancel = statement.cancel_handle();
-        let fetched = interrupt::detached(py, || cancel, || statement.fetch(Budget::default()))?;
+        let fetched = if statement.is_ready() {
+            // To let the GIL go and have it back may take another thread's whole turn; turns are given between two pulls.
+            py.check_signals()?;
+            statement.fetch(Budget::default())
+        } else {
+            let cancel = statement.cancel_handle();
+            interrupt::detached(py, || cancel, || statement.fetch(Budget::default()))?
+        };
         moved.copied_again(statement.take_moved_bytes());
         match fetched.map_err(|e| errors::to_py(py, &e))? {
             Fetched::End => return Ok(false),

@@ -140,6 +140,11 @@ pub trait Source: Send {
     /// [`Error`] of the source; the rows of earlier fetches were right, no more will come.
     fn fetch(&mut self, budget: Budget) -> Result<Fetched, Error>;
 
+    /// Whether the next fetch has its rows already: it neither blocks nor waits for a lock.
+    fn is_ready(&mut self) -> bool {
+        false
+    }
+
     /// The current block: its cells are valid until the next call of `fetch`.
     fn block(&self) -> &Self::Block;
 

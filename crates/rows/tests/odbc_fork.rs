@@ -16,16 +16,24 @@ fn a_forked_child_is_refused_and_the_parent_goes_on() {
             continue;
         };
         let c = open_with(&string, &ConnectOptions::default());
-        let Statement::Odbc(mut statement) = c.execute("select 1 as a", &[]).unwrap() else {
+        let Statement::Odbc(mut statement) = c.execute("select * from t1000", &[]).unwrap() else {
             unreachable!()
         };
-        // SAFETY: the child takes no lock that another thread could hold (there is none), and leaves by _exit.
+        // So far that a thread reads ahead, where there are two processors.
+        let budget = Budget {
+            block_rows: 50,
+            ..Budget::default()
+        };
+        for _ in 0..4 {
+            statement.fetch(budget).unwrap();
+        }
+        // SAFETY: the child takes no lock that the thread which reads ahead could hold, and leaves by _exit.
         let pid = unsafe { libc::fork() };
         assert!(pid >= 0);
         if pid == 0 {
             let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 let wrong = |kind: ErrorKind| u8::from(kind != ErrorKind::Interface);
-                let mut code = wrong(statement.fetch(Budget::default()).unwrap_err().kind);
+                let mut code = wrong(statement.fetch(budget).unwrap_err().kind);
                 code |= wrong(c.execute("select 1", &[]).unwrap_err().kind) << 1;
                 code |= wrong(c.commit().unwrap_err().kind) << 2;
                 code |= wrong(c.close().unwrap_err().kind) << 3;
@@ -45,7 +53,7 @@ fn a_forked_child_is_refused_and_the_parent_goes_on() {
             libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0,
             "{profile:?}: status {status:#x}"
         );
-        statement.fetch(Budget::default()).unwrap();
+        statement.fetch(budget).unwrap();
         assert_eq!(row(&c, "select 7 as a", &[]), [Kept::I64(7)]);
     }
 }

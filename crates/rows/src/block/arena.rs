@@ -30,6 +30,14 @@ const BLOCK_BYTES: usize = 1 << 20;
 const KEEP_BYTES: usize = 2 * BLOCK_BYTES;
 
 impl Arena {
+    /// One for more of the same, which need not grow as this one had to.
+    pub(crate) fn another(&self) -> Arena {
+        Arena {
+            pages: self.pages.as_ref().map(|_| Pages::new(BLOCK_BYTES)),
+            ..Arena::default()
+        }
+    }
+
     /// Forgets all that it holds.
     pub(crate) fn clear(&mut self) {
         self.len = 0;
@@ -162,6 +170,9 @@ mod tests {
             0,
             "it grew once for the whole block"
         );
+        let mut another = arena.another();
+        another.window(FIRST_BYTES + 1);
+        assert_eq!((another.len(), another.take_moved_bytes()), (0, 0));
         for (i, number) in numbers.into_iter().enumerate() {
             assert_eq!(arena.cell(number), vec![i as u8; i]);
         }

@@ -27,6 +27,20 @@ impl std::fmt::Debug for CurrentBlock {
 }
 
 impl CurrentBlock {
+    /// An empty one for rows of the same statement.
+    pub(crate) fn another(&self) -> CurrentBlock {
+        CurrentBlock {
+            arena: self.arena.another(),
+            ..CurrentBlock::default()
+        }
+    }
+
+    /// Forgets its rows.
+    pub(crate) fn clear(&mut self) {
+        self.view = View::default();
+        self.arena.clear();
+    }
+
     /// Emits the columns `from..to` of the row in `slot`.
     #[inline]
     fn cells<S: RowSink>(

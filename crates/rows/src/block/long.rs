@@ -113,6 +113,11 @@ impl Walk {
         }
     }
 
+    /// Whether the next view begins with rows that are still the driver's: none of those before it is needed any more.
+    pub(crate) fn is_between_blocks(&self) -> bool {
+        self.next == self.end && self.under_way.is_none() && self.failure.is_none()
+    }
+
     /// The next view; one of no rows at the end.
     pub(crate) fn advance<C: Calls>(
         &mut self,

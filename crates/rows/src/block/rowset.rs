@@ -118,6 +118,11 @@ impl Rowset {
             .max(1)
     }
 
+    /// Where its memory is: what tells two rowsets apart.
+    pub(crate) fn address(&self) -> usize {
+        self.data.ptr() as usize
+    }
+
     /// Where the driver writes the value of `row`.
     pub(crate) fn slot_ptr(&self, column: usize, row: usize) -> *mut u8 {
         let c = &self.columns[column];

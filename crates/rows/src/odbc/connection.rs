@@ -102,7 +102,7 @@ impl Shared {
         Ok(Call::new(self, state))
     }
 
-    fn check_process(&self) -> Result<(), Error> {
+    pub(super) fn check_process(&self) -> Result<(), Error> {
         if self.is_foreign() {
             return Err(Error::new(
                 ErrorKind::Interface,

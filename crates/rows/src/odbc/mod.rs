@@ -12,6 +12,7 @@
 //! | `connection`, `call`, `handle` | its lock, its transactions, and who may cancel |
 //! | `life` | whether it still works |
 //! | `statement`, `driver`, `parameters`, `form`, `describe`, `reader` | executing, calling, binding, describing, reading |
+//! | `ahead` | the next block read while the current one is emitted |
 //! | `many` | one statement for many rows of parameters |
 //! | `sql_text` | where a statement ends, per dialect |
 //! | `unit` | text as calls pass it, of either width |
@@ -30,6 +31,7 @@
 //! ONLY`) and SQLite (`PRAGMA query_only`) then refuse writes themselves. SQL Server has no such switch: a write runs and
 //! is rolled back; give the login no rights to write.
 
+mod ahead;
 mod call;
 mod connection;
 mod connection_string;

@@ -7,7 +7,7 @@ use super::ffi;
 use super::quirks::FIRST_FETCH;
 use crate::block::CurrentBlock;
 use crate::block::buffer::Buffer;
-use crate::block::long::{Brought, Calls, View, Walk};
+use crate::block::long::{Brought, Calls, Walk};
 use crate::block::piece::piece_into;
 use crate::block::rowset::{Access, Rowset};
 use crate::column::{Kind, Planned};
@@ -19,10 +19,14 @@ const LARGEST_FETCH: usize = 1000;
 /// And so many that they take about this much memory of the driver's.
 const FETCH_BYTES: usize = 1 << 20;
 
-/// The buffers of a statement and where its reading stands.
+/// How a statement's rows are bound, and where its reading stands. It fills one block or, where the next one is read while
+/// another is emitted, two in turn.
 pub(crate) struct Reader {
     columns: Vec<Planned>,
-    pub(crate) block: CurrentBlock,
+    /// What each rowset of the statement is made as; none before the first fetch.
+    layout: Option<Layout>,
+    /// Address of the rowset that the driver writes to.
+    bound: usize,
     pub(crate) long_values: LongValues,
     /// Rows to be asked for at once, by the size of those seen.
     pub(crate) fetch_size: usize,
@@ -40,6 +44,13 @@ pub(crate) struct Reader {
     deferred: Vec<usize>,
     /// The deferred column of the current row that was read last.
     reading: Option<usize>,
+}
+
+/// What the rowsets of a statement have in common.
+struct Layout {
+    columns: Vec<(Planned, Access)>,
+    capacity: usize,
+    by_row: bool,
 }
 
 /// `SQL_ATTR_ROWS_FETCHED_PTR`, `SQL_ATTR_ROW_BIND_OFFSET_PTR` and the array of `SQL_ATTR_ROW_STATUS_PTR`, one behind the
@@ -112,7 +123,8 @@ impl Reader {
     pub(crate) fn new(columns: Vec<Planned>) -> Reader {
         Reader {
             columns,
-            block: CurrentBlock::default(),
+            layout: None,
+            bound: 0,
             long_values: LongValues::Whole,
             fetch_size: FIRST_FETCH,
             walk: Walk::new(),
@@ -194,19 +206,29 @@ impl Reader {
         }))
     }
 
-    /// Empties the block: after an error, and at the end.
-    pub(crate) fn clear(&mut self) {
-        self.block.view = View::default();
-        self.block.arena.clear();
+    /// Whether the next fetch begins with rows of the driver's, and needs nothing of the block before.
+    pub(crate) fn is_between_blocks(&self) -> bool {
+        self.deferred.is_empty() && self.walk.is_between_blocks()
     }
 
-    /// Brings the next rows; returns how many, 0 at the end.
-    pub(crate) fn advance(&mut self, driver: &Driver<'_>, budget: Budget) -> Result<usize, Error> {
+    /// Brings the next rows into `block`; returns how many, 0 at the end.
+    pub(crate) fn advance(
+        &mut self,
+        driver: &Driver<'_>,
+        block: &mut CurrentBlock,
+        budget: Budget,
+    ) -> Result<usize, Error> {
         self.reading = None;
-        let mut rowset = match self.block.rowset.take() {
-            Some(rowset) => rowset,
-            None => self.bind(driver, budget)?,
+        let layout = match self.layout.take() {
+            Some(layout) => layout,
+            None => self.lay_out(driver, budget)?,
         };
+        let mut rowset = match block.rowset.take() {
+            Some(rowset) => rowset,
+            None => self.make(&layout, driver),
+        };
+        self.layout = Some(layout);
+        self.bind(driver, &rowset)?;
         let n_rows = if self.open && rowset.row_bytes == 0 {
             rowset.capacity.min(self.fetch_size)
         } else {
@@ -221,26 +243,26 @@ impl Reader {
         };
         let view = self.walk.advance(
             &mut rowset,
-            &mut self.block.arena,
+            &mut block.arena,
             &mut calls,
             self.long_values,
             budget,
         );
         if let (Ok(view), true) = (&view, self.open) {
-            let largest = rowset.largest_row(view.first_slot, view.n_rows, &self.block.arena);
+            let largest = rowset.largest_row(view.first_slot, view.n_rows, &block.arena);
             if let Some(largest) = largest {
                 self.fetch_size = (FETCH_BYTES / largest).clamp(1, LARGEST_FETCH);
             }
         }
-        self.block.rowset = Some(rowset);
-        self.block.view = view.map_err(|mut error| {
+        block.rowset = Some(rowset);
+        block.view = view.map_err(|mut error| {
             // The walk knows columns by number; their names are here.
             if let Some((index, name)) = &mut error.column {
                 name.clone_from(&self.columns[*index].column.name);
             }
             error
         })?;
-        Ok(self.block.view.n_rows)
+        Ok(block.view.n_rows)
     }
 
     /// Whether rows can be bound one behind the other, with a moving offset; without, they come one a block.
@@ -261,8 +283,8 @@ impl Reader {
         }
     }
 
-    /// Makes the buffers, sized by the budget, and binds them.
-    fn bind(&mut self, driver: &Driver<'_>, budget: Budget) -> Result<Rowset, Error> {
+    /// Decides how rows are bound, in blocks sized by the budget, and tells the driver what is the same for all of them.
+    fn lay_out(&mut self, driver: &Driver<'_>, budget: Budget) -> Result<Layout, Error> {
         let extensions = driver.shared.facts.get_data;
         let broken = driver.shared.quirks.block_tails_broken;
         let any_column =
@@ -310,10 +332,6 @@ impl Reader {
         if by_row && !self.can_bind_by_row(driver, Rowset::bytes_per_row(&self.columns)) {
             (by_row, capacity) = (false, 1);
         }
-        let mut rowset = Rowset::new(&columns, capacity, by_row, driver.shared.take_spare());
-        for &index in &self.deferred {
-            rowset.set_indicator(index, 0, ffi::NULL_DATA);
-        }
         let array_size = if by_row { 1 } else { capacity };
         (self.array_size, self.open) = (array_size, first_open.is_some());
         // SAFETY: integers in the pointer's place, and pointers into the registers, which outlive the handle.
@@ -328,12 +346,35 @@ impl Reader {
         if !set {
             return Err(driver.error("SQLSetStmtAttr"));
         }
+        Ok(Layout {
+            columns,
+            capacity,
+            by_row,
+        })
+    }
+
+    /// Buffers for a block.
+    fn make(&self, layout: &Layout, driver: &Driver<'_>) -> Rowset {
+        let spare = driver.shared.take_spare();
+        let mut rowset = Rowset::new(&layout.columns, layout.capacity, layout.by_row, spare);
+        for &index in &self.deferred {
+            rowset.set_indicator(index, 0, ffi::NULL_DATA);
+        }
+        rowset
+    }
+
+    /// Lets the driver write into `rowset`, unless it does so already.
+    fn bind(&mut self, driver: &Driver<'_>, rowset: &Rowset) -> Result<(), Error> {
+        if self.bound == rowset.address() {
+            return Ok(());
+        }
         for (index, slots) in rowset.columns.iter().enumerate() {
             if slots.access != Access::Bound {
                 continue;
             }
-            // SAFETY: the slots and indicators of `capacity` rows live in the rowset, whose memory does not move and
-            // outlives the handle; the length is that of a slot.
+            // SAFETY: the slots and indicators of `capacity` rows live in the rowset, whose memory does not move; a driver
+            // writes there in SQLFetch alone, before each of which the rowset that it is to fill is bound; the length is
+            // that of a slot.
             let rc = unsafe {
                 (driver.shared.manager.call.bind_col)(
                     driver.raw,
@@ -350,7 +391,8 @@ impl Reader {
                     .at_column(index, &self.columns[index].column.name));
             }
         }
-        Ok(rowset)
+        self.bound = rowset.address();
+        Ok(())
     }
 }
 

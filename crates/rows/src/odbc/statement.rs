@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use onecopy_text::Policy;
 use onecopy_wire::CancelHandle;
 
+use super::ahead::{self, Ahead, Brought, Ended, Outcome};
 use super::connection::Shared;
 use super::driver::{Driver, Further};
 use super::handle::StatementHandle;
@@ -20,20 +21,116 @@ use crate::value::Value;
 
 /// A statement that was executed through an ODBC driver.
 pub struct Statement {
-    // Before `handle`: the bound buffers must outlive every driver call on it, and `drop` frees the handle first.
-    reader: Reader,
-    handle: Arc<StatementHandle>,
-    shared: Arc<Shared>,
+    // Before `line`: the bound buffers must outlive every driver call on the handle, and `drop` frees it first.
+    /// What rows are read with; not here while a thread reads ahead.
+    reader: Option<Box<Reader>>,
+    /// The block that is emitted.
+    current: CurrentBlock,
+    ahead: Option<Box<Ahead>>,
+    /// Blocks that are fetched when they are asked for, before one is fetched ahead; and how many were.
+    n_wanted: u64,
+    n_asked: u64,
+    line: Line,
     schema: Schema,
     row_count: Option<u64>,
-    /// `Shared::ended` when it was executed.
-    ended: u64,
     done: bool,
     messages: Vec<Message>,
     /// The next result with rows, where the driver stands on it already.
     pending: Option<Box<Further>>,
     /// Whether anybody asks for further results.
     takes_more: bool,
+}
+
+/// How the driver is reached for a statement that runs, from whichever thread.
+#[derive(Clone)]
+pub(crate) struct Line {
+    handle: Arc<StatementHandle>,
+    shared: Arc<Shared>,
+    /// `Shared::ended` when it was executed.
+    ended: u64,
+}
+
+impl Line {
+    /// As [`Line::check`], where no call of the driver is due.
+    fn check_open(&self) -> Result<(), Error> {
+        self.shared.life.check()?;
+        // Not by its handle: a cancel under way would hold that up.
+        if self.shared.life.is_closed() {
+            return Err(closed());
+        }
+        self.check()
+    }
+
+    /// Whether its rows may still be given.
+    fn check(&self) -> Result<(), Error> {
+        if self.handle.is_cancelled() {
+            return Err(Error::new(
+                ErrorKind::Cancelled,
+                "the statement was cancelled",
+            ));
+        }
+        if self.shared.ended.load(Ordering::SeqCst) != self.ended {
+            return Err(Error::new(
+                ErrorKind::Interface,
+                "the cursor was ended by a commit or rollback of its connection\n\
+                 Read all rows before it, or use a second connection.",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Runs `work` with the driver, where the statement can go on.
+    fn in_call<T>(
+        &self,
+        reader: &mut Reader,
+        messages: &mut Vec<Message>,
+        work: impl FnOnce(&mut Reader, &Driver<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        if self.handle.is_cancelled() {
+            self.check()?;
+        }
+        let call = self.shared.enter()?;
+        if self.handle.get().is_null() {
+            return Err(closed());
+        }
+        self.check()?;
+        let _busy = self.shared.busy(&self.handle);
+        let driver = Driver::new(&self.shared, &self.handle);
+        call.set_fetch_size(reader.fetch_size);
+        let result = work(reader, &driver);
+        messages.append(&mut driver.messages.into_inner());
+        call.watch(result)
+    }
+
+    /// Reads the next rows into `block`.
+    pub(super) fn next_block(
+        &self,
+        reader: &mut Reader,
+        block: &mut CurrentBlock,
+        budget: Budget,
+        messages: &mut Vec<Message>,
+    ) -> Result<Brought, Error> {
+        self.in_call(reader, messages, |reader, driver| {
+            let n_rows = reader.advance(driver, block, budget)?;
+            let further = match n_rows {
+                0 => driver.further_rows()?,
+                _ => None,
+            };
+            Ok(Brought { n_rows, further })
+        })
+    }
+}
+
+#[cold]
+fn gone() -> Error {
+    let message =
+        "rows are being read by another thread, or it is gone: this is a fault of onecopy";
+    Error::new(ErrorKind::Internal, message)
+}
+
+fn closed() -> Error {
+    let message = "the statement was closed with its connection";
+    Error::new(ErrorKind::Interface, message)
 }
 
 impl std::fmt::Debug for Statement {
@@ -47,11 +144,22 @@ impl std::fmt::Debug for Statement {
 
 impl Drop for Statement {
     fn drop(&mut self) {
+        let shared = &self.line.shared;
+        let left = match self.ahead.take() {
+            None => (None, Vec::new()),
+            Some(ahead) if shared.is_foreign() => {
+                // The thread is the parent's.
+                ahead.forget();
+                (None, Vec::new())
+            }
+            Some(ahead) => ahead.end(),
+        };
         // The buffers go after this: a driver writes into them until its handle is freed.
-        self.shared.free_statement(&self.handle);
-        if let Some(rowset) = self.reader.block.rowset.take() {
-            self.shared.keep_spare(rowset.into_buffer());
+        shared.free_statement(&self.line.handle);
+        if let Some(rowset) = self.current.rowset.take() {
+            shared.keep_spare(rowset.into_buffer());
         }
+        drop(left);
     }
 }
 
@@ -75,11 +183,17 @@ pub(crate) fn execute(
         Ok(((columns, row_count), messages)) => Ok(Statement {
             schema: Schema::new(columns.iter().map(|p| p.column.clone()).collect()),
             done: columns.is_empty(),
-            reader: Reader::new(columns),
-            handle,
-            shared: Arc::clone(shared),
+            reader: Some(Box::new(Reader::new(columns))),
+            current: CurrentBlock::default(),
+            ahead: None,
+            n_wanted: ahead::FIRST_BLOCKS,
+            n_asked: 0,
+            line: Line {
+                handle,
+                shared: Arc::clone(shared),
+                ended,
+            },
             row_count,
-            ended,
             messages,
             pending: None,
             takes_more: false,
@@ -140,12 +254,14 @@ impl Statement {
     }
 
     pub fn set_long_values(&mut self, long_values: LongValues) {
-        self.reader.long_values = long_values;
+        if let Ok(reader) = self.reader() {
+            reader.long_values = long_values;
+        }
     }
 
     /// See [`crate::connect::Statement::defer`].
     pub fn defer(&mut self, columns: Vec<usize>) -> Result<(), Error> {
-        self.reader.defer(columns)
+        self.reader()?.defer(columns)
     }
 
     /// See [`crate::connect::Statement::read_part`].
@@ -175,7 +291,14 @@ impl Statement {
 
     /// Goes to the next result with rows. Rows that are left of the current one are given up.
     pub fn next_set(&mut self) -> Result<bool, Error> {
-        let pending = self.pending.take();
+        let mut pending = self.pending.take();
+        for Outcome { ended, .. } in self.stop_reading_ahead()? {
+            // Rows that were read and not asked for; behind the last ones the driver may stand on the next result.
+            self.messages.extend(ended.messages);
+            let brought = ended.read?;
+            self.done |= brought.n_rows == 0;
+            pending = brought.further.map(Box::new);
+        }
         if self.done && pending.is_none() {
             return Ok(false);
         }
@@ -187,69 +310,105 @@ impl Statement {
             }
         })?;
         // The driver knows the old buffers no more.
-        let (long_values, fetch_size) = (self.reader.long_values, self.reader.fetch_size);
+        let before = self.reader()?;
+        let (long_values, fetch_size) = (before.long_values, before.fetch_size);
         let (row_count, columns) = found.unwrap_or_default();
         self.done = columns.is_empty();
         self.schema = Schema::new(columns.iter().map(|p| p.column.clone()).collect());
         self.row_count = row_count;
-        let before = std::mem::replace(&mut self.reader, Reader::new(columns));
-        if let Some(rowset) = before.block.rowset {
-            self.shared.keep_spare(rowset.into_buffer());
+        let reader = self.reader()?;
+        *reader = Reader::new(columns);
+        reader.long_values = long_values;
+        reader.fetch_size = fetch_size;
+        (self.n_asked, self.n_wanted) = (0, ahead::FIRST_BLOCKS);
+        if let Some(rowset) = std::mem::take(&mut self.current).rowset {
+            self.line.shared.keep_spare(rowset.into_buffer());
         }
-        self.reader.long_values = long_values;
-        self.reader.fetch_size = fetch_size;
         Ok(!self.done)
     }
 
-    /// Runs `work` with the driver, where the statement can go on.
+    /// What rows are read with; nothing may be read ahead.
+    fn reader(&mut self) -> Result<&mut Reader, Error> {
+        self.reader.as_deref_mut().ok_or_else(gone)
+    }
+
+    /// See [`Line::in_call`].
     fn in_call<T>(
         &mut self,
         work: impl FnOnce(&mut Reader, &Driver<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        if self.handle.is_cancelled() {
-            return Err(Error::new(
-                ErrorKind::Cancelled,
-                "the statement was cancelled",
-            ));
+        let mut messages = Vec::new();
+        let line = self.line.clone();
+        let result = line.in_call(self.reader()?, &mut messages, work);
+        self.messages.append(&mut messages);
+        result
+    }
+
+    /// Stops the thread that reads ahead, where there is one; the blocks that nobody asked for.
+    fn stop_reading_ahead(&mut self) -> Result<Vec<Outcome>, Error> {
+        // Another process does not have the thread.
+        self.line.shared.check_process()?;
+        let Some(ahead) = self.ahead.take() else {
+            return Ok(Vec::new());
+        };
+        let (reader, left) = ahead.end();
+        self.reader = reader;
+        self.n_asked = 0;
+        Ok(left)
+    }
+
+    /// The next block from the thread that reads ahead, where there is one.
+    fn next_ahead(&mut self) -> Result<Option<Ended>, Error> {
+        self.line.shared.check_process()?;
+        let Some(ahead) = &mut self.ahead else {
+            return Ok(None);
+        };
+        let next = ahead.next(&mut self.current);
+        if next.is_none() {
+            self.stop_reading_ahead()?;
+            self.n_wanted = self.n_wanted.saturating_mul(ahead::PATIENCE);
+        } else {
+            // What may have come between its reading and now.
+            self.line.check_open()?;
         }
-        let call = self.shared.enter()?;
-        if self.handle.get().is_null() {
-            return Err(Error::new(
-                ErrorKind::Interface,
-                "the statement was closed with its connection",
-            ));
+        Ok(next)
+    }
+
+    /// The next block, read now; those behind it may be read ahead.
+    fn next_asked(&mut self, budget: Budget) -> Result<Ended, Error> {
+        let line = self.line.clone();
+        let Some(mut reader) = self.reader.take() else {
+            return Err(gone());
+        };
+        let ended = ahead::read(&line, &mut reader, &mut self.current, budget);
+        self.n_asked += 1;
+        let is_time = self.n_asked >= self.n_wanted && ended.leads_on(&reader);
+        if is_time && ahead::is_worth_while() {
+            match Ahead::start(line, reader, &self.current, budget) {
+                Ok(ahead) => self.ahead = Some(Box::new(ahead)),
+                Err(reader) => self.reader = Some(reader),
+            }
+        } else {
+            self.reader = Some(reader);
         }
-        if self.shared.ended.load(Ordering::SeqCst) != self.ended {
-            return Err(Error::new(
-                ErrorKind::Interface,
-                "the cursor was ended by a commit or rollback of its connection\n\
-                 Read all rows before it, or use a second connection.",
-            ));
-        }
-        let _busy = self.shared.busy(&self.handle);
-        let driver = Driver::new(&self.shared, &self.handle);
-        call.set_fetch_size(self.reader.fetch_size);
-        let result = work(&mut self.reader, &driver);
-        self.messages.append(&mut driver.messages.into_inner());
-        call.watch(result)
+        Ok(ended)
     }
 
     fn next_block(&mut self, budget: Budget) -> Result<usize, Error> {
-        let (n_rows, pending) = self.in_call(|reader, driver| {
-            let n_rows = reader.advance(driver, budget)?;
-            if n_rows > 0 {
-                return Ok((n_rows, None));
-            }
-            Ok((0, driver.further_rows()?))
-        })?;
-        if pending.is_some() && !self.takes_more {
+        let ended = match self.next_ahead()? {
+            Some(ended) => ended,
+            None => self.next_asked(budget)?,
+        };
+        self.messages.extend(ended.messages);
+        let Brought { n_rows, further } = ended.read?;
+        if further.is_some() && !self.takes_more {
             return Err(Error::new(
                 ErrorKind::NotSupported,
                 "a further statement of the same text gives rows too, and those of the first alone can be read here\n\
                  Run the statements one by one; of a procedure, select from its first result what you need.",
             ));
         }
-        self.pending = pending.map(Box::new);
+        self.pending = further.map(Box::new);
         Ok(n_rows)
     }
 }
@@ -263,7 +422,7 @@ impl Source for Statement {
 
     fn fetch(&mut self, budget: Budget) -> Result<Fetched, Error> {
         if self.done {
-            self.reader.clear();
+            self.current.clear();
             return Ok(Fetched::End);
         }
         match self.next_block(budget) {
@@ -273,26 +432,30 @@ impl Source for Statement {
             }
             Ok(n_rows) => Ok(Fetched::Rows(n_rows)),
             Err(error) => {
-                self.reader.clear();
+                self.current.clear();
                 Err(error)
             }
         }
     }
 
+    fn is_ready(&mut self) -> bool {
+        !self.line.shared.is_foreign() && self.ahead.as_mut().is_some_and(|ahead| ahead.is_ready())
+    }
+
     fn block(&self) -> &CurrentBlock {
-        &self.reader.block
+        &self.current
     }
 
     fn cancel_handle(&self) -> CancelHandle {
-        let handle = Arc::clone(&self.handle);
+        let handle = Arc::clone(&self.line.handle);
         CancelHandle::new(move || handle.cancel())
     }
 
     fn take_moved_bytes(&mut self) -> usize {
-        self.reader.block.arena.take_moved_bytes()
+        self.current.arena.take_moved_bytes()
     }
 
     fn text_policy(&self) -> Policy {
-        self.shared.text_policy
+        self.line.shared.text_policy
     }
 }

@@ -1,0 +1,212 @@
+//! Reading ahead: a thread fetches a statement's next blocks while those before become text, objects or columns.
+//!
+//! ```text
+//!             empty blocks ───────────► SQLFetch, SQLFetch, …
+//! statement                                          │         its thread
+//!             emit ◄─────────── blocks with rows ────┘
+//! ```
+//!
+//! One call is under way at a time, inside the connection's lock as any other; the thread knows the driver alone. It stops by
+//! itself behind the last row, behind an error, and where reading on would hold others up.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::driver::Further;
+use super::reader::Reader;
+use super::statement::Line;
+use crate::block::CurrentBlock;
+use crate::error::{Error, ErrorKind, Message};
+use crate::source::Budget;
+
+/// Blocks that are fetched when they are asked for, before the first that is fetched ahead: a short result is not worth a thread.
+pub(crate) const FIRST_BLOCKS: u64 = 2;
+
+/// So many times as many where a thread has stopped before the last row.
+pub(crate) const PATIENCE: u64 = 8;
+
+/// Blocks that may wait to be asked for. One would do where both sides are quick; where the asking side waits for the GIL, it
+/// finds these.
+const WAITING_BLOCKS: usize = 3;
+
+/// Behind a fetch that took longer nothing is fetched ahead: who closes the statement would wait for it.
+pub(crate) const LONGEST_FETCH: Duration = Duration::from_millis(20);
+
+/// A block that was read.
+pub(crate) struct Outcome {
+    block: CurrentBlock,
+    pub(crate) ended: Ended,
+}
+
+/// How a fetch ended.
+pub(crate) struct Ended {
+    pub(crate) read: Result<Brought, Error>,
+    pub(crate) messages: Vec<Message>,
+    took: Duration,
+}
+
+/// What a fetch found.
+#[derive(Default)]
+pub(crate) struct Brought {
+    /// Rows in the block; 0 at the end.
+    pub(crate) n_rows: usize,
+    /// The result behind the last row.
+    pub(crate) further: Option<Further>,
+}
+
+impl Ended {
+    /// Whether the next block may be read before anybody asks for it.
+    pub(crate) fn leads_on(&self, reader: &Reader) -> bool {
+        matches!(self.read, Ok(Brought { n_rows: 1.., .. }))
+            && self.took <= LONGEST_FETCH
+            && reader.is_between_blocks()
+    }
+}
+
+/// The thread of a statement.
+pub(crate) struct Ahead {
+    empty: Sender<CurrentBlock>,
+    outcomes: Receiver<Outcome>,
+    arrived: Option<Outcome>,
+    stop: Arc<AtomicBool>,
+    /// What rows are read with comes back at the thread's end.
+    thread: JoinHandle<Box<Reader>>,
+}
+
+impl Ahead {
+    /// Starts the thread, with blocks like the one that was read before.
+    ///
+    /// # Errors
+    /// The reader, where there is no thread to be had.
+    pub(crate) fn start(
+        line: Line,
+        reader: Box<Reader>,
+        before: &CurrentBlock,
+        budget: Budget,
+    ) -> Result<Ahead, Box<Reader>> {
+        let (empty, asked) = channel();
+        let (given, outcomes) = channel();
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        // Where no thread is made, what it was to own is given back through this.
+        let (owner, owned) = channel::<Box<Reader>>();
+        let thread = std::thread::Builder::new().name("onecopy-ahead".to_owned());
+        let started = thread.spawn(move || {
+            block_signals();
+            let mut reader = owned.recv().expect("it is sent below");
+            while let (false, Ok(block)) = (stopped.load(Relaxed), asked.recv()) {
+                if stopped.load(Relaxed) {
+                    break;
+                }
+                let mut block = block;
+                let ended = read(&line, &mut reader, &mut block, budget);
+                let leads_on = ended.leads_on(&reader);
+                if given.send(Outcome { block, ended }).is_err() || !leads_on {
+                    break;
+                }
+            }
+            reader
+        });
+        let Ok(thread) = started else {
+            return Err(reader);
+        };
+        // The thread waits for it.
+        owner.send(reader).map_err(|refused| refused.0)?;
+        for _ in 0..WAITING_BLOCKS {
+            // Refused where it has stopped already.
+            let _ = empty.send(before.another());
+        }
+        Ok(Ahead {
+            empty,
+            outcomes,
+            arrived: None,
+            stop,
+            thread,
+        })
+    }
+
+    /// Whether a block waits, and [`Ahead::next`] does not.
+    pub(crate) fn is_ready(&mut self) -> bool {
+        if self.arrived.is_none() {
+            self.arrived = self.outcomes.try_recv().ok();
+        }
+        self.arrived.is_some()
+    }
+
+    /// The next block in place of `block`, which is filled in turn; how its fetch ended. `None`, and `block` as it was, where the
+    /// thread has stopped and all that it read was given.
+    pub(crate) fn next(&mut self, block: &mut CurrentBlock) -> Option<Ended> {
+        let outcome = match self.arrived.take() {
+            Some(outcome) => outcome,
+            None => self.outcomes.recv().ok()?,
+        };
+        // Refused where it has stopped.
+        let _ = self.empty.send(std::mem::replace(block, outcome.block));
+        Some(outcome.ended)
+    }
+
+    /// Stops the thread behind the fetch that is under way. What rows are read with, and the blocks that nobody asked for;
+    /// no reader where the thread panicked.
+    pub(crate) fn end(self) -> (Option<Box<Reader>>, Vec<Outcome>) {
+        self.stop.store(true, Relaxed);
+        drop(self.empty);
+        let reader = self.thread.join().ok();
+        let left = self.arrived.into_iter().chain(self.outcomes.try_iter());
+        (reader, left.collect())
+    }
+
+    /// Forgets the thread, in a process that does not have it.
+    pub(crate) fn forget(self) {
+        std::mem::forget(self);
+    }
+}
+
+/// Reads a block. A panic is an error.
+pub(crate) fn read(
+    line: &Line,
+    reader: &mut Reader,
+    block: &mut CurrentBlock,
+    budget: Budget,
+) -> Ended {
+    let begun = Instant::now();
+    let mut messages = Vec::new();
+    let read = catch_unwind(AssertUnwindSafe(|| {
+        line.next_block(reader, block, budget, &mut messages)
+    }));
+    let read = read.unwrap_or_else(|_| {
+        let message = "reading rows panicked: this is a fault of onecopy";
+        Err(Error::new(ErrorKind::Internal, message))
+    });
+    Ended {
+        read,
+        messages,
+        took: begun.elapsed(),
+    }
+}
+
+/// Whether this thread may run on more than one processor: else there is nothing to gain.
+pub(crate) fn is_worth_while() -> bool {
+    #[cfg(target_os = "linux")]
+    // SAFETY: the set is zeroed, and filled by the call, which knows its size; 0 is the calling thread.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) == 0
+            && libc::CPU_COUNT(&set) > 1
+    }
+    #[cfg(not(target_os = "linux"))]
+    std::thread::available_parallelism().is_ok_and(|n| n.get() > 1)
+}
+
+/// Signals of the process are for the threads that expect them.
+fn block_signals() {
+    // SAFETY: the set is filled before use, and concerns this thread alone.
+    unsafe {
+        let mut all = std::mem::MaybeUninit::uninit();
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), std::ptr::null_mut());
+    }
+}
