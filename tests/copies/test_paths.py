@@ -220,9 +220,7 @@ def test_a_planted_fault_turns_the_path_red_on_drivers_of_utf_16(
 @pytest.mark.reads_ahead
 @pytest.mark.parametrize("fault", ["copy", "conversion"])
 @pytest.mark.parametrize("path", READ_AHEAD)
-def test_a_planted_fault_turns_what_is_read_ahead_red(
-    planted: Setting, tds_msodbc: Any, path: str, fault: str
-) -> None:
+def test_a_planted_fault_turns_what_is_read_ahead_red(planted: Setting, tds_msodbc: Any, path: str, fault: str) -> None:
     sql, size = _many_rows("tds_msodbc")
     counted = planted.with_fault(fault).count(path, tds_msodbc.odbc, sql)
     check_ledger(counted, size, handled(path, "cyrillic", "utf-16-le"), N_AHEAD, PARTS)
