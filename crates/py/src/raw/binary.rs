@@ -171,7 +171,7 @@ unsafe impl ChunkMemory for BytesMemory {
 const MIDDLE_BYTES: usize = 120 << 10;
 
 /// A place for a result that is likely short, and what a writer wants to have free in front of each of its steps.
-pub(crate) type ShortPlace = [MaybeUninit<u8>; 2048];
+pub(crate) type ShortPlace = [MaybeUninit<u8>; 4096];
 
 /// A fresh `bytes` that is filled while attached: as a [`Chunk`] in one, without the box and the look for the interpreter.
 ///
@@ -233,7 +233,7 @@ impl<'s, 'py> FreshBytes<'s, 'py> {
     }
 
     /// The `bytes`, cut to what was written.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn finish(mut self) -> PyResult<Bound<'py, PyBytes>> {
         if let Some(bytes) = self.memory.bytes.take() {
             return finish_at(bytes.into_bound(self.py), self.len);

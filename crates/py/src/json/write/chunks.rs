@@ -38,7 +38,8 @@ Copies and errors: as `dumps`. After an error the iterator is at its end: the ar
     const POSITIONAL: usize = 1;
 
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let options = Options::take(args, 3)?;
+        let mut options = Options::new();
+        options.take(args, 3)?;
         let lines = args.get(1).map_or(Ok(false), |object| object.is_truthy())?;
         let chunk_bytes: usize = args
             .get(2)

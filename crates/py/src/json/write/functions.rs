@@ -72,7 +72,7 @@ pub(super) fn remember(len: usize) {
 }
 
 /// Shorter ones are copied into a `bytes` of their size.
-const SHORT_BYTES: usize = 512;
+const SHORT_BYTES: usize = 2048;
 
 /// Results are not expected to be shorter.
 const LEAST_BYTES: usize = 1024;
@@ -137,7 +137,7 @@ of numpy; a `Fragment` as it is. Anything else is given to `default`.
 
 No UTF-8 cache is left on any `str`.
 
-Copies: none besides the one conversion of each text, into the result; a result below 512 bytes once more, as a whole.
+Copies: none besides the one conversion of each text, into the result; a result below 2 KiB once more, as a whole.
 
 Raises `JSONEncodeError` (a `ValueError`) for a value that has no form in JSON, `TypeError` for a type that has none, both
 with the path to it.
@@ -152,7 +152,8 @@ b'{\"name\":\"Z\\xc3\\xbcrich\",\"at\":[47.37,8.54]}'
 
     #[inline]
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let options = Options::take(args, 1)?;
+        let mut options = Options::new();
+        options.take(args, 1)?;
         let mut place: ShortPlace = [MaybeUninit::uninit(); size_of::<ShortPlace>()];
         let mut bytes = if RECENT_BYTES.load(Relaxed) < SHORT_BYTES {
             FreshBytes::short(py, &mut place)
@@ -193,7 +194,8 @@ the time before.
     const POSITIONAL: usize = 1;
 
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let options = Options::take(args, 1)?;
+        let mut options = Options::new();
+        options.take(args, 1)?;
         let is_latin1 = Cell::new(true);
         let mut string = GrowingStr::new(py, likely_shape(), &is_latin1);
         let target = Target {
@@ -241,7 +243,8 @@ behind `offset` is of no meaning then.
     const POSITIONAL: usize = 3;
 
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let options = Options::take(args, 3)?;
+        let mut options = Options::new();
+        options.take(args, 3)?;
         let offset: isize = args.get(2).map_or(Ok(0), |object| object.extract())?;
         let n = buffer::with_place(args.required(1), |place| {
             let place = usize::try_from(offset)
@@ -299,7 +302,8 @@ Raises as `dumps`, and what the file raises (`OSError`). What was written before
     const POSITIONAL: usize = 2;
 
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let options = Options::take(args, 2)?;
+        let mut options = Options::new();
+        options.take(args, 2)?;
         let mut output = FlushTo::of(&args.required(1))?;
         let mut failed = None;
         let mut sink = Flushing::new(CHUNK_BYTES, |chunk| match output.write(py, chunk) {
@@ -350,7 +354,8 @@ b'{\"a\":1}\\n[2]\\n'
     const POSITIONAL: usize = 1;
 
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let options = Options::take(args, 1)?;
+        let mut options = Options::new();
+        options.take(args, 1)?;
         let mut bytes = FreshBytes::new(py, likely_bytes())?;
         for item in args.required(0).try_iter()? {
             write(

@@ -118,7 +118,7 @@ const MAX_DEPTH: usize = 1000;
 impl Options {
     /// What is written where nothing is asked for.
     #[inline]
-    fn new() -> Options {
+    pub(super) fn new() -> Options {
         Options {
             style: Style {
                 sort_keys: false,
@@ -140,14 +140,15 @@ impl Options {
         }
     }
 
-    /// The keywords of a call, which stand from `from` on among its parameters.
+    /// Takes the keywords of a call, which stand from `from` on among its parameters.
+    ///
+    /// They stay where they are: to be moved just behind their making waits for each of its stores (7 ns).
     #[inline]
-    pub(super) fn take(args: &Args<'_, '_>, from: usize) -> PyResult<Options> {
-        let mut options = Options::new();
-        if args.any_from(from) {
-            options.read(args, from)?;
+    pub(super) fn take(&mut self, args: &Args<'_, '_>, from: usize) -> PyResult<()> {
+        match args.any_from(from) {
+            true => self.read(args, from),
+            false => Ok(()),
         }
-        Ok(options)
     }
 
     #[inline(never)]

@@ -39,7 +39,8 @@ b'[{\"id\":1,\"name\":\"Basel\"},{\"id\":2,\"name\":\"Chur\"}]'
     const POSITIONAL: usize = 2;
 
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let options = Options::take(args, 3)?;
+        let mut options = Options::new();
+        options.take(args, 3)?;
         let by_columns = args.get(2).map_or(Ok(false), |object| object.is_truthy())?;
         let names = names(args.required(0))?;
         let rows = args.required(1);
