@@ -124,6 +124,7 @@ def connect(
     row_factory: _RowFactory | None = None,
     zero_dates: Literal["null", "error", "text"] = "null",
     query_timeout: float | None = None,
+    stream: bool | None = None,
 ) -> Connection: ...
 def run_call(
     cursor: Cursor, sql: str, parameters: _Parameters, result: list[Any], places: list[int], names: list[str]

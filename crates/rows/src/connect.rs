@@ -41,6 +41,9 @@ pub struct ConnectOptions {
     pub text_policy: Policy,
     /// What MariaDB's and MySQL's dates of zeros are.
     pub zero_dates: ZeroDates,
+    /// Whether a driver is to bring rows as they are read (`true`), or all of a result before its first row (`false`), where
+    /// that can be chosen; `None`: as they are read, where the driver can. A keyword of the connection string goes before it.
+    pub stream: Option<bool>,
 }
 
 impl Default for ConnectOptions {
@@ -52,6 +55,7 @@ impl Default for ConnectOptions {
             login_timeout_s: 15,
             text_policy: Policy::Strict,
             zero_dates: ZeroDates::Null,
+            stream: None,
         }
     }
 }

@@ -62,6 +62,8 @@ pub(crate) struct Connection {
 ///     zero_dates: ``0000-00-00`` of MariaDB and MySQL is ``None`` (``"null"``), a `DataError` (``"error"``) or a ``str``
 ///         (``"text"``); a zero month or day is refused but for ``"text"``.
 ///     query_timeout: seconds that a statement may take: see `Connection.timeout`.
+///     stream: whether rows come as they are read (``True``: a `NotSupportedError` where the driver cannot), or a result comes whole
+///         before its first row (``False``), where that can be chosen. ``None``: as they are read, where the driver can.
 ///
 /// Returns:
 ///     A `Connection`. What one should know about the driver found comes as a `DriverWarning`.
@@ -76,7 +78,7 @@ pub(crate) struct Connection {
 /// Source: PEP 249, "Constructors".
 #[pyfunction]
 #[allow(clippy::too_many_arguments)] // Keywords of Python.
-#[pyo3(signature = (target, *, read_only=false, autocommit=false, timeout=15.0, errors="strict", row_factory=None, zero_dates="null", query_timeout=None))]
+#[pyo3(signature = (target, *, read_only=false, autocommit=false, timeout=15.0, errors="strict", row_factory=None, zero_dates="null", query_timeout=None, stream=None))]
 pub(crate) fn connect(
     py: Python<'_>,
     target: &Bound<'_, PyString>,
@@ -87,6 +89,7 @@ pub(crate) fn connect(
     row_factory: Option<Py<PyAny>>,
     zero_dates: &str,
     query_timeout: Option<f64>,
+    stream: Option<bool>,
 ) -> PyResult<Connection> {
     let target = parameters::utf8(py, target, "the connection string", &mut Tally::default())?;
     if !(timeout > 0.0 && timeout <= 86_400.0) {
@@ -125,6 +128,7 @@ pub(crate) fn connect(
         login_timeout_s: timeout.ceil() as u32,
         text_policy,
         zero_dates,
+        stream,
     };
     // Nothing to cancel yet: a driver that connects knows its own time limit.
     let nothing = || CancelHandle::new(|| ());

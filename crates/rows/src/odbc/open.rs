@@ -8,7 +8,7 @@ use super::connection::{Connection, Facts};
 use super::connection_string::ConnectionString;
 use super::ffi::{self, Handle};
 use super::manager::{Manager, manager};
-use super::quirks::{self, Dialect, Quirks, Width};
+use super::quirks::{self, Dialect, Quirks, Streams, Width};
 use super::secrets::Secrets;
 use super::unit::written;
 use super::url::{self, DatabaseUrl};
@@ -35,14 +35,14 @@ pub(crate) fn open(
     // What the user wrote, before keywords of ours: the driver may turn out to be another than the hint says.
     let given = string.clone();
     let mut quirks = hint.unwrap_or(&quirks::UNKNOWN);
-    add_defaults(&mut string, quirks);
+    add_defaults(&mut string, quirks, options)?;
     let mut dbc = connect(manager, &string, width.unwrap_or(quirks.width), options)?;
     let driver = dbc.text_info(ffi::DRIVER_NAME, width.unwrap_or(quirks.width));
     if let Some(actual) = quirks::known(&driver).filter(|q| !ptr::eq(*q, quirks)) {
         // Known by name only after the connect: once more, as this driver wants it.
         quirks = actual;
         string = given;
-        add_defaults(&mut string, quirks);
+        add_defaults(&mut string, quirks, options)?;
         dbc = connect(manager, &string, width.unwrap_or(quirks.width), options)?;
     }
     let mut connection = dbc.finish(&string, quirks, width.unwrap_or(quirks.width), options)?;
@@ -129,10 +129,28 @@ fn resolve(
     Ok((manager, string, quirks))
 }
 
-fn add_defaults(string: &mut ConnectionString, quirks: &Quirks) {
+/// Adds what this driver is to be told, unless the user has said it.
+fn add_defaults(
+    string: &mut ConnectionString,
+    quirks: &Quirks,
+    options: &ConnectOptions,
+) -> Result<(), Error> {
+    match (options.stream, quirks.streams) {
+        (Some(true), Streams::Never) => {
+            let told = format!(
+                "{} holds the whole result in memory before the first row: no option of it streams\n\
+                 Leave `stream` out, and read large tables in parts, by a key.",
+                quirks.name
+            );
+            return Err(Error::new(ErrorKind::NotSupported, told));
+        }
+        (Some(false), Streams::By { keyword, off }) => string.add_default(keyword, off),
+        _ => {}
+    }
     for (keyword, value) in quirks.connect {
         string.add_default(keyword, value);
     }
+    Ok(())
 }
 
 /// The `Driver` entry of a data source, from the user's `odbc.ini` or the system's. A miss costs a second connect.

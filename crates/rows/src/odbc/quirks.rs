@@ -47,6 +47,20 @@ pub(crate) enum Dialect {
 /// Rows of the first block, and rows that a driver with a server-side cursor asks for, before any was seen.
 pub(crate) const FIRST_FETCH: usize = 32;
 
+/// How a driver brings the rows of a result.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Streams {
+    /// As they are read, with nothing to be said.
+    ByItself,
+    /// As they are read, by a keyword of the connection string (one of `Quirks::connect`), which this value switches off.
+    By {
+        keyword: &'static str,
+        off: &'static str,
+    },
+    /// All of them before the first, whatever is said.
+    Never,
+}
+
 /// A setting of a driver that is on, and can be switched at any time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Switch {
@@ -142,6 +156,8 @@ pub(crate) struct Quirks {
     pub(crate) knows_loss: bool,
     /// A commit or rollback on a connection that is gone is called a success: it is asked behind each.
     pub(crate) hides_loss: bool,
+    /// Whether rows come as they are read, or all of them before the first.
+    pub(crate) streams: Streams,
     /// What a user should know at connect.
     pub(crate) notices: &'static [&'static str],
     /// What `doctor` tells besides: what versions of it get wrong.
@@ -181,6 +197,7 @@ pub(crate) static UNKNOWN: Quirks = Quirks {
     ends_cursors: false,
     knows_loss: true,
     hides_loss: false,
+    streams: Streams::ByItself,
     notices: &[],
     faults: &[],
 };
@@ -238,6 +255,10 @@ const PSQLODBC: Quirks = Quirks {
     ends_cursors: true,
     knows_loss: true,
     hides_loss: true,
+    streams: Streams::By {
+        keyword: "UseDeclareFetch",
+        off: "0",
+    },
     notices: &[],
     faults: faults::PSQLODBC,
 };
@@ -281,6 +302,7 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         describe_null: false,
         guid_parameters: false,
         long_parameter_bytes: 65535,
+        streams: Streams::Never,
         notices: &[
             "the MariaDB ODBC driver holds the whole result in memory before the first row: no option of it streams",
         ],
@@ -306,6 +328,10 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         sizes_hold: true,
         describe_null: false,
         long_parameter_bytes: 65535,
+        streams: Streams::By {
+            keyword: "NO_CACHE",
+            off: "0",
+        },
         ..UNKNOWN
     },
     Quirks {
@@ -385,6 +411,7 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         cuts_at_nul: true,
         describe_null: false,
         long_parameter_bytes: 8000,
+        streams: Streams::Never,
         notices: &[
             "the SQLite ODBC driver cuts doubles to 15 digits and holds the whole result in memory\nopen the file with `sqlite:PATH` instead: exact, streamed and faster",
         ],
