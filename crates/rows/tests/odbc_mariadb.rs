@@ -6,8 +6,8 @@
 mod databases;
 
 use databases::{Kept, Profile, decimal, open_with, row, rows, run, text};
-use onecopy_rows::connect::{ConnectOptions, ZeroDates};
-use onecopy_rows::{Date, Time, Timestamp, Value};
+use onecopy_rows::connect::{ConnectOptions, Connection, Statement, ZeroDates};
+use onecopy_rows::{Budget, Date, ErrorKind, Fetched, Source, Time, Timestamp, Value};
 
 #[test]
 fn every_type_arrives_exact() {
@@ -208,5 +208,137 @@ fn dates_of_zeros_are_null_unless_told_and_partial_ones_keep_their_year() {
         let got = row(&open_with(&string, &options), sql, &[]);
         assert_eq!(got[..3], expected, "{zero_dates:?}");
         assert_eq!(got[3], good);
+    }
+}
+
+/// How many statements this connection has asked the server to prepare.
+fn n_prepared(c: &Connection) -> i64 {
+    let sql = "show session status like 'Com_stmt_prepare'";
+    match &row(c, sql, &[])[1] {
+        Kept::Text(n) => n.parse().unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_text_that_was_prepared_is_not_prepared_again() {
+    let Some(c) = Profile::MariaDb.open() else {
+        return;
+    };
+    let sql = "select id, name from t1000 where id = ?";
+    let first = row(&c, sql, &[Value::I64(7)]);
+    // To ask is a statement of its own.
+    let asking = n_prepared(&c);
+    let asking = n_prepared(&c) - asking;
+    let before = n_prepared(&c);
+    for n in 1..=20 {
+        assert_eq!(row(&c, sql, &[Value::I64(n)])[0], Kept::I64(n));
+    }
+    assert_eq!(row(&c, sql, &[Value::I64(7)]), first);
+    // Parameters of other types, none that match, NULL.
+    assert_eq!(row(&c, sql, &[Value::Text("7".to_owned())]), first);
+    assert_eq!(row(&c, sql, &[Value::F64(7.0)]), first);
+    assert_eq!(rows(&c, sql, &[Value::I64(-1)]), Vec::<Vec<Kept>>::new());
+    assert_eq!(rows(&c, sql, &[Value::Null]), Vec::<Vec<Kept>>::new());
+    assert_eq!(n_prepared(&c), before + asking);
+    // A wrong number of parameters is told as before.
+    let error = c.execute(sql, &[Value::I64(1), Value::I64(2)]).unwrap_err();
+    assert_eq!(error.sqlstate, "07002");
+    assert_eq!(row(&c, sql, &[Value::I64(7)]), first);
+}
+
+#[test]
+fn two_statements_of_one_text_are_open_at_once() {
+    let Some(c) = Profile::MariaDb.open() else {
+        return;
+    };
+    let sql = "select id from t1000 where id <= ? order by id";
+    let open = |n: i64| c.execute(sql, &[Value::I64(n)]).unwrap();
+    for _ in 0..3 {
+        let (one, other) = (open(3), open(2));
+        let Statement::Odbc(mut one) = one else {
+            unreachable!()
+        };
+        let cancel = one.cancel_handle();
+        assert_eq!(one.fetch(Budget::default()).unwrap(), Fetched::Rows(3));
+        drop(one);
+        // Of a statement whose handle is another's by now: nothing is cancelled.
+        cancel.cancel();
+        let again = open(1);
+        cancel.cancel();
+        for (statement, n) in [(other, 2), (again, 1)] {
+            let Statement::Odbc(mut statement) = statement else {
+                unreachable!()
+            };
+            assert_eq!(
+                statement.fetch(Budget::default()).unwrap(),
+                Fetched::Rows(n)
+            );
+            assert_eq!(statement.fetch(Budget::default()).unwrap(), Fetched::End);
+        }
+    }
+}
+
+#[test]
+fn a_table_that_has_changed_is_read_as_it_is_now() {
+    let (Some(c), Some(other)) = (Profile::MariaDb.open(), Profile::MariaDb.open()) else {
+        return;
+    };
+    for sql in [
+        "drop table if exists odbc_changed",
+        "create table odbc_changed (a integer)",
+    ] {
+        run(&other, sql);
+    }
+    run(&other, "insert into odbc_changed values (1)");
+    other.commit().unwrap();
+    let sql = "select * from odbc_changed where a = ?";
+    assert_eq!(row(&c, sql, &[Value::I64(1)]), [Kept::I64(1)]);
+    for (change, expected) in [
+        (
+            "add column b varchar(10) default 'b'",
+            vec![Kept::I64(1), text("b")],
+        ),
+        ("modify column a varchar(10)", vec![text("1"), text("b")]),
+        ("drop column b", vec![text("1")]),
+    ] {
+        c.commit().unwrap();
+        run(&other, &format!("alter table odbc_changed {change}"));
+        assert_eq!(row(&c, sql, &[Value::I64(1)]), expected, "{change}");
+    }
+    c.commit().unwrap();
+    run(&other, "drop table odbc_changed");
+    let error = c.execute(sql, &[Value::I64(1)]).unwrap_err();
+    assert_eq!(error.sqlstate, "42S02");
+}
+
+#[test]
+fn changes_run_again_and_their_errors_are_their_own() {
+    let Some(c) = Profile::MariaDb.open() else {
+        return;
+    };
+    run(
+        &c,
+        "create temporary table odbc_again (a integer primary key, b longtext)",
+    );
+    let sql = "insert into odbc_again values (?, ?)";
+    let long = "é".repeat(100_000);
+    for n in 0..5 {
+        for (a, b) in [(2 * n, "short".to_owned()), (2 * n + 1, long.clone())] {
+            let statement = c.execute(sql, &[Value::I64(a), Value::Text(b)]).unwrap();
+            assert_eq!(statement.row_count(), Some(1));
+        }
+        let error = c.execute(sql, &[Value::I64(n), Value::Null]).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Integrity, "{error}");
+    }
+    let select = "select b from odbc_again where a = ?";
+    for n in 0..10 {
+        let expected = if n % 2 == 0 { "short" } else { long.as_str() };
+        assert_eq!(row(&c, select, &[Value::I64(n)]), [text(expected)]);
+    }
+    // More texts than are kept.
+    for n in 0..40 {
+        let sql = format!("select ? + {}", n % 20);
+        assert_eq!(row(&c, &sql, &[Value::I64(1)]), [Kept::I64(1 + n % 20)]);
     }
 }

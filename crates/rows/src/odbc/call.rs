@@ -75,6 +75,15 @@ impl<'a> Call<'a> {
         Ok(handle)
     }
 
+    /// The statement of this text that was prepared before, if one is kept.
+    pub(crate) fn prepared(&mut self, sql: &str) -> Option<Arc<StatementHandle>> {
+        let kept = &mut self.state.prepared;
+        let at = kept.iter().rposition(|(text, _)| text == sql)?;
+        let (_, handle) = kept.remove(at);
+        self.state.statements.push(Arc::downgrade(&handle));
+        Some(handle)
+    }
+
     /// How many statements have a handle.
     pub(crate) fn n_statements(&self) -> usize {
         let handles = self.state.statements.iter().filter_map(Weak::upgrade);

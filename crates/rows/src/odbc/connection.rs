@@ -9,6 +9,7 @@ use onecopy_wire::CancelHandle;
 
 use super::call::Call;
 use super::connection_string::ConnectionString;
+use super::driver::Driver;
 use super::ffi::{self, Handle};
 use super::handle::{RawHandle, StatementHandle, lock};
 use super::life::Life;
@@ -16,7 +17,7 @@ use super::manager::Manager;
 use super::quirks::{Dialect, FIRST_FETCH, Quirks, Width};
 use super::secrets::Secrets;
 use super::survey::Portrait;
-use super::{diag, many, open, statement};
+use super::{diag, many, open, run, statement};
 use crate::block::buffer::Buffer;
 use crate::connect::{ConnectOptions, Names, Prepared, ZeroDates};
 use crate::error::{Error, ErrorKind};
@@ -85,7 +86,12 @@ pub(super) struct State {
     pub(super) raw: RawHandle,
     pub(super) autocommit: bool,
     pub(super) statements: Vec<Weak<StatementHandle>>,
+    /// Prepared statements that nobody uses now, by their texts; the one used last is the last.
+    pub(super) prepared: Vec<(String, Arc<StatementHandle>)>,
 }
+
+/// Prepared statements that a connection keeps at most.
+const MOST_PREPARED: usize = 16;
 
 impl Shared {
     /// Waits until no other call of this connection is under way.
@@ -125,6 +131,26 @@ impl Shared {
         }
         let mut state = lock(&self.state);
         handle.free();
+        state.statements.retain(|w| w.strong_count() > 0);
+    }
+
+    /// Keeps a prepared statement for the next execution of its text. Who could cancel it so far cancels nothing any more.
+    pub(crate) fn keep_prepared(&self, handle: &Arc<StatementHandle>, sql: String) {
+        if self.is_foreign() {
+            handle.forget();
+            return;
+        }
+        let mut state = lock(&self.state);
+        if self.life.is_usable() && !state.raw.0.is_null() && !handle.get().is_null() {
+            Driver::new(self, handle).reset();
+            state.prepared.push((sql, handle.renewed()));
+            if state.prepared.len() > MOST_PREPARED {
+                let (_, oldest) = state.prepared.remove(0);
+                oldest.free();
+            }
+        } else {
+            handle.free();
+        }
         state.statements.retain(|w| w.strong_count() > 0);
     }
 
@@ -169,6 +195,9 @@ impl Shared {
         let raw = std::mem::replace(&mut state.raw.0, std::ptr::null_mut());
         if raw.is_null() {
             return Ok(());
+        }
+        for (_, statement) in state.prepared.drain(..) {
+            statement.free();
         }
         for statement in state.statements.drain(..) {
             if let Some(statement) = statement.upgrade() {
@@ -279,6 +308,7 @@ impl Connection {
                     raw: RawHandle(raw),
                     autocommit: true,
                     statements: Vec::new(),
+                    prepared: Vec::new(),
                 }),
                 spare: Mutex::new(None),
                 ended: AtomicU64::new(0),
@@ -308,7 +338,7 @@ impl Connection {
 
     pub fn prepare_check(&self, sql: &str) -> Result<Prepared, Error> {
         self.check_single(sql)?;
-        statement::prepare_check(&self.shared, sql)
+        run::prepare_check(&self.shared, sql)
     }
 
     /// A read-only connection takes one statement at a time: a second could end the read-only transaction.

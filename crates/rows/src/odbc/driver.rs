@@ -338,6 +338,20 @@ impl<'a> Driver<'a> {
         unsafe { (self.shared.manager.call.free_stmt)(self.raw, ffi::CLOSE) };
     }
 
+    /// Makes a statement ready to be executed again: no cursor, nothing bound, and all as a statement begins.
+    pub(super) fn reset(&self) {
+        self.close_cursor();
+        self.unbind();
+        // SAFETY: a live statement, which forgets the pointers of its parameters; the attribute's value is an integer.
+        unsafe {
+            (self.shared.manager.call.free_stmt)(self.raw, ffi::RESET_PARAMS);
+            self.set_attribute(
+                ffi::ATTR_ROW_ARRAY_SIZE,
+                std::ptr::without_provenance_mut(1),
+            );
+        }
+    }
+
     /// Sets a statement attribute whose value is an integer or a pointer.
     ///
     /// # Safety

@@ -131,6 +131,12 @@ impl StatementHandle {
         self.cancelling.store(false, Ordering::SeqCst);
     }
 
+    /// The same handle for somebody else: this one has none any more. The caller holds the connection's lock.
+    pub(crate) fn renewed(&self) -> Arc<StatementHandle> {
+        let raw = std::mem::replace(&mut lock(&self.raw).0, ptr::null_mut());
+        StatementHandle::new(self.manager, raw, self.cancel_after)
+    }
+
     /// Frees the handle, once. The caller holds the connection's lock.
     pub(crate) fn free(&self) {
         let mut raw = lock(&self.raw);

@@ -11,7 +11,7 @@
 //! | `open`, `probe` | opening a connection, and the round trip that decides the width of text |
 //! | `connection`, `call`, `handle` | its lock, its transactions, and who may cancel |
 //! | `life` | whether it still works |
-//! | `statement`, `driver`, `parameters`, `form`, `describe`, `reader` | executing, calling, binding, describing, reading |
+//! | `run`, `statement`, `driver`, `parameters`, `form`, `describe`, `reader` | executing, calling, binding, describing, reading |
 //! | `ahead` | the next block read while the current one is emitted |
 //! | `many` | one statement for many rows of parameters |
 //! | `sql_text` | where a statement ends, per dialect |
@@ -54,6 +54,7 @@ mod parameters;
 mod probe;
 pub(crate) mod quirks;
 mod reader;
+mod run;
 mod secrets;
 mod sql_text;
 mod statement;

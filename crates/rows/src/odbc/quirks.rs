@@ -156,6 +156,8 @@ pub(crate) struct Quirks {
     pub(crate) knows_loss: bool,
     /// A commit or rollback on a connection that is gone is called a success: it is asked behind each.
     pub(crate) hides_loss: bool,
+    /// A prepared handle may be executed again and again: it is kept by its text, which saves a round trip or two.
+    pub(crate) keeps_prepared: bool,
     /// Whether rows come as they are read, or all of them before the first.
     pub(crate) streams: Streams,
     /// What a user should know at connect.
@@ -197,6 +199,7 @@ pub(crate) static UNKNOWN: Quirks = Quirks {
     ends_cursors: false,
     knows_loss: true,
     hides_loss: false,
+    keeps_prepared: false,
     streams: Streams::ByItself,
     notices: &[],
     faults: &[],
@@ -255,6 +258,7 @@ const PSQLODBC: Quirks = Quirks {
     ends_cursors: true,
     knows_loss: true,
     hides_loss: true,
+    keeps_prepared: false,
     streams: Streams::By {
         keyword: "UseDeclareFetch",
         off: "0",
@@ -302,6 +306,7 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         describe_null: false,
         guid_parameters: false,
         long_parameter_bytes: 65535,
+        keeps_prepared: true,
         streams: Streams::Never,
         notices: &[
             "the MariaDB ODBC driver holds the whole result in memory before the first row: no option of it streams",

@@ -11,9 +11,8 @@ use super::connection::Shared;
 use super::driver::{Driver, Further};
 use super::handle::StatementHandle;
 use super::reader::Reader;
+use super::run::{self, Ran};
 use crate::block::CurrentBlock;
-use crate::column::Planned;
-use crate::connect::Prepared;
 use crate::error::{Error, ErrorKind, Message};
 use crate::schema::Schema;
 use crate::source::{Budget, Fetched, LongPart, LongValues, Source};
@@ -39,6 +38,8 @@ pub struct Statement {
     pending: Option<Box<Further>>,
     /// Whether anybody asks for further results.
     takes_more: bool,
+    /// The text that its handle is kept by, for the next execution.
+    kept_as: Option<String>,
 }
 
 /// How the driver is reached for a statement that runs, from whichever thread.
@@ -154,8 +155,13 @@ impl Drop for Statement {
             }
             Some(ahead) => ahead.end(),
         };
-        // The buffers go after this: a driver writes into them until its handle is freed.
-        shared.free_statement(&self.line.handle);
+        // The buffers go after this: a driver writes into them until its handle is freed, or nothing is bound any more.
+        match self.kept_as.take() {
+            Some(sql) if self.pending.is_none() && !self.line.handle.is_cancelled() => {
+                shared.keep_prepared(&self.line.handle, sql);
+            }
+            _ => shared.free_statement(&self.line.handle),
+        }
         if let Some(rowset) = self.current.rowset.take() {
             shared.keep_spare(rowset.into_buffer());
         }
@@ -173,16 +179,16 @@ pub(crate) fn execute(
     let mut call = shared.enter()?;
     let ended = shared.ended.load(Ordering::SeqCst);
     call.set_fetch_size(first_rows);
-    let handle = call.statement()?;
-    let result = {
-        let _busy = shared.busy(&handle);
-        let driver = Driver::new(shared, &handle);
-        run(&driver, sql, parameters).map(|ran| (ran, driver.messages.into_inner()))
-    };
+    let Ran {
+        handle,
+        result,
+        may_keep,
+    } = run::run(shared, &mut call, sql, parameters)?;
     match call.watch(result) {
         Ok(((columns, row_count), messages)) => Ok(Statement {
             schema: Schema::new(columns.iter().map(|p| p.column.clone()).collect()),
             done: columns.is_empty(),
+            kept_as: may_keep.then(|| sql.to_owned()),
             reader: Some(Box::new(Reader::new(columns))),
             current: CurrentBlock::default(),
             ahead: None,
@@ -203,48 +209,6 @@ pub(crate) fn execute(
             Err(error)
         }
     }
-}
-
-fn run(
-    driver: &Driver<'_>,
-    sql: &str,
-    parameters: &[Value],
-) -> Result<(Vec<Planned>, Option<u64>), Error> {
-    // A marker may stand without a value for it: SQLite's driver and MariaDB's then take NULL, or what they please.
-    if parameters.is_empty() && !sql.contains('?') {
-        driver.exec_direct(sql)?;
-    } else {
-        driver.prepare(sql)?;
-        driver.execute(sql, parameters)?;
-    }
-    let (row_count, n_columns) = driver.pass_counts()?;
-    Ok((driver.columns(n_columns)?, row_count))
-}
-
-/// Prepares `sql` and runs nothing.
-pub(crate) fn prepare_check(shared: &Arc<Shared>, sql: &str) -> Result<Prepared, Error> {
-    let mut call = shared.enter()?;
-    let handle = call.statement()?;
-    let result = {
-        let _busy = shared.busy(&handle);
-        let driver = Driver::new(shared, &handle);
-        driver.prepare(sql).and_then(|()| {
-            let columns = match driver.n_columns().and_then(|n| driver.columns(n)) {
-                Ok(columns) => Some(columns),
-                // Function sequence error: this driver asks the server when the statement runs.
-                Err(error) if error.sqlstate == "HY010" => None,
-                Err(error) => return Err(error),
-            };
-            let told = columns.filter(|c| !c.is_empty() || shared.quirks.describes_prepared);
-            Ok(Prepared {
-                schema: told.map(|c| Schema::new(c.into_iter().map(|p| p.column).collect())),
-                n_parameters: driver.n_parameters(),
-                read_only: None,
-            })
-        })
-    };
-    handle.free();
-    call.watch(result)
 }
 
 #[allow(missing_docs)] // Documented where they are public: `connect::Statement`.
@@ -433,6 +397,7 @@ impl Source for Statement {
             Ok(n_rows) => Ok(Fetched::Rows(n_rows)),
             Err(error) => {
                 self.current.clear();
+                self.kept_as = None;
                 Err(error)
             }
         }
