@@ -248,10 +248,12 @@ impl Lexer<'_> {
             // A word swallows what may stand inside it: `a$b$` opens no dollar quote, `ide'` is no escape string, and a
             // colon right after it (`lo:hi`) is no parameter.
             _ if is_word(c) => {
-                self.run(|c| is_word(c) || c == '$', Token::Other);
-                if self.sql[self.at..].starts_with(':') {
-                    self.at += 1;
-                    self.run(|c| c == ':' || is_word(c), Token::Other);
+                self.word();
+                while self.sql[self.at..].starts_with(':') {
+                    self.run(|c| c == ':', Token::Other);
+                    if self.sql[self.at..].starts_with(is_word) {
+                        self.word();
+                    }
                 }
                 Token::Other
             }
@@ -269,6 +271,11 @@ impl Lexer<'_> {
         let rest = &self.sql[self.at..];
         self.at += rest.find(|c| !belongs(c)).unwrap_or(rest.len());
         token
+    }
+
+    /// A name or number; dollar signs inside it are its own.
+    fn word(&mut self) -> Token {
+        self.run(|c| is_word(c) || c == '$', Token::Other)
     }
 
     /// MySQL reads `5--1` as a sum: its comments need white space after the dashes.

@@ -25,6 +25,8 @@ fn colons_that_are_operators_stay() {
         "set @a := 1",
         "select x[1:n], x[lo:hi], x[1:2:3]",
         "select geography::Point(1, 2, 3)",
+        "select x[lo:hi$$], y[a::b$q$:c]",
+        "select x[lo:$1], $$ :b $$",
         ":",
         "a :1",
     ] {
