@@ -336,6 +336,36 @@ fn changes_run_again_and_their_errors_are_their_own() {
         let expected = if n % 2 == 0 { "short" } else { long.as_str() };
         assert_eq!(row(&c, select, &[Value::I64(n)]), [text(expected)]);
     }
+    // Rows of a change: they are those of the table as it is, and it runs once.
+    let Some(other) = Profile::MariaDb.open() else {
+        return;
+    };
+    run(
+        &other,
+        "create or replace table odbc_again_kept (a integer)",
+    );
+    let sql = "insert into odbc_again_kept values (?) returning *";
+    assert_eq!(row(&c, sql, &[Value::I64(1)]), [Kept::I64(1)]);
+    c.commit().unwrap();
+    run(
+        &other,
+        "alter table odbc_again_kept add column b integer default 7",
+    );
+    let sql = "insert into odbc_again_kept (a) values (?) returning *";
+    assert_eq!(row(&c, sql, &[Value::I64(2)]), [Kept::I64(2), Kept::I64(7)]);
+    c.commit().unwrap();
+    run(
+        &other,
+        "alter table odbc_again_kept add column c integer default 8",
+    );
+    assert_eq!(
+        row(&c, sql, &[Value::I64(3)]),
+        [Kept::I64(3), Kept::I64(7), Kept::I64(8)]
+    );
+    let count = "select count(*) from odbc_again_kept";
+    assert_eq!(row(&c, count, &[]), [Kept::I64(3)]);
+    c.commit().unwrap();
+    run(&other, "drop table odbc_again_kept");
     // More texts than are kept.
     for n in 0..40 {
         let sql = format!("select ? + {}", n % 20);

@@ -40,11 +40,12 @@ pub(super) fn run(
         let result = execute(&driver, sql, parameters, how);
         result.map(|told| (told, driver.messages.into_inner()))
     };
-    let done = |handle, result| {
+    let done = |handle, result: Result<Told, Error>| {
+        let gives_rows = matches!(&result, Ok(((columns, _), _)) if !columns.is_empty());
         Ok(Ran {
             handle,
+            may_keep: may_keep && (!gives_rows || reads(shared, sql)),
             result,
-            may_keep,
         })
     };
     if let Some(handle) = may_keep.then(|| call.prepared(sql)).flatten() {
@@ -103,7 +104,14 @@ fn may_be_kept(shared: &Shared, sql: &str) -> bool {
     ) && !sql_text::has_second(sql, dialect)
 }
 
-/// Whether an execution failed because of what the statement was prepared against, and did nothing: MariaDB's
+/// Whether a statement reads, by its first word. One that changes and gives rows (`INSERT … RETURNING`) is not kept: where its
+/// columns are others than before, that is told when it has run.
+fn reads(shared: &Shared, sql: &str) -> bool {
+    let word = sql_text::first_word(sql, shared.quirks.dialect);
+    matches!(word.as_str(), "SELECT" | "WITH")
+}
+
+/// Whether an execution failed because of what the statement was prepared against, and changed nothing: MariaDB's
 /// `ER_UNKNOWN_STMT_HANDLER` and `ER_NEED_REPREPARE`, its client's `CR_NO_PREPARE_STMT` and `CR_NEW_STMT_METADATA`.
 fn is_stale(error: &Error) -> bool {
     matches!(error.native, 1243 | 1615 | 2030 | 2057)
