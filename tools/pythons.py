@@ -54,9 +54,10 @@ def _install(version: str, interpreter: str, wheel_file: str) -> str:
 
 def _passes(version: str, python: str) -> bool:
     """Whether the fast tests pass; what they print comes in one piece, since two versions are tested at once."""
-    tests = [python, "-m", "pytest", "-q", "-m", "not slow and not odbc", "tests"]
-    # These look at the checkout, at a program without Python, or at what Rust copies, not at the interpreter.
-    tests += [f"--ignore=tests/{room}" for room in ("copies", "gateway", "house", "layers", "support", "wheel")]
+    # That planted faults turn the witness red is shown once: each showing is another release build.
+    tests = [python, "-m", "pytest", "-q", "-m", "not slow and not odbc", "-k", "not planted", "tests"]
+    # These look at the checkout, or at a program without Python, not at the interpreter.
+    tests += [f"--ignore=tests/{room}" for room in ("gateway", "house", "layers", "support", "wheel")]
     # Databases of its own: the tests of two versions use the same tables.
     environment = os.environ | {"ONECOPY_TEST_SERVERS": str(CACHE / f"servers-{version}")}
     done = subprocess.run(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -63,7 +64,10 @@ def _python_tests(pytest: list[str], environment: dict[str, str]) -> list[tuple[
             first = _suite("Python tests", rest, environment)
             code = beside.wait()
         finally:
-            beside.kill()
+            # Ended early, it stops the databases that it has started.
+            if beside.poll() is None:
+                beside.send_signal(signal.SIGINT)
+                beside.wait()
         output.seek(0)
         say(f"-- Python tests beside them: {' '.join(_BESIDE)}\n{output.read().rstrip()}")
     return [first, ("Python tests beside them", code, time.monotonic() - begun)]
