@@ -106,6 +106,11 @@ d = { type = 'text', required = false, max_length = 3, allow_empty = true }
         "timestamp": ["2024-03-01T00:30+01:00", "2024-02-29 23:30Z", "2024-02-29T23:59:59.25-03:30"],
         "uuid": ["f81d4fae-7dec-11d0-a765-00a0c91e6bf6", "F81D4FAE7DEC11D0A76500A0C91E6BF6"],
     },
+    "spans": {
+        "time": ["-838:59:59.000001", "00:00:00"],
+        "days": ["-1 days +02:03:04", "3 days", "1 day 00:00:00.5"],
+        "others": ["1 mon", "P1DT2H", "@ 1 day 2 hours"],
+    },
     # Bytes of structures: text is as good a beginning as any.
     "arrow_arrays": {
         "formats": ["nbcsilCSILfguUvuzZvztdDtdmttsttmttuttn", "tss:UTC", "tsn:", "w:16", "d:12,2", "d:60,-3,256"],

@@ -178,31 +178,17 @@ fn a_cursor_that_was_ended_or_cancelled_gives_nothing_that_was_read_ahead() {
     let Some(c) = Profile::Postgres.open() else {
         return;
     };
-    let sql = "select n from generate_series(1, 9000) as g(n)";
-    let mut statement = odbc(&c, sql);
-    assert_eq!(read(&mut statement, 3).0.len(), 1500);
-    c.rollback().unwrap();
-    assert_eq!(
-        statement.fetch(BUDGET).unwrap_err().kind,
-        ErrorKind::Interface
-    );
-    drop(statement);
-    let mut statement = odbc(&c, sql);
-    assert_eq!(read(&mut statement, 3).0.len(), 1500);
-    statement.cancel_handle().cancel();
-    assert_eq!(
-        statement.fetch(BUDGET).unwrap_err().kind,
-        ErrorKind::Cancelled
-    );
-    drop(statement);
-    let mut statement = odbc(&c, sql);
-    assert_eq!(read(&mut statement, 3).0.len(), 1500);
-    c.close().unwrap();
-    assert_eq!(
-        statement.fetch(BUDGET).unwrap_err().kind,
-        ErrorKind::Interface
-    );
-    drop(statement);
+    let after = |work: &dyn Fn(&onecopy_rows::odbc::Statement)| {
+        let sql = "select n from generate_series(1, 9000) as g(n)";
+        let mut statement = odbc(&c, sql);
+        assert_eq!(read(&mut statement, 3).0.len(), 1500);
+        work(&statement);
+        statement.fetch(BUDGET).unwrap_err().kind
+    };
+    assert_eq!(after(&|_| c.rollback().unwrap()), ErrorKind::Interface);
+    let cancelled = after(&|statement| statement.cancel_handle().cancel());
+    assert_eq!(cancelled, ErrorKind::Cancelled);
+    assert_eq!(after(&|_| c.close().unwrap()), ErrorKind::Interface);
     assert_eq!(n_reading(), 0);
 }
 

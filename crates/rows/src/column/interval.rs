@@ -23,7 +23,7 @@ impl Interval {
 
 /// A span of days and time is exact; one with months or years, in another `IntervalStyle`, or beyond 64 bits of microseconds
 /// is given as its text.
-pub(super) fn cell(text: &[u8]) -> Cell<'_> {
+pub(crate) fn cell(text: &[u8]) -> Cell<'_> {
     match parse(text) {
         Some(microseconds) => Cell::Interval { microseconds, text },
         None => Cell::Text(Units::Utf8(text)),

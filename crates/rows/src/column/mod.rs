@@ -10,7 +10,7 @@ mod date_text;
 mod decimal;
 mod float;
 mod integer;
-mod interval;
+pub(crate) mod interval;
 mod money;
 mod text;
 mod time;

@@ -6,6 +6,8 @@ use super::connection_string;
 use super::quirks::{self, Dialect};
 use super::sql_text;
 use super::url::DatabaseUrl;
+use crate::cell::Cell;
+use crate::column::interval;
 use crate::error::Error;
 use crate::named;
 
@@ -69,4 +71,13 @@ pub fn has_second(sql: &str, dialect: named::Dialect) -> bool {
         named::Dialect::Generic => Dialect::Other,
     };
     sql_text::has_second(sql, dialect)
+}
+
+/// The microseconds of a span of time, where it is one that is exact.
+#[must_use]
+pub fn span(text: &str) -> Option<i64> {
+    match interval::cell(text.as_bytes()) {
+        Cell::Interval { microseconds, .. } => Some(microseconds),
+        _ => None,
+    }
 }

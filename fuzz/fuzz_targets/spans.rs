@@ -1,0 +1,42 @@
+//! Spans of time as databases write them: one written anew from its microseconds is read as the same, zeros behind its point
+//! change nothing, and a sign before a plain one turns it round.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use onecopy_rows::odbc::fuzzing::span;
+
+fuzz_target!(|text: &str| {
+    check(text);
+    // The same as letters of spans, which are more often some.
+    let letters = b"0123456789:::...+- days";
+    let likely: String = text.bytes().map(|b| char::from(letters[usize::from(b) % letters.len()])).collect();
+    check(&likely);
+    // And as digits in the shape of one.
+    let digits: String = text.bytes().take(24).map(|b| char::from(b'0' + b % 10)).collect();
+    if let (Some((head, rest)), Some(days)) = (digits.split_at_checked(6), digits.get(6..10)) {
+        check(&format!("{head}:{}:{}", &rest[..2.min(rest.len())], rest.get(2..4).unwrap_or("00")));
+        check(&format!("-{days} days +{head}:00:01.{rest}"));
+    }
+});
+
+fn check(text: &str) {
+    // The least has no sign to be taken away.
+    let Some(microseconds) = span(text).filter(|n| *n != i64::MIN) else {
+        return;
+    };
+    assert_eq!(span(&written(microseconds)), Some(microseconds), "{text:?}");
+    if text.contains(':') && !text.contains('.') {
+        assert_eq!(span(&format!("{text}.000000")), Some(microseconds), "{text:?}");
+    }
+    if text.starts_with(|c: char| c.is_ascii_digit()) && !text.contains(' ') {
+        assert_eq!(span(&format!("-{text}")), Some(-microseconds), "{text:?}");
+    }
+}
+
+fn written(microseconds: i64) -> String {
+    let sign = if microseconds < 0 { "-" } else { "" };
+    let n = microseconds.unsigned_abs();
+    let (seconds, fraction) = (n / 1_000_000, n % 1_000_000);
+    let (minutes, seconds) = (seconds / 60, seconds % 60);
+    format!("{sign}{:02}:{:02}:{seconds:02}.{fraction:06}", minutes / 60, minutes % 60)
+}
