@@ -208,6 +208,12 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
+/// What databases take into names of their own, and PostgreSQL into the tags of its strings: any character above ASCII too, but
+/// blanks, which stand between words to those who have written them.
+fn in_name(c: char) -> bool {
+    is_word(c) || (!c.is_ascii() && !c.is_whitespace())
+}
+
 /// What can start a name.
 fn is_word_start(c: char) -> bool {
     c.is_alphabetic() || c == '_'
@@ -247,11 +253,11 @@ impl Lexer<'_> {
             }
             // A word swallows what may stand inside it: `a$b$` opens no dollar quote, `ide'` is no escape string, and a
             // colon right after it (`lo:hi`) is no parameter.
-            _ if is_word(c) => {
+            _ if in_name(c) => {
                 self.word();
                 while self.sql[self.at..].starts_with(':') {
                     self.run(|c| c == ':', Token::Other);
-                    if self.sql[self.at..].starts_with(is_word) {
+                    if self.sql[self.at..].starts_with(in_name) {
                         self.word();
                     }
                 }
@@ -275,7 +281,7 @@ impl Lexer<'_> {
 
     /// A name or number; dollar signs inside it are its own.
     fn word(&mut self) -> Token {
-        self.run(|c| is_word(c) || c == '$', Token::Other)
+        self.run(|c| in_name(c) || c == '$', Token::Other)
     }
 
     /// MySQL reads `5--1` as a sum: its comments need white space after the dashes.
@@ -341,9 +347,10 @@ impl Lexer<'_> {
     fn dollar(&mut self) -> Result<Token, Error> {
         let start = self.at;
         let rest = &self.sql[start..];
-        let tag_end = 1 + rest[1..].find(|c| !is_word(c)).unwrap_or(rest.len() - 1);
+        let in_tag = |c: char| in_name(c) || !c.is_ascii();
+        let tag_end = 1 + rest[1..].find(|c| !in_tag(c)).unwrap_or(rest.len() - 1);
         let tag = &rest[1..tag_end];
-        if !rest[tag_end..].starts_with('$') || tag.starts_with(|c: char| c.is_numeric()) {
+        if !rest[tag_end..].starts_with('$') || tag.starts_with(|c: char| c.is_ascii_digit()) {
             return Ok(self.one('$', Token::Other));
         }
         let fence = &rest[..=tag_end];

@@ -51,6 +51,7 @@ fn each_dialect_reads_its_own_literals() {
         (MySql, "select \"it\\\":b\", `:c`"),
         (Postgres, r"select E'it\'s :b', e'\\', 'a\', ':c'"),
         (Postgres, "select $$ :b ' $$, $x$ :c $$ $x$, $1"),
+        (Postgres, "select $é˩$ :b ; $$ $é˩$, $²$ :c $²$, x€$$"),
         (Postgres, "select 1 /* /* :a */ :b */ -- :c"),
         (SqlServer, "select [a]]:b], [:c] /* /* :a */ :b */"),
         (
