@@ -195,6 +195,25 @@ def test_a_list_that_is_changed_while_it_is_encoded_is_an_error_or_a_text_and_no
             json.loads(json.dumps([changed, changed], default=default))
 
 
+@pytest.mark.parametrize("kind", [list, type("Items", (list,), {})], ids=["list", "subclass"])
+@pytest.mark.parametrize("n_left", [0, 1])
+def test_a_list_that_a_write_of_its_file_shortens_is_an_error_or_a_text(kind: type[list[Any]], n_left: int) -> None:
+    class File:
+        def __init__(self) -> None:
+            self.text = b""
+
+        def write(self, data: bytes) -> None:
+            self.text += data
+            del changed[n_left:]
+
+    # The write comes before each step around the list, in turn.
+    for n in range((1 << 16) - 40, (1 << 16) + 4):
+        changed, file = kind([1, 2, 3]), File()
+        with contextlib.suppress(RuntimeError, json.JSONEncodeError):
+            json.dump(["x" * n, 0, changed, [changed], "y" * 100], file)
+            assert json.loads(file.text)[0] == "x" * n
+
+
 def test_an_iterable_that_raises_gives_back_what_it_holds() -> None:
     def rows() -> Any:
         yield {"a": 1}

@@ -6,7 +6,7 @@ import gc
 import itertools
 import json as standard
 import sys
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -78,6 +78,78 @@ def test_wide_texts_stand_where_they_belong(wide: str, between: str) -> None:
             json.dumps_str([*value, lone])
         replaced = json.dumps_str([*value, lone], surrogates="replace")
         assert replaced == standard.dumps([*value, wide + "\ufffd"], ensure_ascii=False, separators=(",", ":"))
+
+
+@pytest.mark.parametrize("mark", ["Ж", '"', "\\", "\n", "\x00", "\x1f", "é", "\uffff"], ids=ascii)
+def test_wide_texts_of_every_length_with_a_mark_at_each_place(mark: str) -> None:
+    lengths = [*range(1, 70), 127, 128, 129, 4095, 4096, 4097, 9000]
+    texts = [
+        "東" * (at - 1) + mark + "京" * (n - at)
+        for n in lengths
+        for at in {1, 2, n // 2 or 1, n - 31, n - 1, n}
+        if at > 0
+    ]
+    for before in ("", "a" * 10, "a" * 63, "a" * 64, "a" * 5000, "é" * 70):
+        value = [[before, text, k] for k, text in enumerate(texts)]
+        json.dumps_str(["Ж" * 10] * N)
+        for options in ({}, {"indent": 1}, {"ensure_ascii": True}):
+            made = json.dumps_str(value, **options)
+            assert made.encode() == json.dumps(value, **options)
+            assert _is_canonical(made)
+
+
+@pytest.mark.parametrize("policy", ["error", "replace", "escape"])
+@pytest.mark.parametrize("n", [1, 20, 32, 33, 64, 5000])
+def test_lone_surrogates_in_wide_results(policy: Literal["error", "replace", "escape"], n: int) -> None:
+    json.dumps_str(["Ж" * 10] * N)
+    for at in {0, n // 2, n - 1}:
+        lone = "Ж" * at + "\udc80" + "東" * (n - 1 - at)
+        value = ["Ж" * 10] * N + [lone, {lone: 1}] + ["Ж"] * N
+        if policy == "error":
+            with pytest.raises(ValueError, match=rf"lone surrogate, \\udc80 at character {at},"):
+                json.dumps_str(value)
+        else:
+            made = json.dumps_str(value, surrogates=policy)
+            assert made.encode() == json.dumps(value, surrogates=policy)
+            assert _is_canonical(made)
+
+
+@pytest.mark.parametrize(
+    "text", ["\udc80", "a" * 40 + "\udc80", "\udc80" * 5000, "é\udc80", "é" * 40 + "\udc80" + "é" * 40], ids=len
+)
+@pytest.mark.parametrize(
+    "beside", [[], ["a"], ["é"], ["a" * 20_000], ["é" * 20_000], ["Ж"]], ids=lambda b: ascii(b)[:9]
+)
+def test_a_result_is_as_narrow_as_it_can_be_where_surrogates_become_escapes(text: str, beside: list[str]) -> None:
+    for value in ([*beside, text], [text, *beside], text):
+        json.dumps_str(["Ж" * 10] * N)
+        made = json.dumps_str(value, surrogates="escape")
+        assert made == json.dumps(value, surrogates="escape").decode()
+        assert _is_canonical(made)
+
+
+def test_keys_that_are_wide_or_not_in_wide_results() -> None:
+    json.dumps_str(["Ж" * 10] * N)
+    rows = [{"id": k, "город": "Ж" * (k % 40), "é": "é", "ж" * 33: None, "name": "a" * (k % 70)} for k in range(2000)]
+    for options in ({}, {"sort_keys": True}, {"indent": 2}):
+        made = json.dumps_str(rows, **options)
+        assert made.encode() == json.dumps(rows, **options)
+    tuples = [tuple(row.values()) for row in rows]
+    assert json.dumps_rows(list(rows[0]), tuples) == json.dumps(rows)
+
+
+def test_code_that_runs_between_wide_texts() -> None:
+    def inner(_: Any) -> Any:
+        json.dumps_str(["東" * 100] * 1000)
+        gc.collect()
+        return ["東", "🍵"] if next(turn) else "Ж"
+
+    turn = itertools.cycle([0] * 50 + [1])
+    value = [*["Ж" * 10] * N, *[object(), "Ж" * 50, json.Fragment("1"), json.Fragment('"é"')] * 100]
+    json.dumps_str(["Ж" * 10] * N)
+    made = json.dumps_str(value, default=inner)
+    turn = itertools.cycle([0] * 50 + [1])
+    assert made.encode() == json.dumps(value, default=inner)
 
 
 def _leave_cache(string: str) -> None:

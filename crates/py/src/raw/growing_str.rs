@@ -6,6 +6,7 @@
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
+use std::ptr::{null, null_mut};
 use std::slice;
 
 use onecopy_text::convert::{self, Made, NewStr, StrData};
@@ -18,6 +19,7 @@ use pyo3::prelude::*;
 
 use super::fresh;
 use super::text::{self, MakeError, data_of};
+use super::walk::Beside;
 
 /// A block is turned into units where it has as many bytes.
 const BLOCK_BYTES: usize = 16 << 10;
@@ -36,6 +38,9 @@ pub(crate) struct GrowingStr<'c, 'py> {
     py: Python<'py>,
     /// Whether the block is Latin-1; the writer may change it where the block is empty.
     is_latin1: &'c Cell<bool>,
+    /// Where the writer puts UCS-2 past the block.
+    beside: &'c Beside,
+    takes_wide: bool,
     block: Vec<u8>,
     /// The `str`, from the first full block on; `None` too where it was lost for want of memory.
     made: Option<Bound<'py, PyAny>>,
@@ -52,13 +57,22 @@ pub(crate) struct GrowingStr<'c, 'py> {
 
 impl<'c, 'py> GrowingStr<'c, 'py> {
     /// One that is likely of this shape.
-    pub(crate) fn new(py: Python<'py>, likely: Shape, is_latin1: &'c Cell<bool>) -> Self {
-        is_latin1.set(likely.kind <= Kind::Latin1);
+    pub(crate) fn new(
+        py: Python<'py>,
+        likely: Shape,
+        is_latin1: &'c Cell<bool>,
+        beside: &'c Beside,
+    ) -> Self {
+        // A short one is measured and made at once.
+        let takes_wide = likely.kind == Kind::Ucs2 && likely.n_chars >= BLOCK_BYTES;
+        is_latin1.set(likely.kind <= Kind::Latin1 || takes_wide);
         // As many bytes as characters at least; where that is too small the block grows once.
         let first = likely.n_chars.min(BLOCK_BYTES) + SPARE_BYTES;
         GrowingStr {
             py,
             is_latin1,
+            beside,
+            takes_wide,
             block: Vec::with_capacity(first),
             made: None,
             shape: likely,
@@ -111,6 +125,51 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         Ok((made, shape, self.block.len()))
     }
 
+    /// Whether UCS-2 may go past the block, for as long as it is Latin-1.
+    pub(crate) fn takes_wide(&self) -> bool {
+        self.takes_wide
+    }
+
+    /// Counts what was put past the block, and takes the place for more; how much of the block went before it.
+    fn take_beside(&mut self) -> usize {
+        if self.beside.at().is_null() {
+            return 0;
+        }
+        if let Some(made) = &self.made {
+            // SAFETY: the data of a `str` that is ours.
+            let data = unsafe { data_of(made.as_ptr(), Kind::Ucs2) };
+            let n_chars = (self.beside.at().addr() - data.addr()) / 2;
+            if self.beside.is_wide() {
+                self.widest = self.widest.max(Kind::Ucs2);
+            }
+            self.n_chars = n_chars;
+        }
+        let n_gone = self.beside.from().addr() - self.block.as_ptr().addr();
+        // SAFETY: all null: nothing is put there until the next call.
+        unsafe { self.beside.place(null(), null_mut(), null_mut()) };
+        n_gone
+    }
+
+    /// Tells the writer where text goes past the block, of which `n_gone` bytes went.
+    fn place_beside(&mut self, n_gone: usize) {
+        let (mut at, mut end) = (null_mut(), null_mut());
+        if let Some(made) = &self.made
+            && self.is_latin1.get()
+            && self.shape.kind == Kind::Ucs2
+        {
+            // SAFETY: places inside of the `str`, or right behind it.
+            unsafe {
+                let data = data_of(made.as_ptr(), Kind::Ucs2).cast::<u16>();
+                (at, end) = (data.add(self.n_chars), data.add(self.shape.n_chars));
+            }
+        }
+        // SAFETY: what is behind the characters that stand in the `str` is written by the writer alone, until the next call.
+        unsafe {
+            let from = self.block.as_ptr().add(n_gone);
+            self.beside.place(from, at, end);
+        }
+    }
+
     /// Whether what was written was not UTF-8: [`GrowingStr::finish`] says where.
     pub(crate) fn is_malformed(&self) -> bool {
         self.malformed.is_some()
@@ -127,9 +186,10 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
     /// Turns the block into units; `false` where that is not possible.
     fn turn(&mut self) -> bool {
         onecopy_text::planted::extra_work_on_chunk(&self.block);
+        let n_gone = self.take_beside();
         let block = std::mem::take(&mut self.block);
         let units = if self.is_latin1.get() {
-            Units::Latin1(&block)
+            Units::Latin1(&block[n_gone..])
         } else {
             Units::Utf8(&block)
         };
@@ -168,6 +228,7 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         self.turned_bytes += block.len();
         self.block = block;
         self.block.clear();
+        self.place_beside(0);
         true
     }
 
@@ -267,14 +328,25 @@ unsafe impl ByteSink for GrowingStr<'_, '_> {
     }
 
     fn spare(&mut self, n_bytes: usize) -> Result<&mut [MaybeUninit<u8>], SinkFull> {
-        if self.block.len() >= BLOCK_BYTES && !self.turn() {
-            return Err(SinkFull {
-                asked_bytes: n_bytes,
-            });
+        let full = SinkFull {
+            asked_bytes: n_bytes,
+        };
+        let wanted = self.beside.take_wanted();
+        if (wanted > 0 || self.block.len() >= BLOCK_BYTES) && !self.turn() {
+            return Err(full);
+        }
+        let n_gone = self.take_beside();
+        if wanted > 0 {
+            self.make_room(Kind::Ucs2, wanted).map_err(|_| full)?;
         }
         if self.block.len() < BLOCK_BYTES && self.block.capacity() < BLOCK_BYTES {
             let _ = self.block.try_reserve(BLOCK_BYTES + SPARE_BYTES);
         }
+        let reserved = self.block.spare(n_bytes).map(drop);
+        if self.takes_wide {
+            self.place_beside(n_gone);
+        }
+        reserved?;
         self.block.spare(n_bytes)
     }
 

@@ -26,6 +26,9 @@ pub fn json_room(n_units: usize) -> usize {
 /// The longest text that [`JsonKernels::json_plain`] takes.
 pub const JSON_PLAIN_BYTES: usize = 64;
 
+/// The longest text that [`JsonKernels::json_copy_ucs2`] takes.
+pub const JSON_PLAIN_UNITS: usize = 32;
+
 /// What a family of kernels does for JSON. The body is written, without its quotes.
 ///
 /// # Panics
@@ -49,6 +52,13 @@ pub trait JsonKernels: Copy {
     /// # Safety
     /// As [`JsonKernels::json_plain`].
     unsafe fn json_short_ucs2(self, u: &[u16], out: *mut u8) -> Option<*mut u8>;
+
+    /// Copies 16-bit units, at most [`JSON_PLAIN_UNITS`], where none of them is escaped and none is half of a pair; `false` where
+    /// one is: what is at `out` is of no meaning then.
+    ///
+    /// # Safety
+    /// `out` is writable for [`JSON_PLAIN_UNITS`], apart from `u`.
+    unsafe fn json_copy_ucs2(self, u: &[u16], out: *mut u16) -> bool;
 
     /// Writes a float as [`put_float`](super::float::put_float) does, and gives the place behind it; `None`, with nothing written,
     /// where that puts none, and where these kernels are no better than it.
@@ -103,6 +113,12 @@ macro_rules! vectors {
                 // SAFETY: a value of this type proves that its instructions are there; the duty of the caller.
                 let end = unsafe { $kernels::json::short_wide(u, out) };
                 (!end.is_null()).then_some(end)
+            }
+
+            #[inline(always)]
+            unsafe fn json_copy_ucs2(self, u: &[u16], out: *mut u16) -> bool {
+                // SAFETY: a value of this type proves that its instructions are there; the duty of the caller.
+                unsafe { $kernels::json::copy_ucs2(u, out) }
             }
 
             #[inline(always)]
@@ -217,6 +233,12 @@ impl JsonKernels for Common {
     #[inline(always)]
     unsafe fn json_short_ucs2(self, _: &[u16], _: *mut u8) -> Option<*mut u8> {
         None
+    }
+
+    #[inline(always)]
+    unsafe fn json_copy_ucs2(self, u: &[u16], out: *mut u16) -> bool {
+        // SAFETY: the duty of the caller.
+        unsafe { scalar::copy_ucs2(u, out) }
     }
 
     #[inline(always)]

@@ -447,3 +447,19 @@ pub(crate) fn utf8_len_of_ucs4(src: &[u32]) -> Option<usize> {
     }
     (bad == 0).then_some(n)
 }
+
+/// Copies 16-bit units, where none is escaped in JSON and none half of a pair.
+///
+/// # Safety
+/// `out` is writable for as many units, apart from `u`.
+#[inline(always)]
+pub(crate) unsafe fn copy_ucs2(u: &[u16], out: *mut u16) -> bool {
+    let mut is_plain = true;
+    for (i, &unit) in u.iter().enumerate() {
+        // Without a branch for each.
+        is_plain &= (unit >= 0x20) & (unit != 0x22) & (unit != 0x5C) & (unit & 0xF800 != 0xD800);
+        // SAFETY: the duty of the caller.
+        unsafe { out.add(i).write(unit) };
+    }
+    is_plain
+}

@@ -28,7 +28,7 @@ pub use crate::arch::cell::{
 };
 use crate::arch::encode;
 pub use crate::arch::float::{EIGHT_DIGITS, FLOAT_BYTES, eight_digits, put_float};
-pub use crate::arch::json::{JSON_PLAIN_BYTES, JsonKernels, json_room};
+pub use crate::arch::json::{JSON_PLAIN_BYTES, JSON_PLAIN_UNITS, JsonKernels, json_room};
 pub use crate::arch::json_read::{Ascii, JsonSteps, Look, Plain, Scan, ShortNumber, Unescaped};
 pub use crate::arch::large::{Made, NewStr, make_large};
 pub use crate::arch::measured::{Measured, measure};

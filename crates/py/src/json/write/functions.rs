@@ -19,7 +19,7 @@ use crate::raw::binary::{FreshBytes, ShortPlace};
 use crate::raw::growing_str::GrowingStr;
 use crate::raw::method::{self, Args, Function};
 use crate::raw::text::MakeError;
-use crate::raw::walk::{Fixed, Flushing, Target};
+use crate::raw::walk::{Beside, Fixed, Flushing, Target};
 use crate::raw::{buffer, walk};
 
 /// Writes an object behind what is in the sink.
@@ -182,8 +182,8 @@ impl Function for DumpsStr {
     const DOC: &'static str = "\
 As `dumps`, in a fresh `str`, whatever its kind (PEP 393).
 
-Copies: one on top of those of `dumps`, in blocks of 16 KiB; what is there once more, where it turns out wider or longer than it was
-the time before.
+Copies: one on top of those of `dumps`, in blocks of 16 KiB, but none of 16-bit text into a `str` of 16-bit units; what is there once
+more, where it turns out wider or longer than it was the time before.
 
 >>> import onecopy
 >>> onecopy.json.dumps_str([\"Zürich\", None])
@@ -196,10 +196,11 @@ the time before.
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut options = Options::new();
         options.take(args, 1)?;
-        let is_latin1 = Cell::new(true);
-        let mut string = GrowingStr::new(py, likely_shape(), &is_latin1);
+        let (is_latin1, beside) = (Cell::new(true), Beside::new());
+        let mut string = GrowingStr::new(py, likely_shape(), &is_latin1, &beside);
         let target = Target {
             latin1: Some(&is_latin1),
+            beside: string.takes_wide().then_some(&beside),
             ..Target::new(&mut string)
         };
         let written = write(args.required(0), walk::Shape::Value, &options, target);

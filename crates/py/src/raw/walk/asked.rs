@@ -8,6 +8,8 @@ use onecopy_wire::{NonFinite, WriteError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
+use super::beside::Beside;
+
 /// Why the walk ended early.
 #[derive(Debug)]
 pub(crate) enum Stop {
@@ -113,6 +115,8 @@ pub(crate) struct Target<'a> {
     /// Of a chunk that may be in Latin-1: whether it is. The walk sets it to `false`, once, where a character is met that is not in
     /// Latin-1, or text of others; what is committed is UTF-8 then.
     pub(crate) latin1: Option<&'a Cell<bool>>,
+    /// Where UCS-2 goes past a chunk in Latin-1, if it does.
+    pub(crate) beside: Option<&'a Beside>,
 }
 
 impl<'a> Target<'a> {
@@ -122,6 +126,7 @@ impl<'a> Target<'a> {
             chunk,
             runs_python: false,
             latin1: None,
+            beside: None,
         }
     }
 }

@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `asked` | what is asked of a walk, and why it may end early |
+//! | `beside` | text that goes past the chunk, straight into a `str` |
 //! | `object` | objects of CPython's own types, read in place |
 //! | `dict` | the members of a `dict`, read in place |
 //! | `frames` | the containers that the walk is inside of, and who holds them |
@@ -19,6 +20,7 @@
 //! is inside of.
 
 mod asked;
+mod beside;
 mod dict;
 mod frames;
 mod inner;
@@ -41,6 +43,7 @@ use pyo3::types::PyList;
 use pyo3::{Borrowed, ffi};
 
 pub(crate) use asked::{Failed, Other, Others, Shape, Stop, Style, Surrogates, Target};
+pub(crate) use beside::Beside;
 use frames::{Form, Frames};
 use inner::Rest;
 use keys::Keys;
@@ -206,6 +209,11 @@ impl<'py> Walk<'_, 'py> {
         self.is_latin1 = false;
         self.keys.forget();
         let chunk = &mut *self.target.chunk;
+        if let Some(beside) = self.target.beside.take() {
+            // All of the chunk goes into the `str`.
+            beside.want(1);
+            chunk.spare(0).map_err(|_| Stop::Full)?;
+        }
         let before = chunk.committed().to_vec();
         chunk.cut(0);
         if let Some(is_latin1) = self.target.latin1 {
@@ -376,15 +384,15 @@ impl<'py> Walk<'_, 'py> {
                     };
                     let items = object.as_ptr();
                     self.check_depth(items)?;
+                    // Code may run where room is made: how many items there are is looked at behind it.
+                    let mut pen = self.open(ROOM)?;
                     // SAFETY: a list or tuple, by the word of `Others`.
                     let n = unsafe { ffi::Py_SIZE(items) };
                     if n == 0 {
-                        let mut pen = self.open(ROOM)?;
                         pen.put_short(b"[]", 2);
                         return Ok((pen, Next::Done));
                     }
                     self.frames.push_owned(object, form, n);
-                    let mut pen = self.open(ROOM)?;
                     pen.put_byte(b'[');
                     return Ok((pen, Next::Members));
                 }

@@ -122,8 +122,23 @@ unsafe fn latin1_text<K: Kernels>(
     pen: &mut Pen<'_>,
     behind: [u8; 2],
 ) -> bool {
-    let Units::Latin1(u) = units else {
-        return false; // wider, or its UTF-8 stands
+    let u = match (units, walk.target.beside) {
+        (Units::Latin1(u), _) => u,
+        (Units::Ucs2(u), Some(beside)) => {
+            // SAFETY: the quote behind the pen is written.
+            let is_put = unsafe { beside.put_short(kernels, u, pen) };
+            if is_put {
+                // SAFETY: room for the quote and what comes behind, as for any short text.
+                unsafe {
+                    let behind_quote = pen.at().add(1);
+                    behind_quote.cast::<[u8; 2]>().write_unaligned(behind);
+                    pen.set_at(behind_quote.add(2));
+                }
+                walk.count(units);
+            }
+            return is_put;
+        }
+        _ => return false, // wider, or its UTF-8 stands
     };
     // SAFETY: as for ASCII; these bytes are as good as others.
     unsafe {
@@ -214,8 +229,9 @@ pub(super) unsafe fn short_key<K: Kernels>(
             return false;
         }
         let len = pen.at() as usize - start as usize;
-        // Each text is counted where it is converted: one that is kept would not be.
-        if !walk.is_counted {
+        // Each text is counted where it is converted: one that is kept would not be. One that went beside does not stand here.
+        let stands_here = walk.target.beside.is_none_or(|b| b.from() <= start);
+        if !walk.is_counted && stands_here {
             walk.keys.keep(key, std::slice::from_raw_parts(start, len));
         }
     }

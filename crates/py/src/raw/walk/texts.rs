@@ -1,11 +1,11 @@
 //! Texts of any length and form.
 
-use onecopy_text::convert::{Kernels, Work, json_room};
+use onecopy_text::convert::{JSON_PLAIN_UNITS, Kernels, Work, json_room};
 use onecopy_text::{Pen, Put, Units};
 use pyo3::prelude::*;
 use pyo3::{Borrowed, ffi};
 
-use super::{ROOM, Stop, Surrogates, Walk, object};
+use super::{Beside, ROOM, Stop, Surrogates, Walk, object};
 use crate::raw::text;
 
 /// Units of a long text that are written in one go.
@@ -37,6 +37,12 @@ impl Walk<'_, '_> {
         if self.target.latin1.is_some() {
             // Not its UTF-8, which is written in parts that end inside of characters: each chunk is looked at for itself.
             units = text::own_units(string).map_err(Stop::Python)?;
+            if let (Units::Ucs2(u), Some(beside)) = (units, self.target.beside)
+                && !self.style.ensure_ascii
+            {
+                self.count(units);
+                return self.wide_text(kernels, u, beside, pen);
+            }
             if self.is_latin1 && !matches!(units, Units::Latin1(_)) {
                 self.close(&pen);
                 self.leave_latin1()?;
@@ -60,6 +66,62 @@ impl Walk<'_, '_> {
         pen = self.room(pen, ROOM)?;
         pen.put_byte(b'"');
         Ok(pen)
+    }
+
+    /// Writes text past the chunk.
+    #[inline(never)]
+    fn wide_text<'s, K: Kernels>(
+        &mut self,
+        kernels: K,
+        units: &[u16],
+        beside: &Beside,
+        mut pen: Pen<'s>,
+    ) -> Result<Pen<'s>, Stop> {
+        pen = self.room(pen, ROOM)?;
+        pen.put_byte(b'"');
+        for (i, block) in units.chunks(BLOCK_UNITS).enumerate() {
+            let n_most = json_room(block.len());
+            // SAFETY: the pen of the chunk.
+            if !unsafe { beside.put_before(n_most, &pen) } {
+                beside.want(n_most);
+                self.close(&pen);
+                pen = self.open(ROOM)?;
+            }
+            for (k, part) in block.chunks(JSON_PLAIN_UNITS).enumerate() {
+                if beside.put_plain(kernels, part) {
+                    continue;
+                }
+                for (j, &unit) in part.iter().enumerate() {
+                    let at = i * BLOCK_UNITS + k * JSON_PLAIN_UNITS + j;
+                    self.wide_unit(unit, at, beside)?;
+                }
+            }
+        }
+        pen.put_byte(b'"');
+        Ok(pen)
+    }
+
+    /// Writes one unit past the chunk, as an escape where it is to be one.
+    fn wide_unit(&self, unit: u16, at: usize, beside: &Beside) -> Result<(), Stop> {
+        let mut place = [std::mem::MaybeUninit::uninit(); 8];
+        let mut pen = Pen::new(&mut place);
+        let start = pen.at();
+        match (char::from_u32(unit.into()), self.style.surrogates) {
+            (Some(c), _) if c >= ' ' && c != '"' && c != '\\' => beside.put(unit),
+            (Some(c), _) => self.put_char(c, &mut pen),
+            (None, Surrogates::Error) => {
+                let unit = unit.into();
+                return Err(Stop::Surrogate { at, unit });
+            }
+            (None, Surrogates::Replace) => beside.put(0xFFFD),
+            (None, Surrogates::Escape) => put_escape(unit.into(), &mut pen),
+        }
+        let n = pen.at().addr() - start.addr();
+        for &byte in &place[..n] {
+            // SAFETY: the pen has written as many bytes.
+            beside.put(unsafe { byte.assume_init() }.into());
+        }
+        Ok(())
     }
 
     /// Writes units among which there are surrogates, as the style says.

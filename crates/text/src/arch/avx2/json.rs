@@ -17,7 +17,7 @@ use crate::arch::scalar::{
 
 mod wide;
 
-pub(in crate::arch) use wide::{short_wide, ucs2, ucs4};
+pub(in crate::arch) use wide::{copy_ucs2, short_wide, ucs2, ucs4};
 
 /// Bytes of a vector.
 const BYTES: usize = 32;

@@ -1,7 +1,7 @@
 //! Each family of kernels against the slow twin: every length around the vectors, escapes at every place, every alignment,
 //! canaries behind what was written.
 
-use super::{JSON_PLAIN_BYTES, JsonKernels, json_room};
+use super::{JSON_PLAIN_BYTES, JSON_PLAIN_UNITS, JsonKernels, json_room};
 use crate::arch::cell::tests::AtEnd;
 #[cfg(target_arch = "x86_64")]
 use crate::arch::cell::with_avx2;
@@ -88,7 +88,45 @@ fn body<K: JsonKernels>(kernels: K, text: Text<'_>) -> Option<Vec<u8>> {
     Some(bytes[..n].to_vec())
 }
 
+/// What is copied of 16-bit units; `None` where they are refused.
+struct Copied<'a>(&'a [u16]);
+
+impl Work for Copied<'_> {
+    type Output = Option<Vec<u16>>;
+
+    #[inline(always)]
+    fn run<K: Kernels>(self, kernels: K) -> Option<Vec<u16>> {
+        copied(kernels, self.0)
+    }
+}
+
+#[inline(always)]
+fn copied<K: JsonKernels>(kernels: K, u: &[u16]) -> Option<Vec<u16>> {
+    const CANARY: u16 = 0xA5A5;
+    let mut place = [CANARY; 2 * JSON_PLAIN_UNITS];
+    // SAFETY: room for twice as many units as are written.
+    let is_plain = unsafe { kernels.json_copy_ucs2(u, place.as_mut_ptr()) };
+    assert!(place[JSON_PLAIN_UNITS..].iter().all(|&u| u == CANARY));
+    is_plain.then(|| place[..u.len()].to_vec())
+}
+
+fn check_copy(u: &[u16]) {
+    let is_plain = |&u: &u16| u >= 0x20 && !b"\"\\".map(u16::from).contains(&u) && u >> 11 != 27;
+    let expected = u.iter().all(is_plain).then(|| u.to_vec());
+    assert_eq!(with_kernels(Copied(u)), expected, "{u:x?}");
+    #[cfg(target_arch = "x86_64")]
+    if let Some(made) = with_avx2(Copied(u)) {
+        assert_eq!(made, expected, "{u:x?}");
+    }
+    assert_eq!(copied(super::Common, u), expected, "{u:x?}");
+}
+
 fn check(text: Text<'_>) {
+    if let Text::Ucs2(u) = text
+        && u.len() <= JSON_PLAIN_UNITS
+    {
+        check_copy(u);
+    }
     let expected = naive::to_json_body(text.units(), Policy::Strict).ok();
     assert_eq!(with_kernels(Body(text)), expected, "{:?}", text.units());
     #[cfg(target_arch = "x86_64")]

@@ -54,6 +54,63 @@ fn keep16(v: __m256i, n: usize) -> __m256i {
     _mm256_and_si256(v, _mm256_cmpgt_epi16(splat16(n as u16), places))
 }
 
+/// Whether a unit is escaped, or half of a pair.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn is_special(v: __m256i) -> bool {
+    // With this bit exchanged a quote is the least behind the controls.
+    let exchanged = _mm256_xor_si256(v, splat16(0x02));
+    let low = _mm256_cmpeq_epi16(_mm256_min_epu16(exchanged, splat16(0x20)), exchanged);
+    let escaped = _mm256_or_si256(low, _mm256_cmpeq_epi16(v, splat16(0x5C)));
+    let special = _mm256_or_si256(escaped, surrogates(v));
+    _mm256_testz_si256(special, special) == 0
+}
+
+/// Copies at most 32 units, where none is escaped and none a surrogate: the first part and the last, which may share some.
+///
+/// # Safety
+/// `out` is writable for 32 units, apart from `u`.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(in crate::arch) unsafe fn copy_ucs2(u: &[u16], out: *mut u16) -> bool {
+    let (p, n) = (u.as_ptr(), u.len());
+    debug_assert!(n <= 2 * UNITS);
+    // SAFETY: both parts are inside u, and at the same places of `out`.
+    unsafe {
+        if n >= UNITS {
+            let last = n - UNITS;
+            let (a, b) = (
+                _mm256_loadu_si256(p.cast()),
+                _mm256_loadu_si256(p.add(last).cast()),
+            );
+            _mm256_storeu_si256(out.cast(), a);
+            _mm256_storeu_si256(out.add(last).cast(), b);
+            return !is_special(a) && !is_special(b);
+        }
+        if n >= 8 {
+            let last = n - 8;
+            let (a, b) = (
+                _mm_loadu_si128(p.cast()),
+                _mm_loadu_si128(p.add(last).cast()),
+            );
+            _mm_storeu_si128(out.cast(), a);
+            _mm_storeu_si128(out.add(last).cast(), b);
+            return !is_special(_mm256_set_m128i(b, a));
+        }
+        if n >= 4 {
+            let last = n - 4;
+            let (a, b) = (
+                _mm_loadl_epi64(p.cast()),
+                _mm_loadl_epi64(p.add(last).cast()),
+            );
+            _mm_storel_epi64(out.cast(), a);
+            _mm_storel_epi64(out.add(last).cast(), b);
+            return !is_special(_mm256_broadcastsi128_si256(_mm_unpacklo_epi64(a, b)));
+        }
+        crate::arch::scalar::copy_ucs2(u, out)
+    }
+}
+
 /// The bytes of units below U+0800, in the two halves of each lane, and which of them have two.
 #[inline]
 #[target_feature(enable = "avx2")]

@@ -55,6 +55,23 @@ pub(in crate::arch) unsafe fn short_wide(u: &[u16], out: *mut u8) -> *mut u8 {
     }
 }
 
+/// Copies at most 32 units, where none is escaped and none a surrogate.
+///
+/// # Safety
+/// `out` is writable for 32 units, apart from `u`.
+#[inline]
+#[target_feature(enable = "avx512bw,bmi2")]
+pub(in crate::arch) unsafe fn copy_ucs2(u: &[u16], out: *mut u16) -> bool {
+    debug_assert!(u.len() <= UNITS);
+    // SAFETY: the load ends inside u; room is the caller's duty.
+    unsafe {
+        let v = load_first(u.as_ptr().cast(), 2 * u.len());
+        store(out.cast(), v);
+        let wrong = escapes16(v) | super::super::scan::surrogates(v);
+        wrong & first(u.len()) as u32 == 0
+    }
+}
+
 /// Puts 16-bit units; null where one is a surrogate: what is at `out` is of no meaning then.
 ///
 /// # Safety
