@@ -31,7 +31,7 @@ ROOMS = {
     "rows": Room(
         "text wire files",
         "libloading libsqlite3-sys percent-encoding itoa libc",
-        ("block", "odbc", "sqlite", "arrow_c"),
+        ("block", "odbc", "sqlite", "arrow_c", "fork"),
         "net",
     ),
     "serve": Room("text wire files", "libc rustls ring httpdate", ("sys",)),

@@ -46,3 +46,44 @@ def test_a_driver_that_cannot_stream_says_so(mariadb: Database) -> None:
 def test_sqlite_takes_any(stream: bool | None) -> None:
     with onecopy.connect("sqlite::memory:", stream=stream) as con:
         assert con.execute("select 1").fetchall() == [(1,)]
+
+
+def _plans(con: onecopy.Connection) -> int:
+    """How many prepared statements the server has for this connection."""
+    row = con.execute("select count(*) from pg_prepared_statements").fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+@pytest.mark.parametrize("stream", [None, True, False])
+def test_a_statement_whose_results_are_short_is_prepared_once(postgres: Database, stream: bool | None) -> None:
+    with onecopy.connect(postgres.odbc, stream=stream) as con:
+        cur = con.cursor()
+        seen = []
+        for key in range(1, 21):
+            cur.execute("select id, note from t1000 where id = ?", [key])
+            seen.append(cur.fetchone())
+            assert cur.rowcount in (-1, 1)
+        assert _plans(con) == (0 if stream else 1)
+        # The same in each form, by whichever way it is executed.
+        assert con.execute("select id, note from t1000 where id <= 20 order by id").fetchall() == seen
+        again = con.execute("select id, note from t1000 where id = ?", [7])
+        assert again.defer("note").fetchone() == (7, ...)
+        note = again.open_text("note")
+        assert note is not None and seen[6] is not None and note.read() == seen[6][1]
+        assert con.execute("select id, note from t1000 where id = ?", [7]).json().read().startswith(b'[{"id":7,"note":')
+        assert cur.execute("select id, note from t1000 where id = :key", {"key": 7}).fetchall() == [seen[6]]
+
+
+@pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
+@pytest.mark.parametrize("end", ["commit", "rollback"])
+def test_a_cursor_that_is_ended_in_autocommit_mode_says_so(database: Database, end: str) -> None:
+    with onecopy.connect(database.odbc, autocommit=True) as con:
+        cur = con.execute("select 1 union all select 2")
+        getattr(con, end)()
+        if database.profile.startswith("tds") or (database.profile.startswith("postgres") and end == "rollback"):
+            with pytest.raises(onecopy.InterfaceError, match="was ended by a commit or rollback"):
+                cur.fetchall()
+        else:
+            assert cur.fetchall() == [(1,), (2,)]
+        assert con.execute("select 1").fetchall() == [(1,)]

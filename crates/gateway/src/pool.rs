@@ -92,6 +92,8 @@ pub(crate) fn options(database: &Database) -> ConnectOptions {
         autocommit: false,
         login_timeout_s: database.connect_timeout_s,
         text_policy: database.text_policy,
+        // Memory stays constant whatever a query gives.
+        guesses_short: false,
         ..ConnectOptions::default()
     }
 }

@@ -68,6 +68,15 @@ impl Active {
         }
     }
 
+    /// The statement, to be ended where that is done detached anyway.
+    pub(crate) fn into_statement(self) -> Option<Box<Detached<Statement>>> {
+        match self.rest {
+            Rest::Open(statement) => Some(statement),
+            Rest::End(further) => further,
+            Rest::Failed(_) => None,
+        }
+    }
+
     /// Leaves columns out of rows, where none was fetched yet.
     pub(crate) fn defer(&mut self, py: Python<'_>, columns: Vec<usize>) -> PyResult<()> {
         match &mut self.rest {
@@ -341,6 +350,10 @@ fn next_block<S: Source>(
             // To let the GIL go and have it back may take another thread's whole turn; turns are given between two pulls.
             py.check_signals()?;
             statement.fetch(Budget::default())
+        } else if statement.is_at_hand() {
+            // Detached, since another thread may be in a call on the connection; nothing is there for Ctrl-C to cancel.
+            py.check_signals()?;
+            py.detach(|| statement.fetch(Budget::default()))
         } else {
             let cancel = statement.cancel_handle();
             interrupt::detached(py, || cancel, || statement.fetch(Budget::default()))?

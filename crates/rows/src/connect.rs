@@ -44,6 +44,9 @@ pub struct ConnectOptions {
     /// Whether a driver is to bring rows as they are read (`true`), or all of a result before its first row (`false`), where
     /// that can be chosen; `None`: as they are read, where the driver can. A keyword of the connection string goes before it.
     pub stream: Option<bool>,
+    /// Where `stream` is `None`: whether a text with parameters whose last results were all short may be executed so that its next
+    /// result comes whole, however long that is (psqlodbc; a third of the time for one row).
+    pub guesses_short: bool,
 }
 
 impl Default for ConnectOptions {
@@ -56,6 +59,7 @@ impl Default for ConnectOptions {
             text_policy: Policy::Strict,
             zero_dates: ZeroDates::Null,
             stream: None,
+            guesses_short: true,
         }
     }
 }

@@ -30,6 +30,8 @@ pub mod cell;
 pub(crate) mod column;
 pub mod connect;
 pub mod error;
+#[allow(unsafe_code)]
+mod fork;
 pub mod named;
 #[allow(unsafe_code)] // Fence: the driver manager's C functions and bound buffers.
 pub mod odbc;

@@ -145,6 +145,12 @@ pub trait Source: Send {
         false
     }
 
+    /// Whether the next fetch only reads what the driver holds, and that is little: it does not block, and there is nothing to be
+    /// cancelled. (Another thread's call on the same connection may still be waited for.)
+    fn is_at_hand(&self) -> bool {
+        false
+    }
+
     /// The current block: its cells are valid until the next call of `fetch`.
     fn block(&self) -> &Self::Block;
 

@@ -129,6 +129,7 @@ pub(crate) fn connect(
         text_policy,
         zero_dates,
         stream,
+        guesses_short: true,
     };
     // Nothing to cancel yet: a driver that connects knows its own time limit.
     let nothing = || CancelHandle::new(|| ());

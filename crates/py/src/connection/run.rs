@@ -13,6 +13,7 @@ use pyo3::types::{PyDict, PyString};
 
 use super::Connection;
 use crate::arrow::{ColumnRows, Into};
+use crate::fetch::Detached;
 use crate::limit::Watch;
 use crate::raw::{self, interrupt, process};
 use crate::{errors, parameters};
@@ -75,10 +76,11 @@ impl Connection {
         called.map_err(|e| errors::to_py(py, &watch.and_then(Watch::ran_out).unwrap_or(e)))
     }
 
-    /// Runs one statement. Its text is counted in `ledger`.
+    /// Ends the statement before, and runs one. Its text is counted in `ledger`.
     pub(crate) fn run(
         &self,
         py: Python<'_>,
+        ended: Option<Box<Detached<db::Statement>>>,
         sql: &Bound<'_, PyString>,
         parameters: &Bound<'_, PyAny>,
         said: Said,
@@ -88,9 +90,12 @@ impl Connection {
         let mut statement = parameters::Statement::new(sql, Some(parameters), dialect)?;
         statement.declared = said.declared;
         let values = statement.values(parameters, Some(self.adapters.bind(py)), ledger)?;
-        self.call_within(py, said.limit, move |db| match said.row_by_row {
-            true => db.execute_row_by_row(&statement.sql, &values),
-            false => db.execute(&statement.sql, &values),
+        self.call_within(py, said.limit, move |db| {
+            drop(ended.map(|ended| ended.into_inner()));
+            match said.row_by_row {
+                true => db.execute_row_by_row(&statement.sql, &values),
+                false => db.execute(&statement.sql, &values),
+            }
         })
     }
 

@@ -10,11 +10,11 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use crate::connection::Connection;
-use crate::errors;
 use crate::fetch::BATCH_ROWS;
 use crate::guard::{Guarded, Locked};
 use crate::limit::TimeLimit;
 use crate::stream::RowStream;
+use crate::{errors, types};
 
 mod arrow;
 mod call;
@@ -277,7 +277,10 @@ impl Cursor {
     /// ``"any"`` for SQLite, where each value has its own type.
     #[getter]
     fn description(&self, py: Python<'_>) -> PyResult<Option<Py<PyTuple>>> {
-        let state = self.state.lock(py)?;
+        let mut state = self.state.lock(py)?;
+        if state.description.is_none() {
+            state.description = types::description(py, &state.schema)?.map(Bound::unbind);
+        }
         Ok(state.description.as_ref().map(|d| d.clone_ref(py)))
     }
 
@@ -285,7 +288,8 @@ impl Cursor {
     /// Empty where it does not tell, and for SQLite.
     #[getter]
     fn type_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        Ok(self.state.lock(py)?.type_names.clone())
+        let columns = &self.state.lock(py)?.schema.columns;
+        Ok(columns.iter().map(|c| c.type_name.to_lowercase()).collect())
     }
 
     /// Rows inserted, changed or deleted by the last statement; -1 where the database does not tell, and for queries.

@@ -17,7 +17,7 @@ use crate::fetch::{Active, BATCH_ROWS};
 use crate::guard::Locked;
 use crate::maker::Maker;
 use crate::rows::PyRows;
-use crate::{errors, ledger, types};
+use crate::{errors, ledger};
 
 /// What the last statement left.
 #[derive(Default)]
@@ -37,8 +37,8 @@ pub(super) struct State {
     pub(super) deferred: Vec<usize>,
     /// The row (its number) of which deferred values were opened, and their columns in that order.
     pub(super) opened: (usize, Vec<usize>),
+    /// Made when it is asked for.
     pub(super) description: Option<Py<PyTuple>>,
-    pub(super) type_names: Vec<String>,
     pub(super) row_count: i64,
     pub(super) last_row_id: Option<i64>,
     /// What becomes of the tuples, where that is something.
@@ -68,9 +68,6 @@ impl Cursor {
         state.n_columns = schema.n_columns();
         state.result = 1 + self.n_results.fetch_add(1, Relaxed);
         state.schema = schema.clone();
-        state.description = types::description(py, &schema)?.map(Bound::unbind);
-        let type_names = schema.columns.iter().map(|c| c.type_name.to_lowercase());
-        state.type_names = type_names.collect();
         let row_count = statement.row_count();
         state.row_count = row_count.and_then(|n| i64::try_from(n).ok()).unwrap_or(-1);
         state.last_row_id = statement.last_row_id();

@@ -52,7 +52,8 @@ impl Cursor {
     ) -> PyResult<()> {
         let (py, cursor) = (slf.py(), slf.get());
         let mut state = cursor.open(py)?;
-        *state = State::nothing();
+        let before = std::mem::replace(&mut *state, State::nothing());
+        let ended = before.active.and_then(Active::into_statement);
         let parameters = parameters.unwrap_or_else(|| PyTuple::empty(py).into_any());
         let ledger = ledger::current(py)?;
         let connection = cursor.connection.get();
@@ -60,7 +61,7 @@ impl Cursor {
             row_by_row: !defer.is_empty(),
             ..cursor.said(py)?
         };
-        let mut statement = connection.run(py, sql, &parameters, said, &ledger)?;
+        let mut statement = connection.run(py, ended, sql, &parameters, said, &ledger)?;
         statement.set_takes_more(true);
         cursor.begin_result(slf, state, statement)?;
         if defer.is_empty() {

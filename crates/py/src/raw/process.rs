@@ -1,5 +1,6 @@
 //! Forks, and threads told apart.
 
+use std::cell::Cell;
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -41,8 +42,20 @@ pub(crate) fn is_attached() -> bool {
 /// Whether this is the first thread of the process: Python's main thread (in a forked child: the one that forked, which both
 /// agree on).
 pub(crate) fn is_main_thread() -> bool {
-    // SAFETY: plain system calls.
-    unsafe { libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid()) }
+    thread_local! {
+        /// The process that the thread asked in last, and the answer there.
+        static KNOWN: Cell<Option<(u32, bool)>> = const { Cell::new(None) };
+    }
+    match KNOWN.get() {
+        Some((process, is_main)) if process == generation() => is_main,
+        _ => {
+            // SAFETY: plain system calls.
+            let (thread, process) = unsafe { (libc::syscall(libc::SYS_gettid), libc::getpid()) };
+            let is_main = thread == libc::c_long::from(process);
+            KNOWN.set(Some((generation(), is_main)));
+            is_main
+        }
+    }
 }
 
 /// A number of this process: another one after each fork. An atomic load, no system call.

@@ -7,6 +7,7 @@ use std::sync::{Arc, MutexGuard, Weak};
 use super::connection::{Shared, State};
 use super::ffi::{self, Handle};
 use super::handle::StatementHandle;
+use super::kept::{Key, Waiting};
 use super::life;
 use crate::error::Error;
 
@@ -42,7 +43,7 @@ impl<'a> Call<'a> {
     }
 
     /// Sets an attribute of the driver's own; one that refuses goes on with what it has.
-    fn set_integer(&self, attribute: i32, value: usize) {
+    pub(super) fn set_integer(&self, attribute: i32, value: usize) {
         // SAFETY: the connection handle is alive while its lock is held; the attribute's value is an integer in the
         // pointer's place.
         unsafe {
@@ -75,13 +76,25 @@ impl<'a> Call<'a> {
         Ok(handle)
     }
 
-    /// The statement of this text that was prepared before, if one is kept.
-    pub(crate) fn prepared(&mut self, sql: &str) -> Option<Arc<StatementHandle>> {
-        let kept = &mut self.state.prepared;
-        let at = kept.iter().rposition(|(text, _)| text == sql)?;
-        let (_, handle) = kept.remove(at);
-        self.state.statements.push(Arc::downgrade(&handle));
-        Some(handle)
+    /// The statement that was prepared before and is kept by this, if one is.
+    pub(super) fn prepared(&mut self, key: &Key) -> Option<Waiting> {
+        let waiting = self.state.kept.take(key)?;
+        self.state.statements.push(Arc::downgrade(&waiting.handle));
+        Some(waiting)
+    }
+
+    /// Whether the result of this text will be short, by those before.
+    pub(super) fn is_short(&self, sql: &str) -> bool {
+        self.state.kept.is_short(sql)
+    }
+
+    /// From here on the text is executed with cursors alone.
+    pub(super) fn note_never(&mut self, sql: &str) {
+        self.state.kept.note_never(sql.to_owned());
+    }
+
+    pub(super) fn shared(&self) -> &'a Shared {
+        self.shared
     }
 
     /// How many statements have a handle.
@@ -108,7 +121,9 @@ impl<'a> Call<'a> {
             ffi::COMMIT => self.shared.facts.commit_keeps,
             _ => self.shared.facts.rollback_keeps,
         };
-        if !keeps && !self.state.autocommit {
+        // In autocommit mode a cursor of psqlodbc's outlives its transaction (WITH HOLD), and so a commit of nothing.
+        let holds = self.state.autocommit && how == ffi::COMMIT && self.shared.quirks.ends_cursors;
+        if !keeps && !holds {
             self.shared.ended.fetch_add(1, Ordering::SeqCst);
         }
         Ok(())

@@ -2,16 +2,16 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use onecopy_text::Policy;
 use onecopy_wire::CancelHandle;
 
 use super::call::Call;
 use super::connection_string::ConnectionString;
-use super::driver::Driver;
 use super::ffi::{self, Handle};
 use super::handle::{RawHandle, StatementHandle, lock};
+use super::kept::{Keeping, Kept};
 use super::life::Life;
 use super::manager::Manager;
 use super::quirks::{Dialect, FIRST_FETCH, Quirks, Width};
@@ -21,6 +21,7 @@ use super::{diag, many, open, run, statement};
 use crate::block::buffer::Buffer;
 use crate::connect::{ConnectOptions, Names, Prepared, ZeroDates};
 use crate::error::{Error, ErrorKind};
+use crate::fork;
 use crate::named;
 use crate::value::Value;
 
@@ -45,8 +46,8 @@ pub(crate) struct Shared {
     /// What a stream of its rows does with malformed text.
     pub(crate) text_policy: Policy,
     pub(crate) zero_dates: ZeroDates,
-    /// The process that opened it: no other may use it.
-    pid: u32,
+    /// Of the process that opened it: no other may use it.
+    fork_generation: u32,
     /// Whether it still works.
     pub(super) life: Life,
     state: Mutex<State>,
@@ -54,6 +55,7 @@ pub(crate) struct Shared {
     pub(super) fetch_size: Option<AtomicUsize>,
     /// Connection attribute that is switched off while an array of parameters runs.
     pub(super) off_for_arrays: Option<i32>,
+    pub(super) keeping: Keeping,
     /// Memory of the last statement's block, for the next one.
     spare: Mutex<Option<Buffer>>,
     /// How often a transaction of this connection has ended in a way that ends cursors.
@@ -86,12 +88,9 @@ pub(super) struct State {
     pub(super) raw: RawHandle,
     pub(super) autocommit: bool,
     pub(super) statements: Vec<Weak<StatementHandle>>,
-    /// Prepared statements that nobody uses now, by their texts; the one used last is the last.
-    pub(super) prepared: Vec<(String, Arc<StatementHandle>)>,
+    /// Prepared statements that nobody uses now.
+    pub(super) kept: Kept,
 }
-
-/// Prepared statements that a connection keeps at most.
-const MOST_PREPARED: usize = 16;
 
 impl Shared {
     /// Waits until no other call of this connection is under way.
@@ -120,7 +119,7 @@ impl Shared {
 
     /// Whether this is another process than the one that opened the connection.
     pub(crate) fn is_foreign(&self) -> bool {
-        self.pid != std::process::id()
+        self.fork_generation != fork::generation()
     }
 
     /// Frees a statement's handle; in another process it is only forgotten.
@@ -134,24 +133,9 @@ impl Shared {
         state.statements.retain(|w| w.strong_count() > 0);
     }
 
-    /// Keeps a prepared statement for the next execution of its text. Who could cancel it so far cancels nothing any more.
-    pub(crate) fn keep_prepared(&self, handle: &Arc<StatementHandle>, sql: String) {
-        if self.is_foreign() {
-            handle.forget();
-            return;
-        }
-        let mut state = lock(&self.state);
-        if self.life.is_usable() && !state.raw.0.is_null() && !handle.get().is_null() {
-            Driver::new(self, handle).reset();
-            state.prepared.push((sql, handle.renewed()));
-            if state.prepared.len() > MOST_PREPARED {
-                let (_, oldest) = state.prepared.remove(0);
-                oldest.free();
-            }
-        } else {
-            handle.free();
-        }
-        state.statements.retain(|w| w.strong_count() > 0);
+    /// What the lock holds.
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
     }
 
     /// Memory for a block, if a statement before has left any.
@@ -196,7 +180,7 @@ impl Shared {
         if raw.is_null() {
             return Ok(());
         }
-        for (_, statement) in state.prepared.drain(..) {
+        for statement in state.kept.take_all() {
             statement.free();
         }
         for statement in state.statements.drain(..) {
@@ -295,6 +279,7 @@ impl Connection {
                     .off_for_arrays
                     .filter(|switch| string.get(switch.keyword).is_none())
                     .map(|switch| switch.attribute),
+                keeping: Keeping::of(quirks, string, options),
                 read_only: options.read_only,
                 text_policy: options.text_policy,
                 // No other server has them.
@@ -302,13 +287,13 @@ impl Connection {
                     Dialect::MySql => options.zero_dates,
                     _ => ZeroDates::Null,
                 },
-                pid: std::process::id(),
+                fork_generation: fork::generation(),
                 life: Life::default(),
                 state: Mutex::new(State {
                     raw: RawHandle(raw),
                     autocommit: true,
                     statements: Vec::new(),
-                    prepared: Vec::new(),
+                    kept: Kept::default(),
                 }),
                 spare: Mutex::new(None),
                 ended: AtomicU64::new(0),

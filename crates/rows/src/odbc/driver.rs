@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use super::connection::{Shared, named_dialect};
 use super::ffi::{self, Handle};
 use super::handle::StatementHandle;
-use super::parameters::Parameters;
+use super::parameters::{self, Parameters};
 use super::quirks::Width;
 use super::{describe, diag};
 use crate::column::{self, Planned};
@@ -160,6 +160,14 @@ impl<'a> Driver<'a> {
         (rc == ffi::SUCCESS || rc == ffi::SUCCESS_WITH_INFO)
             .then(|| usize::try_from(n).ok())
             .flatten()
+    }
+
+    /// The SQL type that the server takes a parameter (from 0) of what was prepared for, where it tells.
+    pub(super) fn parameter_type(&self, index: usize) -> Option<i16> {
+        let number = u16::try_from(index + 1).ok()?;
+        // SAFETY: a live, prepared statement.
+        let told = unsafe { parameters::described(self.raw, number, self.shared) };
+        told.map(|(sql_type, ..)| sql_type)
     }
 
     /// Binds `values` and executes what was prepared.

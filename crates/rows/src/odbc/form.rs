@@ -161,7 +161,7 @@ fn c_type_of(sql_type: i16) -> i16 {
     }
 }
 
-fn is_text(sql_type: i16) -> bool {
+pub(super) fn is_text(sql_type: i16) -> bool {
     matches!(
         sql_type,
         sql::VARCHAR | sql::LONGVARCHAR | sql::WVARCHAR | sql::WLONGVARCHAR

@@ -11,7 +11,8 @@
 //! | `open`, `probe` | opening a connection, and the round trip that decides the width of text |
 //! | `connection`, `call`, `handle` | its lock, its transactions, and who may cancel |
 //! | `life` | whether it still works |
-//! | `run`, `statement`, `driver`, `parameters`, `form`, `describe`, `reader` | executing, calling, binding, describing, reading |
+//! | `run`, `statement`, `driver`, `parameters`, `form`, `describe`, `reader`, `registers` | executing, calling, binding, describing, reading |
+//! | `kept` | prepared statements by their texts, and how long the results of others were |
 //! | `ahead` | the next block read while the current one is emitted |
 //! | `many` | one statement for many rows of parameters |
 //! | `sql_text` | where a statement ends, per dialect |
@@ -45,6 +46,7 @@ mod form;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod handle;
+mod kept;
 mod life;
 mod manager;
 mod many;
@@ -54,6 +56,7 @@ mod parameters;
 mod probe;
 pub(crate) mod quirks;
 mod reader;
+mod registers;
 mod run;
 mod secrets;
 mod sql_text;

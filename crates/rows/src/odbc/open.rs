@@ -16,6 +16,7 @@ use super::{diag, drivers, probe};
 use crate::block::buffer;
 use crate::connect::ConnectOptions;
 use crate::error::{Error, ErrorKind};
+use crate::fork;
 
 /// Opens `target`: a URL, a connection string, `DSN=name`. The width of text is the one that is right, or `width`.
 pub(crate) fn open(
@@ -31,6 +32,7 @@ pub(crate) fn open(
         ));
     }
     buffer::keep_freed_pages();
+    fork::watch_forks();
     let (manager, mut string, hint) = resolve(target)?;
     // What the user wrote, before keywords of ours: the driver may turn out to be another than the hint says.
     let given = string.clone();

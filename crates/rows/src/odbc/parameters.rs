@@ -166,6 +166,21 @@ impl Parameters {
 /// # Safety
 /// `statement` is alive and prepared.
 unsafe fn describe(form: &mut Form, statement: Handle, number: u16, shared: &Shared) {
+    // SAFETY: the duty of the caller.
+    if let Some(told) = unsafe { described(statement, number, shared) } {
+        (form.sql_type, form.size, form.digits) = told;
+    }
+}
+
+/// What the server takes a parameter for, where it tells: its SQL type, size and digits.
+///
+/// # Safety
+/// `statement` is alive and prepared.
+pub(super) unsafe fn described(
+    statement: Handle,
+    number: u16,
+    shared: &Shared,
+) -> Option<(i16, ffi::ULen, i16)> {
     let (mut sql_type, mut digits, mut nullable) = (0i16, 0i16, 0i16);
     let mut size: ffi::ULen = 0;
     // SAFETY: the caller vouches for the statement; the out pointers are live locals.
@@ -179,7 +194,5 @@ unsafe fn describe(form: &mut Form, statement: Handle, number: u16, shared: &Sha
             &raw mut nullable,
         )
     };
-    if rc == ffi::SUCCESS || rc == ffi::SUCCESS_WITH_INFO {
-        (form.sql_type, form.size, form.digits) = (sql_type, size, digits);
-    }
+    (rc == ffi::SUCCESS || rc == ffi::SUCCESS_WITH_INFO).then_some((sql_type, size, digits))
 }

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use super::faults::{self, Fault};
+use super::kept::Keeps;
 
 /// Which form of text passes between us and a driver: in calls, cells, parameters and messages.
 ///
@@ -156,8 +157,8 @@ pub(crate) struct Quirks {
     pub(crate) knows_loss: bool,
     /// A commit or rollback on a connection that is gone is called a success: it is asked behind each.
     pub(crate) hides_loss: bool,
-    /// A prepared handle may be executed again and again: it is kept by its text, which saves a round trip or two.
-    pub(crate) keeps_prepared: bool,
+    /// Which prepared handles may be executed again: they are kept by their texts.
+    pub(crate) keeps_prepared: Keeps,
     /// Whether rows come as they are read, or all of them before the first.
     pub(crate) streams: Streams,
     /// What a user should know at connect.
@@ -199,7 +200,7 @@ pub(crate) static UNKNOWN: Quirks = Quirks {
     ends_cursors: false,
     knows_loss: true,
     hides_loss: false,
-    keeps_prepared: false,
+    keeps_prepared: Keeps::Nothing,
     streams: Streams::ByItself,
     notices: &[],
     faults: &[],
@@ -258,7 +259,9 @@ const PSQLODBC: Quirks = Quirks {
     ends_cursors: true,
     knows_loss: true,
     hides_loss: true,
-    keeps_prepared: false,
+    keeps_prepared: Keeps::WithoutCursor {
+        attribute: 65539, // SQL_ATTR_PGOPT_USE_DECLAREFETCH
+    },
     streams: Streams::By {
         keyword: "UseDeclareFetch",
         off: "0",
@@ -306,7 +309,7 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         describe_null: false,
         guid_parameters: false,
         long_parameter_bytes: 65535,
-        keeps_prepared: true,
+        keeps_prepared: Keeps::All,
         streams: Streams::Never,
         notices: &[
             "the MariaDB ODBC driver holds the whole result in memory before the first row: no option of it streams",

@@ -5,8 +5,8 @@ use std::ffi::c_void;
 use super::driver::Driver;
 use super::ffi;
 use super::quirks::FIRST_FETCH;
+use super::registers::Registers;
 use crate::block::CurrentBlock;
-use crate::block::buffer::Buffer;
 use crate::block::long::{Brought, Calls, Walk};
 use crate::block::piece::piece_into;
 use crate::block::rowset::{Access, Rowset};
@@ -53,72 +53,6 @@ struct Layout {
     by_row: bool,
 }
 
-/// `SQL_ATTR_ROWS_FETCHED_PTR`, `SQL_ATTR_ROW_BIND_OFFSET_PTR` and the array of `SQL_ATTR_ROW_STATUS_PTR`, one behind the
-/// other in memory that no Rust reference claims while the driver writes.
-struct Registers {
-    memory: Buffer,
-    n_rows: usize,
-}
-
-/// Each byte of a status that the driver has not written.
-const UNWRITTEN: u8 = 0xFF;
-
-impl Registers {
-    fn new(n_rows: usize) -> Registers {
-        Registers {
-            memory: Buffer::zeroed(16 + 2 * n_rows),
-            n_rows,
-        }
-    }
-
-    fn rows_fetched_ptr(&self) -> *mut c_void {
-        self.memory.ptr().cast()
-    }
-
-    fn bind_offset_ptr(&self) -> *mut c_void {
-        // SAFETY: inside the buffer, which has 16 bytes at least.
-        unsafe { self.memory.ptr().add(8).cast() }
-    }
-
-    fn statuses_ptr(&self) -> *mut c_void {
-        // SAFETY: the buffer has 16 bytes at least: inside it, or one behind its end where there are no rows.
-        unsafe { self.memory.ptr().add(16).cast() }
-    }
-
-    /// Before a fetch: where the next row goes, and no rows yet.
-    fn arm(&mut self, bind_offset: usize) {
-        let bytes = self.memory.bytes_mut();
-        bytes[16..].fill(UNWRITTEN);
-        bytes[..8].fill(0);
-        bytes[8..16].copy_from_slice(&bind_offset.to_ne_bytes());
-    }
-
-    fn rows_fetched(&self) -> usize {
-        let bytes = self.memory.bytes()[..8].try_into();
-        usize::from_ne_bytes(bytes.expect("eight bytes were taken"))
-    }
-
-    /// Statuses of the first `n_rows` rows.
-    fn statuses(&self, n_rows: usize) -> impl Iterator<Item = u16> {
-        self.memory.bytes()[16..]
-            .chunks_exact(2)
-            .take(n_rows.min(self.n_rows))
-            .map(|s| u16::from_ne_bytes([s[0], s[1]]))
-    }
-
-    /// The first among `n_rows` rows that the driver marked as in error.
-    fn row_error(&self, n_rows: usize) -> Option<usize> {
-        self.statuses(n_rows).position(|s| s == ffi::ROW_ERROR)
-    }
-
-    /// Rows that the driver marked as good before it failed.
-    fn good_rows(&self, n_rows: usize) -> usize {
-        self.statuses(n_rows)
-            .take_while(|s| matches!(*s, ffi::ROW_SUCCESS | ffi::ROW_SUCCESS_WITH_INFO))
-            .count()
-    }
-}
-
 impl Reader {
     pub(crate) fn new(columns: Vec<Planned>) -> Reader {
         Reader {
@@ -135,6 +69,11 @@ impl Reader {
             deferred: Vec::new(),
             reading: None,
         }
+    }
+
+    /// The columns, for the statement's next execution; this one reads no more.
+    pub(super) fn take_columns(&mut self) -> Vec<Planned> {
+        std::mem::take(&mut self.columns)
     }
 
     /// Leaves the values of `columns` (from 0) out of rows, which then come one by one; before the first fetch.
@@ -209,6 +148,11 @@ impl Reader {
     /// Whether the next fetch begins with rows of the driver's, and needs nothing of the block before.
     pub(crate) fn is_between_blocks(&self) -> bool {
         self.deferred.is_empty() && self.walk.is_between_blocks()
+    }
+
+    /// Whether the driver, which has given so many rows, gave fewer than it was asked for: there are no more.
+    pub(super) fn was_last(&self, n_rows: usize) -> bool {
+        self.is_between_blocks() && n_rows < self.array_size
     }
 
     /// Brings the next rows into `block`; returns how many, 0 at the end.

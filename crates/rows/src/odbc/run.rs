@@ -6,22 +6,29 @@ use super::call::Call;
 use super::connection::Shared;
 use super::driver::Driver;
 use super::handle::StatementHandle;
+use super::kept::{Columns, Keeping, Key, Lesson, Waiting};
+use super::quirks::Dialect;
 use super::sql_text;
-use crate::column::Planned;
 use crate::connect::Prepared;
 use crate::error::{Error, Message};
 use crate::schema::Schema;
 use crate::value::Value;
 
 /// What an execution told: its columns and the rows it changed, and what the database said.
-type Told = ((Vec<Planned>, Option<u64>), Vec<Message>);
+pub(super) struct Told {
+    pub(super) columns: Columns,
+    pub(super) row_count: Option<u64>,
+    pub(super) messages: Vec<Message>,
+}
 
 /// A statement that was executed.
 pub(super) struct Ran {
     pub(super) handle: Arc<StatementHandle>,
     pub(super) result: Result<Told, Error>,
-    /// Whether its handle may be kept for the next execution.
-    pub(super) may_keep: bool,
+    /// What its handle may be kept by for the next execution.
+    pub(super) key: Option<Key>,
+    /// What its result will tell.
+    pub(super) lesson: Option<Lesson>,
 }
 
 /// Executes `sql`: by the handle that was prepared for this text before, if one is kept.
@@ -33,65 +40,152 @@ pub(super) fn run(
 ) -> Result<Ran, Error> {
     // A marker may stand without a value for it: SQLite's driver and MariaDB's then take NULL, or what they please.
     let is_direct = parameters.is_empty() && !sql.contains('?');
-    let may_keep = !is_direct && shared.quirks.keeps_prepared && may_be_kept(shared, sql);
-    let execute = |handle: &Arc<StatementHandle>, how: How| {
-        let _busy = shared.busy(handle);
-        let driver = Driver::new(shared, handle);
-        let result = execute(&driver, sql, parameters, how);
-        result.map(|told| (told, driver.messages.into_inner()))
-    };
-    let done = |handle, result: Result<Told, Error>| {
-        let gives_rows = matches!(&result, Ok(((columns, _), _)) if !columns.is_empty());
-        Ok(Ran {
+    let keeping = shared.keeping;
+    if is_direct || keeping == Keeping::Nothing || !may_be_kept(shared, sql) {
+        let handle = call.statement()?;
+        let how = match is_direct {
+            true => How::Direct,
+            false => How::Prepared,
+        };
+        let result = execute(shared, &handle, sql, parameters, how);
+        return Ok(Ran {
             handle,
-            may_keep: may_keep && (!gives_rows || reads(shared, sql)),
             result,
-        })
+            key: None,
+            lesson: None,
+        });
+    }
+    let reads = reads(shared, sql);
+    let by_length = reads && matches!(keeping, Keeping::Short(_));
+    if by_length && !call.is_short(sql) {
+        return run_by_cursor(shared, call, sql, parameters);
+    }
+    let key = Key::new(shared, sql, parameters);
+    let mut stale = None;
+    if by_length {
+        call.set_cursor(false);
+    }
+    let ran = run_kept(shared, call, sql, parameters, &key, by_length, &mut stale);
+    if by_length {
+        call.set_cursor(true);
+    }
+    let mut ran = if let Some((handle, result, fits)) = ran? {
+        let gives_rows = matches!(&result, Ok(told) if !told.columns.planned.is_empty());
+        Ran {
+            handle,
+            result,
+            key: (fits && (reads || !gives_rows)).then_some(key),
+            lesson: by_length.then_some(Lesson::Whole),
+        }
+    } else {
+        let ran = run_by_cursor(shared, call, sql, parameters)?;
+        if ran.result.is_ok() {
+            call.note_never(sql);
+        }
+        ran
     };
-    if let Some(handle) = may_keep.then(|| call.prepared(sql)).flatten() {
-        let result = execute(&handle, How::Again);
-        if !matches!(&result, Err(error) if is_stale(error)) {
-            return done(handle, result);
+    // "In failed SQL transaction": where the driver sets no savepoints, the first error ended it.
+    if let (Some(first), Err(error)) = (stale, &mut ran.result)
+        && error.sqlstate == "25P02"
+    {
+        *error = first;
+    }
+    Ok(ran)
+}
+
+/// Executes a statement through a cursor: how long its result is will be learned.
+fn run_by_cursor(
+    shared: &Shared,
+    call: &mut Call<'_>,
+    sql: &str,
+    parameters: &[Value],
+) -> Result<Ran, Error> {
+    let handle = call.statement()?;
+    let result = execute(shared, &handle, sql, parameters, How::Prepared);
+    Ok(Ran {
+        handle,
+        result,
+        key: None,
+        lesson: Some(Lesson::Cursor(sql.to_owned())),
+    })
+}
+
+/// A statement's handle, what its execution told, and whether it may be executed again.
+type Done = (Arc<StatementHandle>, Result<Told, Error>, bool);
+
+/// Executes a statement that is kept, or may be; `None`, and nothing has run, where that is `in_place_of_cursor` and its parameters
+/// would mean something else. The error of what was kept and is `stale` is left there.
+fn run_kept(
+    shared: &Shared,
+    call: &mut Call<'_>,
+    sql: &str,
+    parameters: &[Value],
+    key: &Key,
+    in_place_of_cursor: bool,
+    stale: &mut Option<Error>,
+) -> Result<Option<Done>, Error> {
+    if let Some(Waiting { handle, columns }) = call.prepared(key) {
+        match execute(shared, &handle, sql, parameters, How::Again(columns)) {
+            Err(error) if is_stale(shared, &error) => *stale = Some(error),
+            result => return Ok(Some((handle, result, true))),
         }
         // What it reads from has changed since.
         handle.free();
     }
     let handle = call.statement()?;
-    let result = execute(
-        &handle,
-        if is_direct {
-            How::Direct
-        } else {
-            How::Prepared
-        },
-    );
-    done(handle, result)
+    let fits = {
+        let _busy = shared.busy(&handle);
+        let driver = Driver::new(shared, &handle);
+        let prepared = driver.prepare(sql);
+        prepared.map(|()| key.fits(&driver, in_place_of_cursor))
+    };
+    Ok(match fits {
+        Ok(false) if in_place_of_cursor => {
+            handle.free();
+            None
+        }
+        Ok(fits) => {
+            let result = execute(shared, &handle, sql, parameters, How::Again(None));
+            Some((handle, result, fits))
+        }
+        Err(error) => Some((handle, Err(error), false)),
+    })
 }
 
 /// How a statement is executed.
-#[derive(Clone, Copy)]
 enum How {
     Direct,
     Prepared,
-    /// It was prepared before.
-    Again,
+    /// It was prepared before, and had these columns.
+    Again(Option<Columns>),
 }
 
 fn execute(
-    driver: &Driver<'_>,
+    shared: &Shared,
+    handle: &Arc<StatementHandle>,
     sql: &str,
     parameters: &[Value],
     how: How,
-) -> Result<(Vec<Planned>, Option<u64>), Error> {
+) -> Result<Told, Error> {
+    let _busy = shared.busy(handle);
+    let driver = Driver::new(shared, handle);
     if matches!(how, How::Prepared) {
         driver.prepare(sql)?;
     }
     match how {
         How::Direct => driver.exec_direct(sql)?,
-        How::Prepared | How::Again => driver.execute(sql, parameters)?,
+        How::Prepared | How::Again(_) => driver.execute(sql, parameters)?,
     }
     let (row_count, n_columns) = driver.pass_counts()?;
-    Ok((driver.columns(n_columns)?, row_count))
+    let columns = match how {
+        How::Again(Some(columns)) if columns.planned.len() == n_columns => columns,
+        _ => Columns::new(driver.columns(n_columns)?),
+    };
+    Ok(Told {
+        columns,
+        row_count,
+        messages: driver.messages.into_inner(),
+    })
 }
 
 /// Whether the handle of a statement may be executed again, by its text: a call of a procedure has results of its own.
@@ -111,10 +205,21 @@ fn reads(shared: &Shared, sql: &str) -> bool {
     matches!(word.as_str(), "SELECT" | "WITH")
 }
 
-/// Whether an execution failed because of what the statement was prepared against, and changed nothing: MariaDB's
-/// `ER_UNKNOWN_STMT_HANDLER` and `ER_NEED_REPREPARE`, its client's `CR_NO_PREPARE_STMT` and `CR_NEW_STMT_METADATA`.
-fn is_stale(error: &Error) -> bool {
-    matches!(error.native, 1243 | 1615 | 2030 | 2057)
+/// Whether an execution may have failed because of what the statement was prepared against. It changed nothing, so it may run once
+/// more.
+///
+/// PostgreSQL tells before the plan runs: `feature_not_supported` ("cached plan must not change result type"),
+/// `invalid_sql_statement_name` (somebody has run DEALLOCATE), class 42 (a name or type is another one now), and of class 22 what
+/// it says of a parameter that does not fit the type which it had. MariaDB: `ER_UNKNOWN_STMT_HANDLER` and `ER_NEED_REPREPARE`, its
+/// client's `CR_NO_PREPARE_STMT` and `CR_NEW_STMT_METADATA`.
+fn is_stale(shared: &Shared, error: &Error) -> bool {
+    match shared.quirks.dialect {
+        Dialect::Postgres => match error.sqlstate.as_str() {
+            "0A000" | "26000" | "22003" | "22007" | "22008" | "22P02" | "22P03" => true,
+            state => state.starts_with("42"),
+        },
+        _ => matches!(error.native, 1243 | 1615 | 2030 | 2057),
+    }
 }
 
 /// Prepares `sql` and runs nothing.

@@ -10,8 +10,9 @@ use super::ahead::{self, Ahead, Brought, Ended, Outcome};
 use super::connection::Shared;
 use super::driver::{Driver, Further};
 use super::handle::StatementHandle;
+use super::kept::{self, Columns, Extent, Key, Lesson};
 use super::reader::Reader;
-use super::run::{self, Ran};
+use super::run::{self, Ran, Told};
 use crate::block::CurrentBlock;
 use crate::error::{Error, ErrorKind, Message};
 use crate::schema::Schema;
@@ -38,8 +39,10 @@ pub struct Statement {
     pending: Option<Box<Further>>,
     /// Whether anybody asks for further results.
     takes_more: bool,
-    /// The text that its handle is kept by, for the next execution.
-    kept_as: Option<String>,
+    /// What its handle is kept by, for the next execution.
+    key: Option<Key>,
+    lesson: Option<Lesson>,
+    extent: Extent,
 }
 
 /// How the driver is reached for a statement that runs, from whichever thread.
@@ -156,12 +159,19 @@ impl Drop for Statement {
             Some(ahead) => ahead.end(),
         };
         // The buffers go after this: a driver writes into them until its handle is freed, or nothing is bound any more.
-        match self.kept_as.take() {
-            Some(sql) if self.pending.is_none() && !self.line.handle.is_cancelled() => {
-                shared.keep_prepared(&self.line.handle, sql);
-            }
-            _ => shared.free_statement(&self.line.handle),
-        }
+        let is_kept = self.pending.is_none() && !self.line.handle.is_cancelled();
+        let key = self.key.take().filter(|_| is_kept);
+        let columns = self.reader.as_mut().map(|reader| Columns {
+            planned: reader.take_columns(),
+            schema: std::mem::take(&mut self.schema),
+        });
+        shared.end_statement(
+            &self.line.handle,
+            columns,
+            key,
+            self.lesson.take(),
+            self.extent,
+        );
         if let Some(rowset) = self.current.rowset.take() {
             shared.keep_spare(rowset.into_buffer());
         }
@@ -182,14 +192,21 @@ pub(crate) fn execute(
     let Ran {
         handle,
         result,
-        may_keep,
+        key,
+        lesson,
     } = run::run(shared, &mut call, sql, parameters)?;
     match call.watch(result) {
-        Ok(((columns, row_count), messages)) => Ok(Statement {
-            schema: Schema::new(columns.iter().map(|p| p.column.clone()).collect()),
-            done: columns.is_empty(),
-            kept_as: may_keep.then(|| sql.to_owned()),
-            reader: Some(Box::new(Reader::new(columns))),
+        Ok(Told {
+            columns: Columns { planned, schema },
+            row_count,
+            messages,
+        }) => Ok(Statement {
+            schema,
+            done: planned.is_empty(),
+            key,
+            lesson,
+            extent: Extent::default(),
+            reader: Some(Box::new(Reader::new(planned))),
             current: CurrentBlock::default(),
             ahead: None,
             n_wanted: ahead::FIRST_BLOCKS,
@@ -392,12 +409,17 @@ impl Source for Statement {
         match self.next_block(budget) {
             Ok(0) => {
                 self.done = true;
+                self.extent.is_all = true;
                 Ok(Fetched::End)
             }
-            Ok(n_rows) => Ok(Fetched::Rows(n_rows)),
+            Ok(n_rows) => {
+                self.extent.n_rows += n_rows as u64;
+                self.extent.is_all = self.reader.as_ref().is_some_and(|r| r.was_last(n_rows));
+                Ok(Fetched::Rows(n_rows))
+            }
             Err(error) => {
                 self.current.clear();
-                self.kept_as = None;
+                (self.key, self.lesson) = (None, None);
                 Err(error)
             }
         }
@@ -405,6 +427,13 @@ impl Source for Statement {
 
     fn is_ready(&mut self) -> bool {
         !self.line.shared.is_foreign() && self.ahead.as_mut().is_some_and(|ahead| ahead.is_ready())
+    }
+
+    fn is_at_hand(&self) -> bool {
+        let is_short = self.row_count.is_some_and(|n| n <= kept::MOST_SHORT_ROWS);
+        let holds_whole = self.line.shared.keeping.holds_whole(self.lesson.as_ref());
+        // What is kept is a single statement: no other stands behind its last row.
+        is_short && holds_whole && self.key.is_some()
     }
 
     fn block(&self) -> &CurrentBlock {

@@ -10,9 +10,9 @@ use onecopy_text::Policy;
 use super::cache::{Cache, Prepared};
 use super::call::CallGuard;
 use super::call_lock::{CallLock, Refused};
-use super::fork;
 use super::watch::{AttachedHost, Watch};
 use crate::error::{Error, ErrorKind};
+use crate::fork;
 
 /// A connection's handle and all that shares it: the connection and its statements hold it together.
 pub(super) struct Database {

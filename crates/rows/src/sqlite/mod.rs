@@ -33,7 +33,6 @@
 //! | `cache` | prepared statements kept for reuse |
 //! | `sql` | what little is read of a statement's text |
 //! | `error` | result codes to [`crate::ErrorKind`] |
-//! | `fork` | whether this process is still the one that opened the connection |
 //!
 //! Decisions: `docs/decisions/0012-sqlite.md`.
 
@@ -44,7 +43,6 @@ mod call_lock;
 mod connection;
 mod database;
 mod error;
-mod fork;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod many;

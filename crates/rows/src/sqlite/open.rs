@@ -12,11 +12,11 @@ use super::cache::Cache;
 use super::call_lock::CallLock;
 use super::database::{Database, Guarded};
 use super::error::{During, from_code};
-use super::fork;
 use super::target::{Mode, Target};
 use super::watch::{N_OPS, Watch, on_busy, on_progress};
 use crate::connect::ConnectOptions;
 use crate::error::{Error, ErrorKind};
+use crate::fork;
 
 impl Database {
     /// Opens it and sets it up as Python's `sqlite3` would.

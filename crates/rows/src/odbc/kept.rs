@@ -1,0 +1,327 @@
+//! Prepared statements that a connection keeps by their texts, and what it remembers of the results of others.
+//!
+//! Executed again, a prepared statement saves the round trips of preparing, describing and closing it, and its plan. A driver that
+//! reads through a server-side cursor has nothing to keep: each execution is a DECLARE, planned anew, a FETCH and a CLOSE. That
+//! is right for a long result, and three times the work for one row. So where it is ours to say, a text whose results have
+//! been short is executed without a cursor from then on, and kept; a long one sends it back to cursors for good.
+
+use std::sync::Arc;
+
+use super::call::Call;
+use super::connection::Shared;
+use super::connection_string::ConnectionString;
+use super::driver::Driver;
+use super::ffi::sql;
+use super::form::{Form, is_text};
+use super::handle::StatementHandle;
+use super::quirks::{Quirks, Streams};
+use crate::column::Planned;
+use crate::connect::ConnectOptions;
+use crate::schema::Schema;
+use crate::value::Value;
+
+/// Prepared statements that a connection keeps at most.
+const MOST_STATEMENTS: usize = 16;
+
+/// Texts of which it is remembered how long their results were, and how long such a text is at most.
+const MOST_TEXTS: usize = 64;
+const MOST_TEXT_BYTES: usize = 16 << 10;
+
+/// Short results in a row, behind which the next one is taken for short.
+const ENOUGH: u8 = 3;
+/// A short result has at most as many rows.
+pub(super) const MOST_SHORT_ROWS: u64 = 31;
+/// A result without a cursor that has more rows is the last one.
+const MOST_WHOLE_ROWS: u64 = 1000;
+/// In place of a count: never again without a cursor.
+const NEVER: u8 = u8::MAX;
+
+/// Which prepared handles of a driver may be executed again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Keeps {
+    /// None.
+    Nothing,
+    /// All.
+    All,
+    /// Those that read without a server-side cursor, which this connection attribute switches. Types of parameters are fixed
+    /// when it is prepared.
+    WithoutCursor { attribute: i32 },
+}
+
+/// Which statements a connection keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keeping {
+    /// None.
+    Nothing,
+    /// All that can be executed again.
+    All,
+    /// Those without rows, and those of short results: without the cursor, which this attribute of the connection switches.
+    Short(i32),
+}
+
+impl Keeping {
+    /// Whether the driver holds the whole result of a statement that was executed like this.
+    pub(super) fn holds_whole(self, lesson: Option<&Lesson>) -> bool {
+        self == Keeping::All || matches!(lesson, Some(Lesson::Whole))
+    }
+
+    /// What is kept on a connection that was opened like this.
+    pub(super) fn of(
+        quirks: &Quirks,
+        string: &ConnectionString,
+        options: &ConnectOptions,
+    ) -> Keeping {
+        let cursor = match quirks.keeps_prepared {
+            Keeps::Nothing => return Keeping::Nothing,
+            Keeps::All => return Keeping::All,
+            Keeps::WithoutCursor { attribute } => attribute,
+        };
+        let Streams::By { keyword, off } = quirks.streams else {
+            return Keeping::Nothing;
+        };
+        let is_ours = quirks
+            .connect
+            .iter()
+            .any(|&(k, v)| k == keyword && string.get(k) == Some(v));
+        match string.get(keyword) {
+            Some(value) if value == off => Keeping::All,
+            _ if is_ours && options.stream.is_none() && options.guesses_short => {
+                Keeping::Short(cursor)
+            }
+            _ => Keeping::Nothing,
+        }
+    }
+}
+
+/// In place of the SQL type of a NULL.
+const NULL: i16 = 0;
+
+/// Whether a statement that takes a parameter, bound as one SQL type, for another may be executed again and again, and
+/// `in_place_of_cursor`.
+///
+/// To a prepared statement psqlodbc tells no types: the server finds them, and they stay as they are when a column has become
+/// another. So each must be what the value is by itself: then it is right for the new column too, or the server refuses it, and the
+/// statement is prepared anew. A float is not (`float8` to a column that is `numeric` by now loses digits), where it is written.
+///
+/// Into a cursor's statement psqlodbc writes its parameters: integers of 32 bits as they are, floats, dates, times and timestamps with
+/// their types, all others as strings, whose types the server finds. Prepared, `smallint_column < ?` would refuse 100,000, and
+/// `select ?` be text.
+fn is_by_itself(bound: i16, taken: i16, in_place_of_cursor: bool) -> bool {
+    match bound {
+        NULL => true,
+        sql::INTEGER | sql::BIGINT if taken == sql::SMALLINT => {
+            !in_place_of_cursor || bound == sql::BIGINT
+        }
+        sql::INTEGER | sql::BIGINT => matches!(
+            taken,
+            sql::INTEGER | sql::BIGINT | sql::NUMERIC | sql::DECIMAL
+        ),
+        sql::DECIMAL => matches!(taken, sql::NUMERIC | sql::DECIMAL),
+        sql::DOUBLE => in_place_of_cursor && matches!(taken, sql::DOUBLE | sql::FLOAT),
+        sql::BIT | sql::GUID | sql::TYPE_DATE | sql::TYPE_TIME | sql::TYPE_TIMESTAMP => {
+            bound == taken
+        }
+        sql::BINARY | sql::VARBINARY | sql::LONGVARBINARY => {
+            matches!(taken, sql::BINARY | sql::VARBINARY | sql::LONGVARBINARY)
+        }
+        _ => is_text(bound) && (taken == sql::CHAR || is_text(taken)),
+    }
+}
+
+/// What a prepared statement is kept by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Key {
+    sql: String,
+    /// SQL types of its parameters, where they are fixed when it is prepared.
+    types: Vec<i16>,
+}
+
+impl Key {
+    pub(super) fn new(shared: &Shared, sql: &str, parameters: &[Value]) -> Key {
+        let of = |value: &Value| match Form::of(value, shared.width, shared.quirks) {
+            form if form.is_null && !form.is_told => NULL,
+            form => form.sql_type,
+        };
+        Key {
+            sql: sql.to_owned(),
+            types: match shared.fixes_types() {
+                true => parameters.iter().map(of).collect(),
+                false => Vec::new(),
+            },
+        }
+    }
+}
+
+impl Key {
+    /// Whether what was prepared for this may be executed again with it, and `in_place_of_cursor`.
+    pub(super) fn fits(&self, driver: &Driver<'_>, in_place_of_cursor: bool) -> bool {
+        let fits = |(index, &bound): (usize, &i16)| {
+            let taken = driver.parameter_type(index);
+            taken.is_some_and(|taken| is_by_itself(bound, taken, in_place_of_cursor))
+        };
+        self.types.iter().enumerate().all(fits)
+    }
+}
+
+/// What a result's columns are, and how they are read.
+#[derive(Clone, Debug)]
+pub(super) struct Columns {
+    pub(super) planned: Vec<Planned>,
+    pub(super) schema: Schema,
+}
+
+impl Columns {
+    pub(super) fn new(planned: Vec<Planned>) -> Columns {
+        let columns = planned.iter().map(|p| p.column.clone());
+        Columns {
+            schema: Schema::new(columns.collect()),
+            planned,
+        }
+    }
+}
+
+/// A statement that was prepared, and is not used now.
+pub(super) struct Waiting {
+    pub(super) handle: Arc<StatementHandle>,
+    /// What its result's columns are again, unless it is stale.
+    pub(super) columns: Option<Columns>,
+}
+
+/// What a connection keeps; the last used is the last.
+#[derive(Default)]
+pub(super) struct Kept {
+    statements: Vec<(Key, Waiting)>,
+    /// Texts, and how many short results in a row each had.
+    texts: Vec<(String, u8)>,
+}
+
+impl Kept {
+    /// Takes the statement out that is kept by this, if one is.
+    pub(super) fn take(&mut self, key: &Key) -> Option<Waiting> {
+        let at = self.statements.iter().rposition(|(of, _)| of == key)?;
+        Some(self.statements.remove(at).1)
+    }
+
+    /// Takes all statements out.
+    pub(super) fn take_all(&mut self) -> impl Iterator<Item = Arc<StatementHandle>> {
+        self.statements.drain(..).map(|(_, waiting)| waiting.handle)
+    }
+
+    /// Whether the result of this text will be short, by those before.
+    pub(super) fn is_short(&self, sql: &str) -> bool {
+        let known = self.texts.iter().rev().find(|(text, _)| text == sql);
+        known.is_some_and(|&(_, n)| n >= ENOUGH && n != NEVER)
+    }
+
+    /// From here on the text is executed with cursors alone.
+    pub(super) fn note_never(&mut self, sql: String) {
+        self.note(sql, |_| NEVER);
+    }
+
+    fn note(&mut self, sql: String, of: impl FnOnce(u8) -> u8) {
+        if sql.len() > MOST_TEXT_BYTES {
+            return;
+        }
+        let at = self.texts.iter().rposition(|(text, _)| *text == sql);
+        let before = at.map_or(0, |at| self.texts.remove(at).1);
+        self.texts.push((sql, of(before)));
+        if self.texts.len() > MOST_TEXTS {
+            self.texts.remove(0);
+        }
+    }
+}
+
+/// What is to be learned from a result.
+#[derive(Debug)]
+pub(super) enum Lesson {
+    /// Of a text that was executed with a cursor: how long it is.
+    Cursor(String),
+    /// Of one that was executed without: whether that was right.
+    Whole,
+}
+
+/// How much of a result was read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Extent {
+    pub(super) n_rows: u64,
+    /// Whether that is known to be all.
+    pub(super) is_all: bool,
+}
+
+impl Shared {
+    /// Whether a statement that was prepared keeps the types of its parameters and of its result's columns.
+    fn fixes_types(&self) -> bool {
+        matches!(self.quirks.keeps_prepared, Keeps::WithoutCursor { .. })
+    }
+
+    /// Keeps a statement whose result ends, or frees it. Who could cancel it so far cancels nothing any more.
+    pub(super) fn end_statement(
+        &self,
+        handle: &Arc<StatementHandle>,
+        columns: Option<Columns>,
+        key: Option<Key>,
+        lesson: Option<Lesson>,
+        extent: Extent,
+    ) {
+        if self.is_foreign() {
+            handle.forget();
+            return;
+        }
+        let mut state = self.state();
+        let kept = &mut state.kept;
+        let mut key = key;
+        match lesson {
+            Some(Lesson::Whole) if extent.n_rows > MOST_WHOLE_ROWS => {
+                if let Some(key) = key.take() {
+                    kept.note_never(key.sql);
+                }
+            }
+            // Nobody has seen how long it was.
+            Some(Lesson::Whole) if extent.n_rows > MOST_SHORT_ROWS && !extent.is_all => {
+                if let Some(key) = key.take() {
+                    kept.note(key.sql, |_| 0);
+                }
+            }
+            Some(Lesson::Cursor(sql)) if extent.n_rows > MOST_SHORT_ROWS => {
+                kept.note(sql, |n| if n == NEVER { NEVER } else { 0 });
+            }
+            Some(Lesson::Cursor(sql)) if extent.is_all => {
+                kept.note(sql, |n| {
+                    if n == NEVER {
+                        NEVER
+                    } else {
+                        (n + 1).min(ENOUGH)
+                    }
+                });
+            }
+            _ => {}
+        }
+        let is_good = self.life.is_usable() && !state.raw.0.is_null() && !handle.get().is_null();
+        match key {
+            Some(key) if is_good => {
+                Driver::new(self, handle).reset();
+                let statements = &mut state.kept.statements;
+                let waiting = Waiting {
+                    handle: handle.renewed(),
+                    columns: columns.filter(|_| self.fixes_types()),
+                };
+                statements.push((key, waiting));
+                if statements.len() > MOST_STATEMENTS {
+                    let (_, oldest) = statements.remove(0);
+                    oldest.handle.free();
+                }
+            }
+            _ => handle.free(),
+        }
+        state.statements.retain(|w| w.strong_count() > 0);
+    }
+}
+
+impl Call<'_> {
+    /// Before a statement runs without a cursor, and behind it.
+    pub(super) fn set_cursor(&self, is_on: bool) {
+        if let Keeping::Short(attribute) = self.shared().keeping {
+            self.set_integer(attribute, usize::from(is_on));
+        }
+    }
+}
