@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import asyncio
 import gc
 import pathlib
@@ -277,6 +278,31 @@ def test_row_factories_and_properties_are_those_of_the_cursor() -> None:
             assert cur.converters == {"a": str} and con.converters == {}
         assert repr(con).startswith("<onecopy.aio.Connection: SQLite")
         assert con.sync.row_factory is con.row_factory
+        await con.close()
+
+    run(main)
+
+
+def test_columns_go_in_and_out() -> None:
+    async def main() -> None:
+        con = await aio.connect(MEMORY)
+        await con.execute("create table t (i integer, r real, s text)")
+        columns = [array.array("q", range(1000)), array.array("d", range(1000)), [f"row {i}" for i in range(1000)]]
+        assert (await con.executemany("insert into t values (?, ?, ?)", columns=columns)).rowcount == 1000
+        cur = await con.execute("select i, r from t order by i")
+        ints, reals = await cur.fetch_columns()
+        assert list(memoryview(ints)) == list(range(1000)) and list(memoryview(reals)) == list(map(float, range(1000)))
+        cur = await con.execute("select i from t")
+        assert await cur.fetchone() == (0,) and await cur.fetchone() == (1,)
+        with pytest.raises(onecopy.ProgrammingError, match="were fetched ahead"):
+            await cur.fetch_columns()
+        assert len(await cur.fetchall()) == 998
+        cur = await con.execute("select i from t")
+        assert await cur.fetchone() == (0,)
+        with pytest.raises(onecopy.ProgrammingError, match="fetched already"):
+            await cur.arrow()
+        with pytest.raises(TypeError, match="either rows or `columns`"):
+            await con.executemany("insert into t values (1, 2, '')")
         await con.close()
 
     run(main)

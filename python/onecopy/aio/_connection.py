@@ -114,9 +114,15 @@ class Connection:
         """Run one statement on a new cursor, and return the cursor."""
         return await self.cursor().execute(sql, parameters)
 
-    async def executemany(self, sql: str, rows: Iterable[Iterable[Any] | Mapping[str, Any]]) -> Cursor:
+    async def executemany(
+        self,
+        sql: str,
+        rows: Iterable[Iterable[Any] | Mapping[str, Any]] | None = None,
+        *,
+        columns: Iterable[Any] | None = None,
+    ) -> Cursor:
         """Run one statement for each row of parameters on a new cursor, and return the cursor."""
-        return await self.cursor().executemany(sql, rows)
+        return await self.cursor().executemany(sql, rows, columns=columns)
 
     async def commit(self) -> None:
         """Commit the transaction."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from onecopy import _core
-from onecopy.errors import Warning
+from onecopy.errors import ProgrammingError, Warning
 
 if TYPE_CHECKING:
     from onecopy.aio._connection import Connection
@@ -46,6 +47,11 @@ class Cursor:
     def description(self) -> tuple[tuple[str, str, None, int | None, int | None, int | None, bool | None], ...] | None:
         """As `onecopy.Cursor.description`."""
         return self._cur.description
+
+    @property
+    def type_names(self) -> list[str]:
+        """As `onecopy.Cursor.type_names`."""
+        return self._cur.type_names
 
     @property
     def rowcount(self) -> int:
@@ -97,11 +103,45 @@ class Cursor:
         await self._run(self._cur.execute, sql, parameters)
         return self
 
-    async def executemany(self, sql: str, rows: Iterable[Iterable[Any] | Mapping[str, Any]]) -> Cursor:
-        """Run one statement for each row of parameters; the iterable is read in the connection's thread."""
+    async def executemany(
+        self,
+        sql: str,
+        rows: Iterable[Iterable[Any] | Mapping[str, Any]] | None = None,
+        *,
+        columns: Iterable[Any] | None = None,
+    ) -> Cursor:
+        """Run one statement for each row of parameters, given as ``rows`` or as ``columns`` (`onecopy.Cursor.executemany`);
+        iterables are read in the connection's thread."""
         self._forget()
-        await self._run(self._cur.executemany, sql, rows)
+        run: Callable[..., object] = self._cur.executemany
+        await self._run(partial(run, sql, rows) if columns is None else partial(run, sql, rows, columns=columns))
         return self
+
+    async def insert_arrow(self, into: str, stream: Any) -> Cursor:
+        """As `onecopy.Cursor.insert_arrow`; the stream is read in the connection's thread."""
+        self._forget()
+        await self._run(self._cur.insert_arrow, into, stream)
+        return self
+
+    async def fetch_columns(self, size: int | None = None) -> list[Any]:
+        """As `onecopy.Cursor.fetch_columns`: the rows still to come, or up to ``size``, as columns.
+
+        Raises:
+            ProgrammingError: rows were fetched ahead for `fetchone` or ``async for``: fetch columns alone, or rows alone.
+        """
+        if self._ready:
+            raise ProgrammingError("rows of this statement were fetched ahead\nfetch columns alone, or rows alone")
+        return await self._run(self._cur.fetch_columns, size)
+
+    async def arrow(self, *, batch_bytes: int | None = None, types: dict[str, Any] | None = None) -> _core.ArrowStream:
+        """The rows still to come as a stream of Arrow's batches, for a library that takes ``__arrow_c_stream__``. What reads it
+        waits for the database: read it in a thread (``await asyncio.to_thread(pyarrow.table, stream)``), and await nothing else
+        of this connection meanwhile.
+
+        Raises:
+            ProgrammingError: rows were fetched already.
+        """
+        return await self._run(partial(self._cur.arrow, batch_bytes=batch_bytes, types=types))
 
     async def _refill(self) -> bool:
         self._ready.extend(await self._run(self._cur.fetchmany, self._ahead))
@@ -182,7 +222,8 @@ class Cursor:
         return RowStream(self._connection, make())
 
     def setinputsizes(self, sizes: Sequence[Any]) -> None:
-        """Does nothing (PEP 249 lets it): sizes come from the values."""
+        """As `onecopy.Cursor.setinputsizes`: types and sizes of the next statement's parameters."""
+        self._cur.setinputsizes(sizes)
 
     def setoutputsize(self, size: int, column: int | None = None) -> None:
         """Does nothing (PEP 249 lets it): long values always come whole."""
