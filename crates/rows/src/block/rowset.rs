@@ -91,9 +91,13 @@ impl Rowset {
         let mut data = Buffer::reuse(spare, len);
         // No indicator of an earlier statement is left, should a driver leave one unwritten.
         for s in &slots {
-            for row in 0..capacity {
-                let at = s.indicators + row * s.indicator_stride;
-                data.bytes_mut()[at..at + 8].fill(0);
+            let bytes = data.bytes_mut();
+            if by_row {
+                for row in bytes[s.indicators..].chunks_mut(row_bytes).take(capacity) {
+                    row[..8].fill(0);
+                }
+            } else {
+                bytes[s.indicators..][..8 * capacity].fill(0);
             }
         }
         Rowset {

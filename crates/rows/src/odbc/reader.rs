@@ -40,6 +40,8 @@ pub(crate) struct Reader {
     /// A column may hold values longer than its slot: the driver keeps all of them for as long as their block is current,
     /// so blocks have no more rows than it is to ask for at once.
     open: bool,
+    /// Rows that a block need not have room for more of: the whole result, where the driver holds it and it is short.
+    most_rows: usize,
     /// Columns (from 0) that are left out of rows, in order.
     deferred: Vec<usize>,
     /// The deferred column of the current row that was read last.
@@ -66,6 +68,7 @@ impl Reader {
             tails: false,
             array_size: 0,
             open: false,
+            most_rows: usize::MAX,
             deferred: Vec::new(),
             reading: None,
         }
@@ -74,6 +77,12 @@ impl Reader {
     /// The columns, for the statement's next execution; this one reads no more.
     pub(super) fn take_columns(&mut self) -> Vec<Planned> {
         std::mem::take(&mut self.columns)
+    }
+
+    /// Makes room in a block for `most_rows` rows at most, before the first fetch: to make room for thousands takes longer than the
+    /// driver's calls for one row.
+    pub(super) fn expect(&mut self, most_rows: usize) {
+        self.most_rows = most_rows;
     }
 
     /// Leaves the values of `columns` (from 0) out of rows, which then come one by one; before the first fetch.
@@ -268,7 +277,8 @@ impl Reader {
             .map(|c| (c.1.clone(), access(c)))
             .collect();
         let row_bytes = Rowset::bytes_per_row(&self.columns);
-        let mut capacity = (budget.block_bytes / row_bytes).clamp(1, budget.block_rows.max(1));
+        let most_rows = budget.block_rows.min(self.most_rows).max(1);
+        let mut capacity = (budget.block_bytes / row_bytes).clamp(1, most_rows);
         if !self.deferred.is_empty() {
             (by_row, capacity) = (false, 1);
         }

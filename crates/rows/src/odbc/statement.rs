@@ -200,27 +200,36 @@ pub(crate) fn execute(
             columns: Columns { planned, schema },
             row_count,
             messages,
-        }) => Ok(Statement {
-            schema,
-            done: planned.is_empty(),
-            key,
-            lesson,
-            extent: Extent::default(),
-            reader: Some(Box::new(Reader::new(planned))),
-            current: CurrentBlock::default(),
-            ahead: None,
-            n_wanted: ahead::FIRST_BLOCKS,
-            n_asked: 0,
-            line: Line {
-                handle,
-                shared: Arc::clone(shared),
-                ended,
-            },
-            row_count,
-            messages,
-            pending: None,
-            takes_more: false,
-        }),
+        }) => {
+            let mut statement = Statement {
+                schema,
+                done: planned.is_empty(),
+                key,
+                lesson,
+                extent: Extent::default(),
+                reader: None,
+                current: CurrentBlock::default(),
+                ahead: None,
+                n_wanted: ahead::FIRST_BLOCKS,
+                n_asked: 0,
+                line: Line {
+                    handle,
+                    shared: Arc::clone(shared),
+                    ended,
+                },
+                row_count,
+                messages,
+                pending: None,
+                takes_more: false,
+            };
+            let mut reader = Reader::new(planned);
+            if statement.is_short() {
+                // One more than there are, so that the first block is seen to be the last.
+                reader.expect(kept::MOST_SHORT_ROWS as usize + 1);
+            }
+            statement.reader = Some(Box::new(reader));
+            Ok(statement)
+        }
         Err(error) => {
             handle.free();
             Err(error)
@@ -306,6 +315,12 @@ impl Statement {
             self.line.shared.keep_spare(rowset.into_buffer());
         }
         Ok(!self.done)
+    }
+
+    /// Whether the driver holds the whole of its result, which is short.
+    fn is_short(&self) -> bool {
+        let is_short = self.row_count.is_some_and(|n| n <= kept::MOST_SHORT_ROWS);
+        is_short && self.line.shared.keeping.holds_whole(self.lesson.as_ref())
     }
 
     /// What rows are read with; nothing may be read ahead.
@@ -430,10 +445,8 @@ impl Source for Statement {
     }
 
     fn is_at_hand(&self) -> bool {
-        let is_short = self.row_count.is_some_and(|n| n <= kept::MOST_SHORT_ROWS);
-        let holds_whole = self.line.shared.keeping.holds_whole(self.lesson.as_ref());
         // What is kept is a single statement: no other stands behind its last row.
-        is_short && holds_whole && self.key.is_some()
+        self.is_short() && self.key.is_some()
     }
 
     fn block(&self) -> &CurrentBlock {
