@@ -8,6 +8,7 @@
 | ``onecopy.text`` | text between buffers and `str` |
 | ``onecopy.json`` | JSON to objects and back |
 | ``onecopy.rows`` | rows as dicts, named tuples, dataclasses; row streams in asyncio |
+| ``onecopy.server`` | `Server`, `serve`, `Limits`: WSGI applications over HTTP/1.1 |
 | ``onecopy.aio`` | connections, cursors and pools for asyncio, backed by threads |
 | ``onecopy.compat`` | other libraries' names: pyodbc, mssql_python, orjson, ujson |
 | ``onecopy.sqlalchemy`` | dialects of SQLAlchemy, which finds them by itself |
@@ -70,6 +71,7 @@ from onecopy.errors import (
 if TYPE_CHECKING:
     from onecopy import aio
     from onecopy.pool import Pool, PoolStats, PoolTimeout
+    from onecopy.server import Limits, Server, serve
 
 __all__ = [
     "BINARY",
@@ -93,6 +95,7 @@ __all__ = [
     "InterfaceError",
     "InternalError",
     "Ledger",
+    "Limits",
     "NotSupportedError",
     "OperationalError",
     "Pool",
@@ -100,6 +103,7 @@ __all__ = [
     "PoolTimeout",
     "ProgrammingError",
     "RowStream",
+    "Server",
     "Time",
     "TimeFromTicks",
     "Timestamp",
@@ -113,6 +117,7 @@ __all__ = [
     "ledger",
     "paramstyle",
     "rows",
+    "serve",
     "text",
     "threadsafety",
 ]
@@ -126,4 +131,6 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("onecopy.aio")
     if name in ("Pool", "PoolStats", "PoolTimeout"):
         return getattr(importlib.import_module("onecopy.pool"), name)
+    if name in ("Limits", "Server", "serve"):
+        return getattr(importlib.import_module("onecopy.server"), name)
     raise AttributeError(f"module `onecopy` has no attribute `{name}`")

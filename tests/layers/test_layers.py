@@ -34,7 +34,7 @@ ROOMS = {
         ("block", "odbc", "sqlite", "arrow_c", "fork"),
         "net",
     ),
-    "serve": Room("text wire files", "libc rustls ring httpdate", ("sys",)),
+    "serve": Room("text wire files", "libc rustls ring httpdate tempfile", ("sys",)),
     "gateway": Room("text wire files rows serve", "serde toml percent-encoding"),
     "cli": Room("text wire files rows serve gateway", "clap indicatif unicode-width signal-hook console"),
     "py": Room("text wire files rows serve gateway cli", "pyo3 pyo3-build-config libc num-bigint", ("raw",)),

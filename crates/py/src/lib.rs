@@ -18,6 +18,7 @@
 //! | `guard` | the lock behind each object: never waited for while attached |
 //! | `command` | the command, for the wheel's script |
 //! | `fuzzing` | the module for an interpreter in a fuzz target's own process; compiled for those alone |
+//! | `wsgi` | WSGI applications behind the server |
 //! | `raw` | CPython's own data structures: the only place with `unsafe` |
 #![deny(unsafe_code)]
 
@@ -43,6 +44,7 @@ mod stream;
 mod text;
 mod turn;
 mod types;
+mod wsgi;
 
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
@@ -68,6 +70,8 @@ mod _core {
     use super::raw::column::Column;
     #[pymodule_export]
     use super::stream::RowStream;
+    #[pymodule_export]
+    use super::wsgi::{FileWrapper, Input, Server, StartResponse};
 
     #[pymodule_export]
     #[allow(non_upper_case_globals)] // The name that Python expects.

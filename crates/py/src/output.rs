@@ -1,5 +1,6 @@
 //! Where a stream can be written to.
 
+use std::fs::File;
 use std::time::Duration;
 
 use pyo3::exceptions::{PyBlockingIOError, PyTypeError, PyValueError};
@@ -8,7 +9,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyInt, PyType};
 
 use crate::raw::binary;
-use crate::raw::output::{Descriptor, Writer};
+use crate::raw::output::{Descriptor, Writer, regular_file};
 
 /// What a stream is written to.
 pub(crate) enum Output<'py> {
@@ -22,6 +23,7 @@ pub(crate) enum Output<'py> {
 struct Classes {
     file: Py<PyType>,
     buffered: [Py<PyType>; 2],
+    reader: Py<PyType>,
     text: Py<PyType>,
     socket: Py<PyType>,
 }
@@ -34,6 +36,7 @@ fn classes(py: Python<'_>) -> PyResult<&Classes> {
         Ok(Classes {
             file: of("FileIO")?,
             buffered: [of("BufferedWriter")?, of("BufferedRandom")?],
+            reader: of("BufferedReader")?,
             text: of("TextIOBase")?,
             socket: py
                 .import("socket")?
@@ -81,6 +84,25 @@ impl<'py> Output<'py> {
                 class.name()?
             ))),
         }
+    }
+
+    /// A regular file as it is open, from where it stands on: another descriptor, the position, and the bytes behind that. `None` of
+    /// all objects whose bytes are not simply those of a file.
+    pub(crate) fn source(object: &Bound<'py, PyAny>) -> PyResult<Option<(File, u64, u64)>> {
+        let classes = classes(object.py())?;
+        let class = object.get_type();
+        let [_, random] = &classes.buffered;
+        let plain = [&classes.file, &classes.reader, random];
+        if !plain.iter().any(|c| class.is(c.bind(object.py()))) {
+            return Ok(None);
+        }
+        let fd = object.call_method0("fileno")?.extract()?;
+        let Some(file) = regular_file(fd)? else {
+            return Ok(None);
+        };
+        let at: u64 = object.call_method0("tell")?.extract()?;
+        let n_bytes = file.metadata()?.len().saturating_sub(at);
+        Ok(Some((file, at, n_bytes)))
     }
 
     fn file(file: &Bound<'py, PyAny>) -> PyResult<Output<'py>> {

@@ -224,6 +224,54 @@ impl RowStream {
     }
 }
 
+/// A stream's source on its way through a server: what it was made of lives as long.
+struct Pumped<K: Send> {
+    // Before the connection: its statement ends first.
+    source: Box<dyn ChunkSource>,
+    stream: Py<RowStream>,
+    _kept: K,
+}
+
+impl<K: Send> ChunkSource for Pumped<K> {
+    fn fill(&mut self, chunk: &mut Chunk) -> Result<Filled, ChunkError> {
+        let filled = self.source.fill(chunk);
+        self.stream
+            .get()
+            .n_rows
+            .store(self.source.n_rows(), Relaxed);
+        filled
+    }
+
+    fn n_rows(&self) -> u64 {
+        self.source.n_rows()
+    }
+
+    fn cancel_handle(&self) -> CancelHandle {
+        self.source.cancel_handle()
+    }
+}
+
+impl RowStream {
+    /// What a server pumps, detached, from the stream's place on; the stream is closed for all others. `kept` lives as long.
+    pub(crate) fn chunks(
+        slf: &Bound<'_, Self>,
+        kept: impl Send + 'static,
+    ) -> PyResult<onecopy_serve::Chunks> {
+        let mut state = slf.get().lock(slf.py())?;
+        match std::mem::replace(&mut *state, State::Closed) {
+            State::Open(source) => Ok(onecopy_serve::Chunks::new(Pumped {
+                source: source.into_inner(),
+                stream: slf.clone().unbind(),
+                _kept: kept,
+            })),
+            other => {
+                *state = other;
+                Err(errors::interface(slf.py(), "the stream was read before"))
+            }
+        }
+    }
+}
+
 enum Failure {
     Source(ChunkError),
     Output(std::io::Error),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ pub struct Limits {
     pub body_stall: Duration,
     /// Bytes of a request body. Past it: 413, closed. Default 1 MiB.
     pub body_bytes: usize,
+    /// Bytes of a request body that wait in memory; longer ones wait in a file without a name. Default 1 MiB.
+    pub body_memory_bytes: usize,
     /// Connections at once. Past it: 503 and closed. Lowered at bind to what the limit of open files leaves. Default
     /// 10,000.
     pub n_connections: usize,
@@ -45,6 +48,7 @@ impl Default for Limits {
             write_stall: Duration::from_secs(30),
             body_stall: Duration::from_secs(30),
             body_bytes: 1024 * 1024,
+            body_memory_bytes: 1024 * 1024,
             n_connections: 10_000,
             stop: Duration::from_secs(30),
             linger: Duration::from_secs(2),
@@ -76,6 +80,8 @@ pub struct Config {
     pub on_access: Option<OnAccess>,
     /// The clock of the limits; tests give one they move by hand.
     pub clock: Arc<dyn Clock>,
+    /// Where files of long request bodies are made. Default: the system's folder for temporary files.
+    pub body_folder: PathBuf,
     /// Starts the threads. Default: `std::thread`.
     pub spawn: Spawn,
 }
@@ -89,6 +95,7 @@ impl Default for Config {
             chunk_bytes: 64 * 1024,
             on_access: None,
             clock: Arc::new(SystemClock::default()),
+            body_folder: std::env::temp_dir(),
             spawn: Arc::new(|name, run| {
                 std::thread::Builder::new()
                     .name(name)

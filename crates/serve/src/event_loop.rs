@@ -32,6 +32,8 @@ pub(crate) struct Shared {
     pub(crate) epoll: Epoll,
     pub(crate) turns: Turns,
     pub(crate) connections: Mutex<Slab>,
+    /// Those that lend what waits to be sent, while a handler has them.
+    pub(crate) lent: Mutex<Vec<Arc<Connection>>>,
     pub(crate) n_connections_max: usize,
     pub(crate) timers: Mutex<PollTimers>,
     pub(crate) listener: Mutex<Option<TcpListener>>,
@@ -105,6 +107,7 @@ impl Shared {
             epoll,
             turns,
             connections: Mutex::default(),
+            lent: Mutex::default(),
             n_connections_max,
             timers: Mutex::default(),
             listener: Mutex::new(listener),
@@ -139,8 +142,12 @@ impl Shared {
         )
     }
 
-    /// Starts the loop's threads: one for each handler that may run at once and one that keeps the poll.
+    /// Starts the loop's threads: one for each handler that may run at once, one that keeps the poll, and the watch.
     pub(crate) fn start(self: &Arc<Shared>) -> io::Result<()> {
+        let shared = Arc::clone(self);
+        self.spawn("onecopy-watch".to_owned(), move || {
+            shared.turns.watch(|| shared.flush_lent());
+        })?;
         for i in 0..=self.config.handler_threads.max(1) {
             let shared = Arc::clone(self);
             self.spawn(format!("onecopy-loop-{i}"), move || shared.run_thread())?;

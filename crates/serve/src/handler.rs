@@ -1,8 +1,9 @@
 //! The trait an application implements.
 
+use onecopy_text::Chunk;
 use onecopy_wire::http::reason_phrase;
 
-use crate::request::{BodyPolicy, Request};
+use crate::request::{BodyPolicy, Request, RequestBody};
 use crate::response::Response;
 
 /// An application. One value serves all requests, from several threads at once.
@@ -11,6 +12,24 @@ pub trait Handler: Send + Sync + 'static {
     /// so it may block, though only as many handlers run at once as [`crate::Config::handler_threads`] says. A panic
     /// is caught and answered with 500.
     fn handle(&self, request: Request<'_>) -> Response;
+
+    /// As [`Handler::handle`], for a handler that takes the request's body over; `request` is without it.
+    fn handle_body(&self, request: Request<'_>, body: RequestBody) -> Response {
+        match body {
+            RequestBody::None => self.handle(request),
+            RequestBody::Memory(bytes) => self.handle(request.with_body(&bytes)),
+            RequestBody::File(..) => {
+                // Who wants bodies that are longer than what stays in memory reads them here.
+                self.refuse(413, "the request body is too large")
+            }
+        }
+    }
+
+    /// Memory for a request body of this many bytes, before they come; fewer where the length is not known. It must not block for
+    /// long.
+    fn body_room(&self, n_bytes: usize) -> Chunk {
+        Chunk::with_capacity(n_bytes)
+    }
 
     /// What to do with the body of a request of which only the head is known yet. It must not block.
     fn body_policy(&self, head: Request<'_>) -> BodyPolicy {
@@ -28,6 +47,14 @@ pub trait Handler: Send + Sync + 'static {
 impl<H: Handler + ?Sized> Handler for std::sync::Arc<H> {
     fn handle(&self, request: Request<'_>) -> Response {
         (**self).handle(request)
+    }
+
+    fn handle_body(&self, request: Request<'_>, body: RequestBody) -> Response {
+        (**self).handle_body(request, body)
+    }
+
+    fn body_room(&self, n_bytes: usize) -> Chunk {
+        (**self).body_room(n_bytes)
     }
 
     fn body_policy(&self, head: Request<'_>) -> BodyPolicy {

@@ -7,6 +7,7 @@ use std::fmt;
 pub struct Headers {
     /// `Name: value\r\n`, repeated.
     wire: Vec<u8>,
+    has_date: bool,
 }
 
 /// Fields that describe the framing or the connection: only the server knows them.
@@ -27,21 +28,46 @@ impl Headers {
     /// # Errors
     /// [`HeaderError`]; nothing is appended then.
     pub fn push(&mut self, name: &str, value: &[u8]) -> Result<(), HeaderError> {
-        if name.is_empty() || !name.bytes().all(is_token_byte) {
-            return Err(HeaderError::Name(name.escape_default().to_string()));
-        }
-        if RESERVED.iter().any(|r| r.eq_ignore_ascii_case(name)) {
+        check_name(name)?;
+        if is_reserved(name) {
             return Err(HeaderError::Reserved(name.to_owned()));
         }
-        // RFC 9110 5.5: field values hold visible characters, obs-text, space and tab. A CR or LF would end the
-        // field and let the value speak for the server.
-        let bad = |b: &u8| (*b < b' ' && *b != b'\t') || *b == 0x7f;
-        if let Some(at) = value.iter().position(bad) {
-            return Err(HeaderError::Value {
-                name: name.to_owned(),
-                at,
-            });
+        self.push_checked(name, value)
+    }
+
+    /// As [`Headers::push`], and the field may be `Date`: the server then writes none.
+    pub(crate) fn push_with_date(&mut self, name: &str, value: &[u8]) -> Result<(), HeaderError> {
+        check_name(name)?;
+        if is_reserved(name) {
+            if !name.eq_ignore_ascii_case("date") || self.has_date {
+                return Err(HeaderError::Reserved(name.to_owned()));
+            }
+            self.has_date = true;
         }
+        self.push_checked(name, value)
+    }
+
+    /// Whether there is a `Date`.
+    pub(crate) fn has_date(&self) -> bool {
+        self.has_date
+    }
+
+    /// Whether `value` may stand in a field. RFC 9110 5.5: visible characters, obs-text, space and tab. A CR or LF would end the
+    /// field and let the value speak for the server.
+    pub(crate) fn check_value(name: &str, value: &[u8]) -> Result<(), HeaderError> {
+        let is_bad = |b: &u8| (*b < b' ' && *b != b'\t') || *b == 0x7f;
+        // All of them looked at at once; where one is bad, which.
+        if !value.iter().fold(false, |bad, b| bad | is_bad(b)) {
+            return Ok(());
+        }
+        Err(HeaderError::Value {
+            name: name.to_owned(),
+            at: value.iter().position(is_bad).unwrap_or(0),
+        })
+    }
+
+    fn push_checked(&mut self, name: &str, value: &[u8]) -> Result<(), HeaderError> {
+        Headers::check_value(name, value)?;
         self.wire.reserve(name.len() + value.len() + 4);
         self.wire.extend_from_slice(name.as_bytes());
         self.wire.extend_from_slice(b": ");
@@ -94,6 +120,8 @@ pub enum HeaderError {
         /// Where, in bytes from 0.
         at: usize,
     },
+    /// `Content-Length` is no number of bytes, or says another one than before. Give it once, in digits.
+    Length(String),
     /// The field is written by the server itself, from the body and the state of the connection. Leave it out.
     Reserved(String),
 }
@@ -109,6 +137,11 @@ impl fmt::Display for HeaderError {
                 f,
                 "the value of `{name}` holds a control character at byte {at}\nremove it or encode the value"
             ),
+            HeaderError::Length(value) => write!(
+                f,
+                "`Content-Length: {}` is no number of bytes, or another one than before\ngive it once, in digits",
+                value.escape_debug()
+            ),
             HeaderError::Reserved(name) => {
                 write!(
                     f,
@@ -121,10 +154,36 @@ impl fmt::Display for HeaderError {
 
 impl std::error::Error for HeaderError {}
 
-/// `tchar` of RFC 9110 5.6.2.
-fn is_token_byte(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b)
+fn check_name(name: &str) -> Result<(), HeaderError> {
+    if !name.is_empty() && name.bytes().all(|b| TOKEN[usize::from(b)]) {
+        return Ok(());
+    }
+    Err(HeaderError::Name(name.escape_default().to_string()))
 }
+
+fn is_reserved(name: &str) -> bool {
+    // By their lengths first: nearly all fields are none of them.
+    RESERVED
+        .iter()
+        .any(|r| r.len() == name.len() && r.eq_ignore_ascii_case(name))
+}
+
+/// `tchar` of RFC 9110 5.6.2.
+const TOKEN: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut b = 0;
+    while b < 128 {
+        table[b] = (b as u8).is_ascii_alphanumeric();
+        b += 1;
+    }
+    let others = b"!#$%&'*+-.^_`|~";
+    let mut i = 0;
+    while i < others.len() {
+        table[others[i] as usize] = true;
+        i += 1;
+    }
+    table
+};
 
 #[cfg(test)]
 mod tests {

@@ -27,6 +27,7 @@
 #![deny(unsafe_code)]
 
 pub mod access;
+mod body;
 mod buffers;
 pub mod clock;
 pub mod config;
@@ -56,12 +57,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub use access::{Access, Outcome};
 pub use clock::{Clock, SystemClock};
 pub use config::{Config, Limits};
+pub use connection::ItemSink;
 pub use error::Error;
 pub use handler::{FnHandler, Handler};
 pub use headers::{HeaderError, Headers};
 pub use host::host_is_loopback;
-pub use request::{BodyPolicy, Request};
-pub use response::{Body, Breaker, Chunks, Response, StreamEnd};
+pub use request::{BodyPolicy, Request, RequestBody};
+pub use response::{
+    Body, Breaker, Chunks, FileBody, Held, Items, Pulled, Pushed, Response, StreamEnd,
+};
 pub use server::{Handle, Server, Stopped};
 pub use socket::Socket;
 pub use sys::{SignalGuard, stop_on_signals};

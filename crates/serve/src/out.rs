@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use onecopy_text::Chunk;
 
+use crate::body::{FileBody, Held};
 use crate::buffers::Buffers;
 use crate::sys;
 
@@ -33,6 +34,8 @@ enum Part {
     Shared(Arc<[u8]>),
     Static(&'static [u8]),
     Chunk(Chunk),
+    Held(Held),
+    File(FileBody),
 }
 
 /// How far [`OutQueue::flush`] came.
@@ -93,6 +96,16 @@ impl OutQueue {
         self.push(chunk.len(), Part::Chunk(chunk));
     }
 
+    /// Bytes of somebody else's object, given back when they are with the kernel.
+    pub(crate) fn held(&mut self, bytes: Held) {
+        self.push(bytes.len(), Part::Held(bytes));
+    }
+
+    /// Bytes that the kernel takes from a file.
+    pub(crate) fn file(&mut self, file: FileBody) {
+        self.push(file.n_bytes, Part::File(file));
+    }
+
     fn push(&mut self, n: usize, part: Part) {
         if n > 0 {
             self.count(n);
@@ -108,25 +121,43 @@ impl OutQueue {
     /// Sends until all is gone or the kernel takes no more. Chunks that are through go back to `buffers`.
     ///
     /// # Errors
-    /// What sendmsg(2) says when the connection is dead.
+    /// What sendmsg(2) or sendfile(2) says when the connection is dead; a file that has become shorter.
     pub(crate) fn flush(&mut self, stream: &TcpStream, buffers: &Buffers) -> io::Result<Flushed> {
         let mut progress = false;
         while self.n_pending > 0 {
             let mut views = [IoSlice::new(&[]); MAX_PARTS];
             let mut n_views = 0;
             let mut offered = 0;
+            let mut before_file = false;
             for part in self.parts.iter().take(MAX_PARTS) {
+                before_file = matches!(part, Part::File(_));
+                if before_file {
+                    break;
+                }
                 let skip = if n_views == 0 { self.n_of_first } else { 0 };
                 let bytes = &part.bytes(&self.framing)[skip..];
                 views[n_views] = IoSlice::new(bytes);
                 n_views += 1;
                 offered += bytes.len();
             }
-            match sys::send(stream, &views[..n_views]) {
+            let sent = match (n_views, self.parts.front()) {
+                (0, Some(Part::File(file))) => {
+                    offered = file.n_bytes - self.n_of_first;
+                    sys::send_file(
+                        stream,
+                        file.fd(),
+                        file.offset + self.n_of_first as u64,
+                        offered,
+                    )
+                }
+                _ => sys::send(stream, &views[..n_views], before_file),
+            };
+            match sent {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(n) => {
                     progress = true;
                     self.advance(n, buffers);
-                    if n < offered {
+                    if n < offered && n_views > 0 {
                         // The socket buffer is full; the next edge says when it has room.
                         return Ok(Flushed::Blocked { progress });
                     }
@@ -143,7 +174,7 @@ impl OutQueue {
     fn advance(&mut self, mut n: usize, buffers: &Buffers) {
         self.n_pending -= n;
         while let Some(first) = self.parts.front() {
-            let left = first.bytes(&self.framing).len() - self.n_of_first;
+            let left = first.len(&self.framing) - self.n_of_first;
             if n < left {
                 self.n_of_first += n;
                 return;
@@ -179,6 +210,15 @@ impl Part {
             Part::Shared(bytes) => bytes,
             Part::Static(bytes) => bytes,
             Part::Chunk(chunk) => chunk,
+            Part::Held(bytes) => bytes,
+            Part::File(_) => &[],
+        }
+    }
+
+    fn len(&self, framing: &[u8]) -> usize {
+        match self {
+            Part::File(file) => file.n_bytes,
+            part => part.bytes(framing).len(),
         }
     }
 }

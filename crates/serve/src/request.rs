@@ -1,6 +1,9 @@
 //! What a handler is given.
 
+use std::fs::File;
 use std::net::SocketAddr;
+
+use onecopy_text::Chunk;
 
 use onecopy_wire::http::{RequestHead, Version};
 
@@ -166,7 +169,32 @@ impl std::fmt::Debug for Request<'_> {
 pub enum BodyPolicy {
     /// Requests with a body are answered with 413 and the connection is closed; the handler is not called.
     Refuse,
-    /// Bodies are read whole before the handler is called, up to [`crate::Limits::body_bytes`]; longer ones get 413.
+    /// Bodies are read whole before the handler is called, up to [`crate::Limits::body_bytes`]; longer ones get 413. Those above
+    /// [`crate::Limits::body_memory_bytes`] wait in a file.
     /// `Expect: 100-continue` is answered before reading.
     Read,
+}
+
+/// The body of a request, whole.
+#[derive(Debug, Default)]
+pub enum RequestBody {
+    /// There is none.
+    #[default]
+    None,
+    /// In memory of the handler's choice ([`crate::Handler::body_room`]), received straight into it.
+    Memory(Chunk),
+    /// In a file that no folder names and that goes with the last who has it open; its position is at the start.
+    File(File, u64),
+}
+
+impl RequestBody {
+    /// Bytes of it.
+    #[must_use]
+    pub fn n_bytes(&self) -> u64 {
+        match self {
+            RequestBody::None => 0,
+            RequestBody::Memory(chunk) => chunk.len() as u64,
+            RequestBody::File(_, n_bytes) => *n_bytes,
+        }
+    }
 }

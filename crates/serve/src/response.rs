@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use onecopy_text::ledger::Ledger;
 use onecopy_wire::{ChunkError, ChunkSource};
 
+pub use crate::body::{FileBody, Held, Items, Pulled, Pushed};
 use crate::headers::{HeaderError, Headers};
 use crate::lock;
 
@@ -13,7 +14,11 @@ use crate::lock;
 #[derive(Debug)]
 pub struct Response {
     pub(crate) status: u16,
+    /// A phrase of the application's own.
+    pub(crate) reason: Option<Box<[u8]>>,
     pub(crate) headers: Headers,
+    /// The length that the application has announced.
+    pub(crate) announced: Option<u64>,
     pub(crate) body: Body,
 }
 
@@ -30,8 +35,46 @@ impl Response {
         );
         Response {
             status,
+            reason: None,
             headers: Headers::default(),
+            announced: None,
             body: Body::Empty,
+        }
+    }
+
+    /// Sets the phrase behind the status, where it is not the one of RFC 9110.
+    ///
+    /// # Errors
+    /// [`HeaderError::Value`] if it holds a control character.
+    pub fn reason(mut self, reason: &[u8]) -> Result<Response, HeaderError> {
+        if reason != onecopy_wire::http::reason_phrase(self.status).as_bytes() {
+            Headers::check_value("status", reason)?;
+            self.reason = Some(reason.into());
+        }
+        Ok(self)
+    }
+
+    /// Adds a header field of an application that may say what a server says: `Content-Length` announces the length, `Date`
+    /// stands in the server's place.
+    ///
+    /// # Errors
+    /// As [`Response::header`]; a `Content-Length` that is no number, or another one than before.
+    pub fn field(&mut self, name: &str, value: &[u8]) -> Result<(), HeaderError> {
+        if !name.eq_ignore_ascii_case("content-length") {
+            return self.headers.push_with_date(name, value);
+        }
+        let value = value.trim_ascii();
+        let is_number = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
+        let number = str::from_utf8(value).ok().filter(|_| is_number);
+        let number = number.and_then(|digits| digits.parse().ok());
+        match number {
+            Some(n) if self.announced.is_none_or(|before| before == n) => {
+                self.announced = Some(n);
+                Ok(())
+            }
+            _ => Err(HeaderError::Length(
+                String::from_utf8_lossy(value).into_owned(),
+            )),
         }
     }
 
@@ -52,6 +95,11 @@ impl Response {
             .push("Content-Type", value.as_bytes())
             .expect("a literal media type holds no control character");
         self
+    }
+
+    /// Announces the length of the body, unless the application has done so.
+    pub fn announce(&mut self, n_bytes: u64) {
+        self.announced.get_or_insert(n_bytes);
     }
 
     /// Sets the body.
@@ -113,6 +161,14 @@ pub enum Body {
     Shared(Arc<[u8]>),
     /// Bytes of the program.
     Static(&'static [u8]),
+    /// Bytes of somebody else's object.
+    Held(Held),
+    /// Bytes of several such objects, one behind the other.
+    Parts(Vec<Held>),
+    /// A part of a file.
+    File(FileBody),
+    /// Items that are made one by one on a handler's thread.
+    Items(Box<dyn Items>),
     /// A stream.
     Chunks(Chunks),
 }
@@ -126,7 +182,31 @@ impl Body {
             Body::Bytes(b) => Some(b.len()),
             Body::Shared(b) => Some(b.len()),
             Body::Static(b) => Some(b.len()),
-            Body::Chunks(_) => None,
+            Body::Held(b) => Some(b.len()),
+            Body::Parts(parts) => Some(parts.iter().map(|part| part.len()).sum()),
+            Body::File(file) => Some(file.n_bytes),
+            Body::Items(_) | Body::Chunks(_) => None,
+        }
+    }
+}
+
+impl Body {
+    /// Leaves out what stands behind the first `len` bytes of a body of known length.
+    pub(crate) fn cut(&mut self, len: usize) {
+        match self {
+            Body::Bytes(b) => b.truncate(len),
+            Body::Shared(b) if b.len() > len => *b = Arc::from(&b[..len]),
+            Body::Static(b) => *b = &b[..len.min(b.len())],
+            Body::Held(b) => b.cut(len),
+            Body::Parts(parts) => {
+                let mut left = len;
+                for part in parts {
+                    part.cut(left);
+                    left -= part.len();
+                }
+            }
+            Body::File(file) => file.cut(len),
+            _ => {}
         }
     }
 }
@@ -136,6 +216,7 @@ impl fmt::Debug for Body {
         match self {
             Body::Empty => f.write_str("Empty"),
             Body::Chunks(_) => f.write_str("Chunks"),
+            Body::Items(_) => f.write_str("Items"),
             known => write!(f, "{} bytes", known.len_bytes().unwrap_or(0)),
         }
     }

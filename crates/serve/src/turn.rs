@@ -3,19 +3,27 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::connection::Connection;
 use crate::lock;
+
+/// A handler that runs for longer than one to two of these is late: the poll is handed over.
+const TICK: Duration = Duration::from_millis(1);
+/// The watch goes on so many ticks after the last handler: waking it costs more than it does.
+const QUIET_TICKS: u32 = 100;
 
 /// The turns of the loop's threads.
 pub(crate) struct Turns {
     turn: Mutex<Turn>,
     changed: Condvar,
+    watch: Condvar,
     n_handlers_max: usize,
 }
 
 /// Who does what. The thread that holds the poll waits for events and puts connections into `ready`; it then takes from
-/// there like all others. Before a thread enters a handler it makes sure that another one comes for the rest.
+/// there like all others, and runs handlers in place. The watch sees a handler that is late, and wakes another thread for the
+/// poll and the rest: to wake one before each handler would take longer than most handlers run.
 #[derive(Default)]
 struct Turn {
     /// Connections with something to do. Their `OWNED` flag is set: whoever takes one has it alone.
@@ -25,6 +33,10 @@ struct Turn {
     polling: bool,
     n_idle: usize,
     n_handling: usize,
+    /// Handlers entered and left so far.
+    n_moves: u64,
+    /// The watch looks once a tick; else it sleeps until a handler runs.
+    watching: bool,
     finished: bool,
 }
 
@@ -43,6 +55,7 @@ impl Turns {
         Turns {
             turn: Mutex::default(),
             changed: Condvar::new(),
+            watch: Condvar::new(),
             n_handlers_max,
         }
     }
@@ -85,8 +98,8 @@ impl Turns {
         }
     }
 
-    /// Hands the poll over: called by a thread before it runs a handler for `connection`. `false` if no thread would be
-    /// left for the poll; the connection then waits, still owned, and comes again from [`Turns::next`].
+    /// Called by a thread before it runs a handler for `connection`. `false` if no thread would be left for the poll, should it
+    /// take long; the connection then waits, still owned, and comes again from [`Turns::next`].
     pub(crate) fn enter_handler(&self, connection: &Arc<Connection>) -> bool {
         let mut turn = lock(&self.turn);
         if turn.n_handling >= self.n_handlers_max {
@@ -94,8 +107,10 @@ impl Turns {
             return false;
         }
         turn.n_handling += 1;
-        if !turn.polling && turn.n_idle > 0 {
-            self.changed.notify_one();
+        turn.n_moves += 1;
+        if !turn.watching {
+            turn.watching = true;
+            self.watch.notify_one();
         }
         true
     }
@@ -104,8 +119,42 @@ impl Turns {
     pub(crate) fn leave_handler(&self) {
         let mut turn = lock(&self.turn);
         turn.n_handling -= 1;
+        turn.n_moves += 1;
         if !turn.deferred.is_empty() && turn.n_idle > 0 {
             self.changed.notify_one();
+        }
+    }
+
+    /// Until the server ends: wakes a thread for the poll where all are in handlers, or wait, and none has moved for a tick. Calls
+    /// `tick` while handlers run.
+    pub(crate) fn watch(&self, mut tick: impl FnMut()) {
+        let mut turn = lock(&self.turn);
+        let mut n_quiet = 0;
+        while !turn.finished {
+            if n_quiet > QUIET_TICKS {
+                turn.watching = false;
+                while !turn.watching && !turn.finished {
+                    let woken = self.watch.wait(turn);
+                    turn = woken.unwrap_or_else(PoisonError::into_inner);
+                }
+                n_quiet = 0;
+            }
+            let n_moves = turn.n_moves;
+            let woken = self.watch.wait_timeout(turn, TICK);
+            turn = woken.unwrap_or_else(PoisonError::into_inner).0;
+            n_quiet = if turn.n_moves == n_moves && turn.n_handling == 0 {
+                n_quiet + 1
+            } else {
+                0
+            };
+            if turn.n_handling > 0 {
+                if turn.n_moves == n_moves && !turn.polling && turn.n_idle > 0 {
+                    self.changed.notify_one();
+                }
+                drop(turn);
+                tick();
+                turn = lock(&self.turn);
+            }
         }
     }
 
@@ -129,5 +178,6 @@ impl Turns {
     pub(crate) fn finish(&self) {
         lock(&self.turn).finished = true;
         self.changed.notify_all();
+        self.watch.notify_all();
     }
 }

@@ -21,6 +21,8 @@
 //! | [`buffer`] | the memory of any object with a buffer, borrowed |
 //! | [`codecs`] | CPython's own codecs, for malformed text |
 //! | [`method`] | functions called with a plain array |
+//! | [`environ`] | the environ of a WSGI request |
+//! | [`held`] | `bytes` that are sent from where they lie |
 //! | [`binary`] | `bytes`, and any object with a buffer |
 //! | [`collector`] | the cyclic garbage collector, held off while rows are built |
 //! | [`context`] | context variables |
@@ -36,9 +38,11 @@ pub(crate) mod codecs;
 pub(crate) mod collector;
 pub(crate) mod column;
 pub(crate) mod context;
+pub(crate) mod environ;
 pub(crate) mod fresh;
 pub(crate) mod fresh_bytes;
 pub(crate) mod growing_str;
+pub(crate) mod held;
 pub(crate) mod interrupt;
 pub(crate) mod json;
 pub(crate) mod list;

@@ -1,7 +1,8 @@
 //! File descriptors to write to, detached.
 
+use std::fs::File;
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::{BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
 
 /// A descriptor that belongs to a Python object, which is kept alive and open by whoever holds this.
@@ -12,6 +13,16 @@ pub(crate) struct Descriptor {
     pub(crate) is_socket: bool,
     /// How long one write may wait for room; `None` without end.
     pub(crate) timeout: Option<Duration>,
+}
+
+/// Another descriptor of the open file `fd`, where it is a regular file: the object that `fd` belongs to may be closed then.
+pub(crate) fn regular_file(fd: RawFd) -> io::Result<Option<File>> {
+    if fd < 0 {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    // SAFETY: not -1, and used within this call alone; the system checks that it is open.
+    let file = File::from(unsafe { BorrowedFd::borrow_raw(fd) }.try_clone_to_owned()?);
+    Ok(file.metadata()?.is_file().then_some(file))
 }
 
 /// How long a wait for room lasts before signals are looked at: one that came right before the wait interrupts nothing.

@@ -367,6 +367,16 @@ pub(crate) fn ascii<'a>(object: Borrowed<'a, '_, PyAny>) -> Option<&'a [u8]> {
     }
 }
 
+/// The object as a `str`, where it is one.
+#[inline]
+pub(crate) fn any_str<'a, 'py>(
+    object: Borrowed<'a, 'py, PyAny>,
+) -> Option<Borrowed<'a, 'py, PyString>> {
+    // SAFETY: any object has a type, and PyUnicode_Check asks for the flag in it.
+    let is_str = unsafe { ffi::PyUnicode_Check(object.as_ptr()) } != 0;
+    is_str.then(|| as_str_object(object))
+}
+
 /// The object as the `str` that it is.
 ///
 /// # Panics

@@ -31,6 +31,7 @@ pub(super) struct Exchange {
 pub(super) struct Answer {
     pub(super) exchange: Exchange,
     pub(super) status: u16,
+    pub(super) reason: Option<Box<[u8]>>,
     /// Where its bytes start and end, counted over the connection's life.
     pub(super) start: u64,
     pub(super) end: u64,
@@ -52,9 +53,11 @@ pub(super) enum Gone {
 pub(super) enum Framing {
     /// No field: the status has no body, or its end is the end of the connection.
     Nothing,
-    Length(usize),
-    /// With a trailer announced.
-    Chunked,
+    Length(u64),
+    /// Of unknown length; with a `trailer` announced.
+    Chunked {
+        trailer: bool,
+    },
 }
 
 impl Gone {
@@ -115,43 +118,71 @@ impl Answer {
 impl Drive<'_> {
     /// Answers with `response`: queues it, or starts its stream.
     pub(super) fn respond(&mut self, exchange: Exchange, response: Response) {
-        let (status, headers, body) = response.into_parts();
+        let Response {
+            status,
+            reason,
+            headers,
+            announced,
+            body,
+        } = response;
         let bodiless = matches!(status, 204 | 304);
         let no_body = exchange.is_head || bodiless;
         self.state.close_after |= !exchange.keep_alive;
         let mut answer = Answer {
             exchange,
             status,
+            reason,
             start: self.state.out.n_pushed(),
             end: 0,
             n_rows: None,
             stream: None,
         };
-        let known = match body {
+        let unknown = match (bodiless || answer.exchange.http_1_0, announced) {
+            (true, _) => Framing::Nothing,
+            (false, Some(n)) => Framing::Length(n),
+            (false, None) => Framing::Chunked { trailer: true },
+        };
+        let mut known = match body {
             Body::Chunks(chunks) if !no_body => return self.begin_stream(answer, headers, chunks),
+            Body::Items(items) if !no_body => {
+                return self.begin_items(answer, headers, announced, items);
+            }
             Body::Chunks(chunks) => {
-                let framing = match bodiless || answer.exchange.http_1_0 {
-                    true => Framing::Nothing,
-                    false => Framing::Chunked,
-                };
-                self.push_head(&answer, headers, framing, b"");
+                self.push_head(&answer, headers, unknown, b"");
                 answer.end = self.state.out.n_pushed();
                 answer.stream = Some((chunks.on_end, StreamEnd::NoBody));
                 return self.drop_source(chunks.source, answer);
             }
+            Body::Items(_) => {
+                self.push_head(&answer, headers, unknown, b"");
+                answer.end = self.state.out.n_pushed();
+                self.state.answers.push_back(answer);
+                return;
+            }
             known => known,
         };
+        let n_body = known.len_bytes().unwrap_or(0);
+        let announced = announced.unwrap_or(n_body as u64);
         let framing = match bodiless {
             true => Framing::Nothing,
-            false => Framing::Length(known.len_bytes().unwrap_or(0)),
+            false => Framing::Length(announced),
         };
         self.push_head(&answer, headers, framing, b"");
         if !no_body {
+            if announced > n_body as u64 {
+                // Fewer than announced: the connection's end says so.
+                self.state.close_after = true;
+                answer.exchange.outcome = Outcome::Failed;
+            }
+            known.cut(usize::try_from(announced).unwrap_or(usize::MAX));
             match known {
                 Body::Bytes(bytes) => self.state.out.owned(bytes),
                 Body::Shared(bytes) => self.state.out.shared(bytes),
                 Body::Static(bytes) => self.state.out.fixed(bytes),
-                Body::Empty | Body::Chunks(_) => {}
+                Body::Held(bytes) => self.state.out.held(bytes),
+                Body::Parts(parts) => parts.into_iter().for_each(|p| self.state.out.held(p)),
+                Body::File(file) => self.state.out.file(file),
+                Body::Empty | Body::Chunks(_) | Body::Items(_) => {}
             }
         }
         answer.end = self.state.out.n_pushed();
@@ -197,7 +228,7 @@ impl Drive<'_> {
         framing: Framing,
         after: &[u8],
     ) {
-        let date = self.kit.date.now();
+        let date = (!headers.has_date()).then(|| self.kit.date.now());
         let exchange = &answer.exchange;
         let connection = match (exchange.keep_alive, exchange.http_1_0) {
             (false, _) => Some("close"),
@@ -205,19 +236,30 @@ impl Drive<'_> {
             (true, false) => None,
         };
         self.state.out.frame(|out| {
-            let written = ResponseHead::begin(answer.status, out).and_then(|mut head| {
-                head = head.field("Date", date.as_bytes())?;
+            let begun = match &answer.reason {
+                None => ResponseHead::begin(answer.status, out),
+                Some(reason) => ResponseHead::begin_with_reason(answer.status, reason, out),
+            };
+            let written = begun.and_then(|mut head| {
+                if let Some(date) = date {
+                    head = head.field("Date", date.as_bytes())?;
+                }
                 head = match framing {
                     Framing::Nothing => head,
-                    Framing::Length(n) => head.content_length(n as u64)?,
-                    Framing::Chunked => head.chunked()?.field("Trailer", b"onecopy-status")?,
+                    Framing::Length(n) => head.content_length(n)?,
+                    Framing::Chunked { trailer: true } => {
+                        head.chunked()?.field("Trailer", b"onecopy-status")?
+                    }
+                    Framing::Chunked { trailer: false } => head.chunked()?,
                 };
                 match connection {
                     Some(option) => head.field("Connection", option.as_bytes()),
                     None => Ok(head),
                 }
             });
-            written.expect("the status was checked when the answer was made; the fields are ours");
+            written.expect(
+                "status and phrase were checked when the answer was made; the fields are ours",
+            );
         });
         let mut fields = headers.into_wire();
         fields.extend_from_slice(b"\r\n");

@@ -1,9 +1,12 @@
 //! Request bodies: measured by length or chunked, read whole before the handler is called.
 
-use std::io::Read;
+use std::fs::File;
+use std::io::{self, Seek, Write};
 use std::mem;
 use std::net::TcpStream;
+use std::path::Path;
 
+use onecopy_text::{ByteSink, Chunk};
 use onecopy_wire::http::{ChunkedError, ChunkedReader, HeadIndex, Piece};
 
 use super::Phase;
@@ -12,7 +15,9 @@ use super::drive::{Drive, Step};
 use super::input::Used;
 use crate::access::Outcome;
 use crate::event_loop::millis;
-use crate::request::Request;
+use crate::guard;
+use crate::request::{Request, RequestBody};
+use crate::sys;
 
 /// A request whose head is whole and whose body is being read.
 pub(super) struct BodyReader {
@@ -21,9 +26,58 @@ pub(super) struct BodyReader {
     index: HeadIndex,
     exchange: Option<Exchange>,
     coding: Coding,
-    body: Vec<u8>,
+    body: Intake,
     pub(super) complete: bool,
 }
+
+/// Where a body comes into: memory, or a file where it is long.
+enum Intake {
+    Memory(Chunk),
+    File(File, u64),
+}
+
+/// Why a body cannot be taken.
+enum Refused {
+    Coding(ChunkedError),
+    /// No memory, or no room in the file's folder.
+    Store,
+}
+
+impl Intake {
+    /// Takes the next bytes; past `most_in_memory` all go to a file in `folder`.
+    fn put(&mut self, bytes: &[u8], most_in_memory: usize, folder: &Path) -> io::Result<()> {
+        if let Intake::Memory(chunk) = self
+            && chunk.len() + bytes.len() > most_in_memory
+        {
+            let mut file = tempfile::tempfile_in(folder)?;
+            file.write_all(chunk)?;
+            *self = Intake::File(file, chunk.len() as u64);
+        }
+        match self {
+            Intake::Memory(chunk) => {
+                let full = |_| io::Error::from(io::ErrorKind::OutOfMemory);
+                chunk.put(bytes).map_err(full)
+            }
+            Intake::File(file, n_bytes) => {
+                *n_bytes += bytes.len() as u64;
+                file.write_all(bytes)
+            }
+        }
+    }
+
+    fn finish(self) -> io::Result<RequestBody> {
+        Ok(match self {
+            Intake::Memory(chunk) => RequestBody::Memory(chunk),
+            Intake::File(mut file, n_bytes) => {
+                file.rewind()?;
+                RequestBody::File(file, n_bytes)
+            }
+        })
+    }
+}
+
+/// Room for a body of unknown length, at first.
+const FIRST_ROOM_BYTES: usize = 4096;
 
 pub(super) enum Coding {
     /// Bytes still to come.
@@ -40,10 +94,16 @@ impl Drive<'_> {
         coding: Coding,
         exchange: Exchange,
     ) {
-        let body = match coding {
-            Coding::Length(n) => Vec::with_capacity(n), // Within the limit.
-            Coding::Chunked(_) => Vec::new(),
+        let room = match coding {
+            Coding::Length(n) if n <= self.shared.config.limits.body_memory_bytes => n,
+            Coding::Length(_) => 0, // It goes to a file at once.
+            Coding::Chunked(_) => FIRST_ROOM_BYTES,
         };
+        let body = match room {
+            0 => Some(Chunk::default()),
+            room => guard(|| self.shared.handler.body_room(room)),
+        };
+        let body = Intake::Memory(body.unwrap_or_default());
         self.state.phase_ms = self.kit.now_ms + millis(self.shared.config.limits.body_stall);
         self.state.phase = Phase::Body(Box::new(BodyReader {
             head,
@@ -60,14 +120,12 @@ impl Drive<'_> {
         let Phase::Body(mut reader) = mem::replace(&mut self.state.phase, Phase::Head) else {
             return 0;
         };
-        let used = match reader.add(data) {
+        let config = &self.shared.config;
+        let most_in_memory = config.limits.body_memory_bytes;
+        let used = match reader.add(data, most_in_memory, &config.body_folder) {
             Ok(used) => used,
-            Err(error) => {
-                let exchange = reader.exchange.take().map(|exchange| Exchange {
-                    outcome: Outcome::Refused,
-                    ..exchange
-                });
-                self.refuse(error.status(), &error.to_string(), exchange);
+            Err(refused) => {
+                self.refuse_body(reader.exchange.take(), &refused);
                 return data.len();
             }
         };
@@ -79,22 +137,47 @@ impl Drive<'_> {
         let Some(exchange) = reader.exchange.take() else {
             return used;
         };
-        let head = reader.index.view(&reader.head);
-        let (peer, local) = (self.connection.peer, self.connection.local);
-        let request = Request::parsed(head, &reader.body, peer, local);
-        if let Err(exchange) = self.run_handler(exchange, request) {
+        if !self.shared.turns.enter_handler(self.connection) {
             reader.exchange = Some(exchange);
             self.state.phase = Phase::Body(reader);
             *deferred = true;
+            return used;
         }
+        let reader = *reader;
+        let body = match reader.body.finish() {
+            Ok(body) => body,
+            Err(_) => {
+                self.shared.turns.leave_handler();
+                self.refuse_body(Some(exchange), &Refused::Store);
+                return data.len();
+            }
+        };
+        let head = reader.index.view(&reader.head);
+        let (peer, local) = (self.connection.peer, self.connection.local);
+        let request = Request::parsed(head, &[], peer, local);
+        self.run_entered(exchange, request, body);
         used
+    }
+
+    fn refuse_body(&mut self, exchange: Option<Exchange>, refused: &Refused) {
+        let exchange = exchange.map(|exchange| Exchange {
+            outcome: Outcome::Refused,
+            ..exchange
+        });
+        match refused {
+            Refused::Coding(error) => self.refuse(error.status(), &error.to_string(), exchange),
+            Refused::Store => {
+                self.refuse(507, "there is no room for the request body", exchange);
+            }
+        }
     }
 
     /// Whether what comes next on the socket belongs into a body as it is.
     pub(super) fn reads_into_body(&self) -> bool {
         match &self.state.phase {
             Phase::Body(reader) => {
-                matches!(reader.coding, Coding::Length(_)) && self.state.input.is_empty()
+                matches!(reader.coding, Coding::Length(n) if n <= reader.room())
+                    && self.state.input.is_empty()
             }
             _ => false,
         }
@@ -108,13 +191,10 @@ impl Drive<'_> {
         let Coding::Length(left) = reader.coding else {
             return Step::Again;
         };
-        let before = reader.body.len();
-        let body = &mut reader.body;
-        let come = |socket: &TcpStream| match socket.take(left as u64).read_to_end(body) {
-            // What came before the error stays in the body.
-            Err(_) if body.len() > before => Ok(body.len() - before),
-            other => other,
+        let Intake::Memory(chunk) = &mut reader.body else {
+            return Step::Again;
         };
+        let come = |socket: &TcpStream| sys::receive(socket, chunk, left);
         // The socket is empty after a short read; `left` bytes are all that is wanted of it here.
         let come = self.note_read(come, left);
         if matches!(self.state.phase, Phase::Closed) {
@@ -131,12 +211,25 @@ impl Drive<'_> {
 }
 
 impl BodyReader {
+    /// Bytes that it has room for in memory.
+    fn room(&self) -> usize {
+        match &self.body {
+            Intake::Memory(chunk) => chunk.capacity() - chunk.len(),
+            Intake::File(..) => 0,
+        }
+    }
+
     /// Adds the next bytes of the request; returns how many of them were the body's.
-    fn add(&mut self, data: &[u8]) -> Result<usize, ChunkedError> {
+    fn add(&mut self, data: &[u8], most_in_memory: usize, folder: &Path) -> Result<usize, Refused> {
+        let body = &mut self.body;
+        let mut put = |bytes: &[u8]| {
+            body.put(bytes, most_in_memory, folder)
+                .map_err(|_| Refused::Store)
+        };
         match &mut self.coding {
             Coding::Length(left) => {
                 let n = data.len().min(*left);
-                self.body.extend_from_slice(&data[..n]);
+                put(&data[..n])?;
                 *left -= n;
                 self.complete = *left == 0;
                 Ok(n)
@@ -145,10 +238,10 @@ impl BodyReader {
             Coding::Chunked(reader) => {
                 let mut used = 0;
                 loop {
-                    let (n, piece) = reader.next(&data[used..])?;
+                    let (n, piece) = reader.next(&data[used..]).map_err(Refused::Coding)?;
                     used += n;
                     match piece {
-                        Piece::Data(bytes) => self.body.extend_from_slice(bytes),
+                        Piece::Data(bytes) => put(bytes)?,
                         Piece::NeedMore => return Ok(used),
                         Piece::End => {
                             self.complete = true;

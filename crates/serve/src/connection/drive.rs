@@ -91,7 +91,7 @@ impl State {
             Phase::Closed => NEVER,
             _ if !self.out.is_empty() => self.stall_ms,
             // A query may take as long as the handler lets it.
-            Phase::Stream(_) => NEVER,
+            Phase::Stream(_) | Phase::Items(_) => NEVER,
             _ => self.phase_ms,
         }
     }
@@ -100,6 +100,7 @@ impl State {
 impl Drive<'_> {
     fn step(&mut self) -> Step {
         let in_stream = matches!(self.state.phase, Phase::Stream(_));
+        let in_items = matches!(self.state.phase, Phase::Items(_));
         if !in_stream && mem::take(&mut self.state.filled) {
             self.late_fill();
         }
@@ -114,7 +115,7 @@ impl Drive<'_> {
             self.end(Gone::Client);
             return Step::Again;
         }
-        if self.state.peer_closed && in_stream {
+        if self.state.peer_closed && (in_stream || in_items) {
             // Also a peer that only closed its sending side: the two look alike until a byte is refused, and a
             // query that runs for nobody costs more than such a client.
             self.end(Gone::Client);
@@ -134,6 +135,7 @@ impl Drive<'_> {
             Phase::Head if self.state.close_after => self.begin_linger(),
             Phase::Head | Phase::Body(_) => self.read_requests(),
             Phase::Linger => self.discard(),
+            Phase::Items(_) => self.pump_items(),
             Phase::Stream(_) | Phase::Closed => Step::Wait,
         }
     }
@@ -153,15 +155,20 @@ impl Drive<'_> {
             }
             Ok(Flushed::Blocked { progress }) => {
                 state.blocked = true;
-                if progress || state.stall_ms == NEVER {
-                    let limit = self.shared.config.limits.write_stall;
-                    state.stall_ms = self.kit.now_ms + millis(limit);
-                }
+                self.note_stall(progress);
             }
             Err(_) => return false,
         }
         self.finish_answers();
         true
+    }
+
+    /// The client took no more at the last try; its time begins anew where it has taken some.
+    pub(super) fn note_stall(&mut self, progress: bool) {
+        if progress || self.state.stall_ms == NEVER {
+            let limit = self.shared.config.limits.write_stall;
+            self.state.stall_ms = self.kit.now_ms + millis(limit);
+        }
     }
 
     /// A deadline has passed.
@@ -174,7 +181,7 @@ impl Drive<'_> {
             Phase::Head => self.refuse(408, "the request head did not come in time", None),
             Phase::Body(_) => self.refuse(408, "the request body did not come in time", None),
             Phase::Linger => self.close(false),
-            Phase::Stream(_) | Phase::Closed => {}
+            Phase::Stream(_) | Phase::Items(_) | Phase::Closed => {}
         }
     }
 
@@ -223,13 +230,16 @@ impl Drive<'_> {
     /// answer of any framing is an error for whoever reads it.
     pub(super) fn end(&mut self, why: Gone) {
         let n_sent = self.state.out.n_sent();
-        let in_answer = !self.state.out.is_empty() || matches!(self.state.phase, Phase::Stream(_));
+        let in_body = matches!(self.state.phase, Phase::Stream(_) | Phase::Items(_));
+        let in_answer = !self.state.out.is_empty() || in_body;
         while let Some(answer) = self.state.answers.pop_front() {
             let cut = answer.end > n_sent;
             self.finish(answer, n_sent, cut.then_some(why));
         }
-        if let Phase::Stream(stream) = mem::replace(&mut self.state.phase, Phase::Closed) {
-            self.abandon(*stream, why, n_sent);
+        match mem::replace(&mut self.state.phase, Phase::Closed) {
+            Phase::Stream(stream) => self.abandon(*stream, why, n_sent),
+            Phase::Items(stream) => self.abandon_items(*stream, why, n_sent),
+            _ => {}
         }
         self.close(in_answer);
     }

@@ -15,7 +15,7 @@ use super::drive::{Drive, Step};
 use crate::access::Outcome;
 use crate::event_loop::millis;
 use crate::guard;
-use crate::request::{BodyPolicy, Request};
+use crate::request::{BodyPolicy, Request, RequestBody};
 
 /// Bytes of answers that may wait while further pipelined requests are answered: one write for many small ones.
 const MAX_PENDING: usize = 64 * 1024;
@@ -155,7 +155,7 @@ impl Drive<'_> {
                 }
                 Phase::Body(reader) if n == data.len() && !reader.complete => break,
                 Phase::Body(_) => n += self.use_body(&data[n..], &mut deferred),
-                Phase::Stream(_) | Phase::Linger => break,
+                Phase::Stream(_) | Phase::Items(_) | Phase::Linger => break,
                 Phase::Closed => {
                     n = data.len();
                     break;
@@ -278,16 +278,32 @@ impl Drive<'_> {
         }
     }
 
-    /// Runs the handler and queues its answer. Gives the exchange back if no thread can be spared for it.
-    pub(super) fn run_handler(
-        &mut self,
-        exchange: Exchange,
-        request: Request<'_>,
-    ) -> Result<(), Exchange> {
+    /// Runs the handler for a request without a body, and queues its answer. Gives the exchange back if no thread can be spared
+    /// for it.
+    fn run_handler(&mut self, exchange: Exchange, request: Request<'_>) -> Result<(), Exchange> {
         if !self.shared.turns.enter_handler(self.connection) {
             return Err(exchange);
         }
-        let response = guard(|| self.shared.handler.handle(request));
+        self.run_entered(exchange, request, RequestBody::None);
+        Ok(())
+    }
+
+    /// Runs the handler, whose turn was had, and queues its answer.
+    pub(super) fn run_entered(
+        &mut self,
+        exchange: Exchange,
+        request: Request<'_>,
+        body: RequestBody,
+    ) {
+        // Answers to requests before this one do not wait for a handler that takes long.
+        let lends = !self.state.out.is_empty();
+        if lends {
+            self.lend();
+        }
+        let response = guard(|| self.shared.handler.handle_body(request, body));
+        if lends {
+            self.take_back();
+        }
         self.shared.turns.leave_handler();
         self.kit.now_ms = self.shared.now_ms();
         match response {
@@ -300,6 +316,5 @@ impl Drive<'_> {
                 self.refuse(500, "the handler failed", Some(exchange));
             }
         }
-        Ok(())
     }
 }

@@ -7,12 +7,14 @@
 //! | `input.rs` | bytes to requests, requests to the handler |
 //! | `body.rs` | request bodies |
 //! | `answer.rs` | response heads, bodies of known length, the access log |
+//! | `items.rs` | bodies made item by item; what waits while a handler has the connection |
 //! | `stream.rs` | streams: filling, sending, the end that cannot be mistaken |
 
 mod answer;
 mod body;
 mod drive;
 mod input;
+mod items;
 mod stream;
 
 use std::collections::VecDeque;
@@ -31,9 +33,11 @@ use crate::timers::NEVER;
 use crate::workers::Fill;
 use answer::Answer;
 use body::BodyReader;
+use items::{ItemStream, Loan};
 use stream::Stream;
 
 pub(crate) use drive::drive;
+pub use items::ItemSink;
 
 /// Somebody has the connection: who sets it may touch its state, all others only leave flags.
 const OWNED: u32 = 1;
@@ -80,6 +84,8 @@ pub(crate) struct Connection {
     local: SocketAddr,
     flags: AtomicU32,
     fill: Mutex<Option<Fill>>,
+    /// What waits to be sent while a handler has the connection.
+    loan: Mutex<Option<Loan>>,
     /// Locked by the owner alone, so it is never waited for.
     state: Mutex<State>,
 }
@@ -124,6 +130,8 @@ enum Phase {
     Head,
     /// Inside a request body.
     Body(Box<BodyReader>),
+    /// Sending what is made item by item.
+    Items(Box<ItemStream>),
     /// Sending a stream.
     Stream(Box<Stream>),
     /// Our side is closed; waiting for the peer to close his, so that the last answer is not lost by a reset.
@@ -147,6 +155,7 @@ impl Connection {
             local,
             flags: AtomicU32::new(0),
             fill: Mutex::new(None),
+            loan: Mutex::new(None),
             state: Mutex::new(State {
                 socket: None,
                 phase: Phase::Head,
@@ -192,6 +201,11 @@ impl Connection {
     /// Leaves `flags`. `true` if nobody owned the connection: the caller does now.
     pub(crate) fn raise(&self, flags: u32) -> bool {
         self.flags.fetch_or(flags | OWNED, Ordering::AcqRel) & OWNED == 0
+    }
+
+    /// Whether one of `flags` was left, and not taken yet.
+    fn is_raised(&self, flags: u32) -> bool {
+        self.flags.load(Ordering::Acquire) & flags != 0
     }
 
     /// Takes the flags left since the last time.

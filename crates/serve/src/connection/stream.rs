@@ -131,7 +131,7 @@ impl Drive<'_> {
     fn push_stream_head(&mut self, stream: &mut Stream, after: &[u8]) {
         if let Some(headers) = stream.head.take() {
             let framing = match stream.chunked {
-                true => Framing::Chunked,
+                true => Framing::Chunked { trailer: true },
                 false => Framing::Nothing,
             };
             let before = self.state.out.n_pushed();

@@ -3,7 +3,9 @@
 use std::io::{self, IoSlice};
 use std::mem::{MaybeUninit, size_of};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd};
+
+use onecopy_text::{ByteSink, Chunk};
 
 use super::check;
 
@@ -53,18 +55,19 @@ pub(crate) fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAdd
     Ok((stream, peer))
 }
 
-/// Sends from `parts`, in order, and returns how many bytes the kernel took. Never raises SIGPIPE.
-/// Copies: none in user space.
-pub(crate) fn send(stream: &TcpStream, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+/// Sends from `parts`, in order, and returns how many bytes the kernel took; `more` comes at once, so no packet need leave for
+/// these alone. Never raises SIGPIPE. Copies: none in user space.
+pub(crate) fn send(stream: &TcpStream, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
     // SAFETY: all zeroes is a valid msghdr: no name, no parts, no control data.
     let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
     // IoSlice is ABI-compatible with iovec by its documentation. sendmsg only reads through it.
     message.msg_iov = parts.as_ptr().cast_mut().cast();
     message.msg_iovlen = parts.len();
+    let flags = libc::MSG_NOSIGNAL | if more { libc::MSG_MORE } else { 0 };
     loop {
         let n =
             // SAFETY: `message` points to `parts.len()` iovecs, borrowed for the call.
-            unsafe { libc::sendmsg(stream.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) };
+            unsafe { libc::sendmsg(stream.as_raw_fd(), &raw const message, flags) };
         if n >= 0 {
             return Ok(n as usize);
         }
@@ -73,6 +76,41 @@ pub(crate) fn send(stream: &TcpStream, parts: &[IoSlice<'_>]) -> io::Result<usiz
             return Err(error);
         }
     }
+}
+
+/// Sends up to `n_bytes` of `file` from `offset` on, whatever its own position, and returns how many the kernel took; 0 at the
+/// end of the file. Copies: none in user space.
+pub(crate) fn send_file(
+    stream: &TcpStream,
+    file: BorrowedFd<'_>,
+    offset: u64,
+    n_bytes: usize,
+) -> io::Result<usize> {
+    let mut at = libc::off_t::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
+    loop {
+        let n =
+            // SAFETY: two open descriptors, and an offset that the kernel may write to.
+            unsafe { libc::sendfile(stream.as_raw_fd(), file.as_raw_fd(), &raw mut at, n_bytes) };
+        if n >= 0 {
+            return Ok(n as usize);
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+/// Reads what has come, up to `n_bytes`, behind what `chunk` holds; returns how many bytes. Copies: none in user space.
+pub(crate) fn receive(stream: &TcpStream, chunk: &mut Chunk, n_bytes: usize) -> io::Result<usize> {
+    let full = |_| io::Error::from(io::ErrorKind::OutOfMemory);
+    let room = &mut chunk.spare(n_bytes).map_err(full)?[..n_bytes];
+    // SAFETY: the kernel writes at most `room.len()` bytes there.
+    let n = unsafe { libc::recv(stream.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), 0) };
+    let n = usize::try_from(n).map_err(|_| io::Error::last_os_error())?;
+    // SAFETY: the kernel has written that many bytes of the spare part.
+    unsafe { chunk.commit(n) };
+    Ok(n)
 }
 
 /// Makes the next close of `stream` a reset: what the kernel still holds is dropped, and a peer that reads up to the

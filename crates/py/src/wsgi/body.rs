@@ -1,0 +1,266 @@
+//! Iterables, files and row streams as bodies of answers.
+
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use onecopy_serve::{Body, Chunks, FileBody, Held, ItemSink, Items, Pulled, Pushed};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyIterator, PyList, PyTuple};
+
+use super::handler::Log;
+use crate::output::Output;
+use crate::raw::held::HeldBytes;
+use crate::stream::RowStream;
+
+/// ``environ["wsgi.file_wrapper"]``: a file as a body (PEP 3333). A regular file is sent by the kernel from its position on
+/// (sendfile(2)), no byte of it in memory; of other objects with ``read`` the blocks are read and sent.
+#[pyclass(frozen, module = "onecopy")]
+pub(crate) struct FileWrapper {
+    file: Py<PyAny>,
+    block_bytes: usize,
+}
+
+#[pymethods]
+impl FileWrapper {
+    #[new]
+    #[pyo3(signature = (filelike, block_size=65536, /))]
+    fn new(filelike: Py<PyAny>, block_size: usize) -> PyResult<FileWrapper> {
+        if block_size == 0 {
+            return Err(PyValueError::new_err(
+                "`block_size` is a number of bytes from 1",
+            ));
+        }
+        Ok(FileWrapper {
+            file: filelike,
+            block_bytes: block_size,
+        })
+    }
+
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let block = self
+            .file
+            .bind(py)
+            .call_method1("read", (self.block_bytes,))?;
+        Ok(block.is_truthy()?.then_some(block))
+    }
+
+    /// Closes the file, where it can be closed.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        close(self.file.bind(py))
+    }
+}
+
+fn close(object: &Bound<'_, PyAny>) -> PyResult<()> {
+    match object.getattr_opt("close")? {
+        Some(close) => close.call0().map(drop),
+        None => Ok(()),
+    }
+}
+
+/// An iterable of the application's, which is closed when its answer has ended (PEP 3333).
+pub(super) struct Closing {
+    object: Option<Py<PyAny>>,
+    log: Log,
+}
+
+impl Closing {
+    pub(super) fn new(object: Bound<'_, PyAny>, log: &Log) -> Closing {
+        Closing {
+            object: Some(object.unbind()),
+            log: log.clone(),
+        }
+    }
+}
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        let Some(object) = self.object.take() else {
+            return;
+        };
+        // No interpreter any more: nothing to close.
+        Python::try_attach(|py| {
+            if let Err(error) = close(object.bind(py)) {
+                self.log
+                    .failed(py, "closing the body of an answer failed", &error);
+            }
+            drop(object);
+        });
+    }
+}
+
+/// A regular file that is sent by the kernel.
+struct OpenFile {
+    file: File,
+    _closing: Closing,
+}
+
+impl AsFd for OpenFile {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// Items of an iterable, and before them those that are there already.
+struct Iteration {
+    ready: std::vec::IntoIter<Held>,
+    iterator: Py<PyIterator>,
+    closing: Closing,
+}
+
+impl Items for Iteration {
+    fn pull(&mut self, sink: &mut ItemSink<'_>) -> Pulled {
+        for item in self.ready.by_ref() {
+            match sink.push(item) {
+                Pushed::Next => {}
+                Pushed::Full => return Pulled::More,
+                Pushed::Enough => return Pulled::Done,
+            }
+        }
+        Python::attach(|py| {
+            let mut iterator = self.iterator.bind(py).clone();
+            while let Some(item) = iterator.next() {
+                let item = match item.and_then(|item| held(&item)) {
+                    Ok(item) => item,
+                    Err(error) => {
+                        self.closing
+                            .log
+                            .failed(py, "the body of an answer broke off", &error);
+                        return Pulled::Failed;
+                    }
+                };
+                match sink.push(item) {
+                    Pushed::Next => {}
+                    Pushed::Full => return Pulled::More,
+                    Pushed::Enough => return Pulled::Done,
+                }
+            }
+            Pulled::Done
+        })
+    }
+}
+
+/// An item of a body.
+fn held(item: &Bound<'_, PyAny>) -> PyResult<Held> {
+    let bytes = item.cast::<PyBytes>().map_err(|_| {
+        PyTypeError::new_err(format!(
+            "an item of the body is {}, not bytes\nencode text before it is given to the server",
+            item.get_type()
+        ))
+    })?;
+    Ok(Held::new(HeldBytes::new(bytes.clone())))
+}
+
+/// What an application's iterable turned out to be. Its first item with bytes was asked for: by then the application must have
+/// called `start_response`.
+pub(super) struct Answered {
+    /// Items that are there.
+    ready: Vec<Held>,
+    rest: Rest,
+}
+
+/// What comes behind them.
+enum Rest {
+    Nothing,
+    Items(Py<PyIterator>, Closing),
+    File(FileBody),
+    Rows(Box<Chunks>),
+}
+
+impl Answered {
+    /// The body, behind what `write` was given, and its length where that is known.
+    pub(super) fn into_body(mut self, written: Vec<Held>) -> (Body, Option<u64>) {
+        if !written.is_empty() {
+            self.ready.splice(0..0, written);
+        }
+        match self.rest {
+            Rest::Nothing => {
+                let n_bytes = self.ready.iter().map(|item| item.len() as u64).sum();
+                let body = match self.ready.len() {
+                    0 => Body::Empty,
+                    1 => self.ready.pop().map_or(Body::Empty, Body::Held),
+                    _ => Body::Parts(self.ready),
+                };
+                (body, Some(n_bytes))
+            }
+            Rest::File(file) if self.ready.is_empty() => {
+                let n_bytes = file.len_bytes() as u64;
+                (Body::File(file), Some(n_bytes))
+            }
+            // `write` and a stream of its own: nobody does both.
+            Rest::File(_) => (Body::Parts(self.ready), None),
+            Rest::Rows(chunks) => (Body::Chunks(*chunks), None),
+            Rest::Items(iterator, closing) => {
+                let items = Iteration {
+                    ready: self.ready.into_iter(),
+                    iterator,
+                    closing,
+                };
+                (Body::Items(Box::new(items)), None)
+            }
+        }
+    }
+}
+
+/// Looks at what the application returned.
+pub(super) fn of(result: &Bound<'_, PyAny>, log: &Log) -> PyResult<Answered> {
+    let mut ready = Vec::new();
+    if let Ok(list) = result.cast_exact::<PyList>() {
+        for item in list.iter() {
+            push(&mut ready, &item)?;
+        }
+        let rest = Rest::Nothing;
+        return Ok(Answered { ready, rest });
+    }
+    if let Ok(tuple) = result.cast_exact::<PyTuple>() {
+        for item in tuple.iter_borrowed() {
+            push(&mut ready, &item)?;
+        }
+        let rest = Rest::Nothing;
+        return Ok(Answered { ready, rest });
+    }
+    let closing = Closing::new(result.clone(), log);
+    let wrapper = result.cast_exact::<FileWrapper>().ok();
+    let inner = match wrapper {
+        Some(wrapper) => wrapper.get().file.bind(result.py()),
+        None => result,
+    };
+    if let Ok(stream) = inner.cast::<RowStream>() {
+        let chunks = RowStream::chunks(stream, closing)?;
+        let rest = Rest::Rows(Box::new(chunks));
+        return Ok(Answered { ready, rest });
+    }
+    if wrapper.is_some()
+        && let Some((file, offset, n_bytes)) = Output::source(inner)?
+    {
+        let file = OpenFile {
+            file,
+            _closing: closing,
+        };
+        let n_bytes = usize::try_from(n_bytes).unwrap_or(usize::MAX);
+        let rest = Rest::File(FileBody::new(file, offset, n_bytes));
+        return Ok(Answered { ready, rest });
+    }
+    let mut iterator = result.try_iter()?;
+    while ready.is_empty() {
+        let Some(item) = iterator.next() else {
+            let rest = Rest::Nothing;
+            return Ok(Answered { ready, rest });
+        };
+        push(&mut ready, &item?)?;
+    }
+    let rest = Rest::Items(iterator.unbind(), closing);
+    Ok(Answered { ready, rest })
+}
+
+fn push(ready: &mut Vec<Held>, item: &Bound<'_, PyAny>) -> PyResult<()> {
+    let item = held(item)?;
+    if !item.is_empty() {
+        ready.push(item);
+    }
+    Ok(())
+}

@@ -1,0 +1,304 @@
+//! A request to the application's call, its answer to a response.
+
+use std::sync::{Arc, Mutex, TryLockError};
+
+use onecopy_serve::{Body, BodyPolicy, Chunks, Handler, Request, RequestBody, Response, StreamEnd};
+use onecopy_text::Chunk;
+use onecopy_wire::ChunkError;
+use pyo3::exceptions::PyAssertionError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+use super::body;
+use super::input::{self, Input};
+use super::start::StartResponse;
+use crate::errors;
+use crate::raw::environ::{Other, Strings};
+
+/// What a server is told of its place.
+pub(crate) struct Place {
+    pub(crate) name: String,
+    pub(crate) port: String,
+    pub(crate) scheme: &'static str,
+    pub(crate) multithread: bool,
+    pub(crate) multiprocess: bool,
+}
+
+/// Where failures of the application are written: `wsgi.errors`.
+#[derive(Clone)]
+pub(crate) struct Log(Arc<Py<PyAny>>);
+
+impl Log {
+    /// Writes what failed, and the traceback.
+    pub(crate) fn failed(&self, py: Python<'_>, what: &str, error: &PyErr) {
+        let write = || -> PyResult<()> {
+            let traceback = py.import(intern!(py, "traceback"))?;
+            let lines =
+                traceback.call_method1(intern!(py, "format_exception"), (error.value(py),))?;
+            let text = PyString::new(py, "").call_method1(intern!(py, "join"), (lines,))?;
+            let errors = self.0.bind(py);
+            errors.call_method1(intern!(py, "write"), (format!("onecopy: {what}\n{text}"),))?;
+            errors.call_method0(intern!(py, "flush"))?;
+            Ok(())
+        };
+        if let Err(second) = write() {
+            second.write_unraisable(py, None);
+        }
+    }
+}
+
+/// Serves a WSGI application.
+pub(crate) struct Wsgi {
+    app: Py<PyAny>,
+    /// What is the same in the environ of all requests.
+    template: Py<PyDict>,
+    strings: Mutex<Strings>,
+    log: Log,
+}
+
+impl Wsgi {
+    pub(crate) fn new(py: Python<'_>, app: Py<PyAny>, place: &Place) -> PyResult<Wsgi> {
+        let errors = py.import("sys")?.getattr("stderr")?;
+        let template = PyDict::new(py);
+        let no_input = Bound::new(py, Input::new(py, RequestBody::None)?)?.into_any();
+        template.set_item("REQUEST_METHOD", "GET")?;
+        template.set_item("SCRIPT_NAME", "")?;
+        template.set_item("PATH_INFO", "/")?;
+        template.set_item("QUERY_STRING", "")?;
+        template.set_item("SERVER_NAME", &place.name)?;
+        template.set_item("SERVER_PORT", &place.port)?;
+        template.set_item("SERVER_PROTOCOL", "HTTP/1.1")?;
+        template.set_item(
+            "SERVER_SOFTWARE",
+            concat!("onecopy/", env!("CARGO_PKG_VERSION")),
+        )?;
+        template.set_item("REMOTE_ADDR", "")?;
+        template.set_item("REMOTE_PORT", "")?;
+        template.set_item("wsgi.version", (1, 0))?;
+        template.set_item("wsgi.url_scheme", place.scheme)?;
+        template.set_item("wsgi.input", &no_input)?;
+        template.set_item("wsgi.input_terminated", true)?;
+        template.set_item("wsgi.errors", &errors)?;
+        template.set_item("wsgi.multithread", place.multithread)?;
+        template.set_item("wsgi.multiprocess", place.multiprocess)?;
+        template.set_item("wsgi.run_once", false)?;
+        template.set_item("wsgi.file_wrapper", py.get_type::<super::FileWrapper>())?;
+        Ok(Wsgi {
+            app,
+            template: template.unbind(),
+            strings: Mutex::new(Strings::new()),
+            log: Log(Arc::new(errors.unbind())),
+        })
+    }
+
+    fn environ<'py>(
+        &self,
+        py: Python<'py>,
+        request: &Request<'_>,
+        body: RequestBody,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let environ = self.template.bind(py).copy()?;
+        // Another thread has it: never waited for, since we are attached.
+        let mut own = None;
+        let mut shared = match self.strings.try_lock() {
+            Ok(strings) => Some(strings),
+            Err(TryLockError::Poisoned(strings)) => Some(strings.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        };
+        let strings = match &mut shared {
+            Some(strings) => &mut **strings,
+            None => own.insert(Strings::new()),
+        };
+        let method = request.method();
+        if method != "GET" {
+            let method = strings.other(py, Other::Method, method.as_bytes())?;
+            environ.set_item(intern!(py, "REQUEST_METHOD"), method)?;
+        }
+        let path = request.head().map_or(request.path(), |head| head.path());
+        if path.contains('%') {
+            let decoded: Vec<u8> = percent_decoded(path.as_bytes());
+            environ.set_item(
+                intern!(py, "PATH_INFO"),
+                strings.other(py, Other::Path, &decoded)?,
+            )?;
+        } else if path != "/" {
+            environ.set_item(
+                intern!(py, "PATH_INFO"),
+                strings.other(py, Other::Path, path.as_bytes())?,
+            )?;
+        }
+        if let Some(query) = request
+            .head()
+            .map_or(request.query(), |head| head.query())
+            .filter(|q| !q.is_empty())
+        {
+            let query = strings.other(py, Other::Query, query.as_bytes())?;
+            environ.set_item(intern!(py, "QUERY_STRING"), query)?;
+        }
+        if request.is_http_1_0() {
+            environ.set_item(intern!(py, "SERVER_PROTOCOL"), intern!(py, "HTTP/1.0"))?;
+        }
+        let peer = request.peer();
+        let address = strings.other(py, Other::Address, Text::of(peer.ip()).bytes())?;
+        environ.set_item(intern!(py, "REMOTE_ADDR"), address)?;
+        let port = strings.other(py, Other::Port, Text::of(peer.port()).bytes())?;
+        environ.set_item(intern!(py, "REMOTE_PORT"), port)?;
+        for (name, value) in request.headers() {
+            // `X_A` and `X-A` have one name in CGI: a client must not speak for a proxy. And a body is measured by now.
+            if name.contains('_') || name.eq_ignore_ascii_case("content-length") {
+                continue;
+            }
+            strings.set_field(&environ, name.as_bytes(), value)?;
+        }
+        drop(shared);
+        match body {
+            RequestBody::None => {
+                if let Some(length) = request.header("content-length") {
+                    let length = String::from_utf8_lossy(length);
+                    environ.set_item(intern!(py, "CONTENT_LENGTH"), &*length)?;
+                }
+            }
+            body => {
+                let n_bytes = body.n_bytes().to_string();
+                environ.set_item(intern!(py, "CONTENT_LENGTH"), n_bytes)?;
+                environ.set_item(intern!(py, "wsgi.input"), Input::new(py, body)?)?;
+            }
+        }
+        Ok(environ)
+    }
+
+    fn call(&self, py: Python<'_>, request: &Request<'_>, body: RequestBody) -> PyResult<Response> {
+        let environ = self.environ(py, request, body)?;
+        let start = Bound::new(py, StartResponse::new())?;
+        let result = self.app.bind(py).call1((environ, &start))?;
+        let answered = body::of(&result, &self.log)?;
+        let Some((mut response, written)) = start.get().take() else {
+            return Err(PyAssertionError::new_err(
+                "the application gave a body before it called start_response",
+            ));
+        };
+        let (body, n_bytes) = answered.into_body(written);
+        if let Some(n_bytes) = n_bytes {
+            response.announce(n_bytes);
+        }
+        let body = match body {
+            Body::Chunks(chunks) => Body::Chunks(self.logged(chunks)),
+            body => body,
+        };
+        Ok(response.body(body))
+    }
+
+    /// A row stream's failures, told where those of the application are.
+    fn logged(&self, chunks: Chunks) -> Chunks {
+        let (log, log_later) = (self.log.clone(), self.log.clone());
+        let tell = |log: &Log, error: &ChunkError| {
+            Python::try_attach(|py| {
+                let error = errors::from_chunks(py, error);
+                log.failed(py, "a row stream failed", &error);
+            });
+        };
+        chunks
+            .on_error(move |error| {
+                tell(&log, error);
+                failed()
+            })
+            .on_end(move |end| {
+                if let StreamEnd::Failed(error) = end {
+                    tell(&log_later, &error);
+                }
+            })
+    }
+}
+
+impl Handler for Wsgi {
+    fn handle(&self, request: Request<'_>) -> Response {
+        self.handle_body(request, RequestBody::None)
+    }
+
+    fn handle_body(&self, request: Request<'_>, body: RequestBody) -> Response {
+        let answered = Python::try_attach(|py| match self.call(py, &request, body) {
+            Ok(response) => response,
+            Err(error) => {
+                // Not the query: it may hold secrets.
+                let what = format!(
+                    "the application failed at {} {}",
+                    request.method(),
+                    request.path()
+                );
+                self.log.failed(py, &what, &error);
+                failed()
+            }
+        });
+        answered.unwrap_or_else(failed)
+    }
+
+    fn body_room(&self, n_bytes: usize) -> Chunk {
+        Python::try_attach(|_| input::room(n_bytes)).unwrap_or_default()
+    }
+
+    fn body_policy(&self, _: Request<'_>) -> BodyPolicy {
+        BodyPolicy::Read
+    }
+}
+
+fn failed() -> Response {
+    Response::problem(500, "Internal Server Error", "the application failed")
+}
+
+/// `%41` as `A`; a `%` without two digits stays as it is.
+fn percent_decoded(path: &[u8]) -> Vec<u8> {
+    let digit = |b: Option<&u8>| b.and_then(|b| char::from(*b).to_digit(16));
+    let mut decoded = Vec::with_capacity(path.len());
+    let mut rest = path;
+    while let [first, behind @ ..] = rest {
+        rest = behind;
+        match (first, digit(behind.first()), digit(behind.get(1))) {
+            (b'%', Some(high), Some(low)) => {
+                decoded.push((high * 16 + low) as u8);
+                rest = &behind[2..];
+            }
+            _ => decoded.push(*first),
+        }
+    }
+    decoded
+}
+
+/// A short text, made without memory of the heap.
+struct Text {
+    bytes: [u8; 48],
+    len: usize,
+}
+
+impl Text {
+    fn of(value: impl std::fmt::Display) -> Text {
+        let mut text = Text {
+            bytes: [0; 48],
+            len: 0,
+        };
+        text.put(value);
+        text
+    }
+
+    fn put(&mut self, value: impl std::fmt::Display) {
+        use std::fmt::Write;
+        // Addresses and ports fit.
+        let _ = write!(self, "{value}");
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+impl std::fmt::Write for Text {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        let to = self
+            .bytes
+            .get_mut(self.len..self.len + text.len())
+            .ok_or(std::fmt::Error)?;
+        to.copy_from_slice(text.as_bytes());
+        self.len += text.len();
+        Ok(())
+    }
+}

@@ -1,0 +1,25 @@
+//! WSGI (PEP 3333): applications of Python's behind the server.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `server` | `onecopy._core.Server`: bind, start, stop; its threads are Python's |
+//! | `handler` | a request to the application's call, its answer to a response |
+//! | `start` | `start_response`, and what was said by it |
+//! | `input` | `wsgi.input` |
+//! | `body` | iterables, files and row streams as bodies |
+//!
+//! # Process contract
+//!
+//! Threads are started by Python's `threading`; one runs one request at a time, attached while the application runs. What is sent is
+//! sent detached, but for full batches of a generator's items. No lock is waited for while attached.
+
+mod body;
+mod handler;
+mod input;
+mod server;
+mod start;
+
+pub(crate) use body::FileWrapper;
+pub(crate) use input::Input;
+pub(crate) use server::Server;
+pub(crate) use start::StartResponse;

@@ -1,0 +1,153 @@
+//! `onecopy._core.Server`: bind, start, stop. Its threads are Python's.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use onecopy_serve::{Config, Handle, Limits, Socket, Stopped};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyCFunction, PyDict};
+
+use super::handler::{Place, Wsgi};
+
+/// A server of a WSGI application; `onecopy.Server` is its public face.
+#[pyclass(frozen, module = "onecopy")]
+pub(crate) struct Server {
+    state: Mutex<Option<onecopy_serve::Server>>,
+    handle: Handle,
+    address: std::net::SocketAddr,
+    app: Py<PyAny>,
+    place: Place,
+}
+
+/// Options of `Server`, by the names of the Python side.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Options {
+    threads: usize,
+    streams: usize,
+    multiprocess: bool,
+    header_timeout: f64,
+    body_timeout: f64,
+    idle_timeout: f64,
+    write_timeout: f64,
+    stop_timeout: f64,
+    max_header_bytes: usize,
+    max_headers: usize,
+    max_body_bytes: usize,
+    max_body_memory_bytes: usize,
+    max_connections: usize,
+}
+
+fn seconds(name: &str, value: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(value)
+        .map_err(|_| PyValueError::new_err(format!("`{name}` is in seconds from 0")))
+}
+
+#[pymethods]
+impl Server {
+    #[new]
+    fn new(app: Py<PyAny>, host: &str, port: u16, options: Options) -> PyResult<Server> {
+        let mut limits = Limits::default();
+        limits.head = seconds("header_timeout", options.header_timeout)?;
+        limits.body_stall = seconds("body_timeout", options.body_timeout)?;
+        limits.idle = seconds("idle_timeout", options.idle_timeout)?;
+        limits.write_stall = seconds("write_timeout", options.write_timeout)?;
+        limits.stop = seconds("stop_timeout", options.stop_timeout)?;
+        limits.head_bytes = options.max_header_bytes;
+        limits.n_fields = options.max_headers;
+        limits.body_bytes = options.max_body_bytes;
+        limits.body_memory_bytes = options.max_body_memory_bytes;
+        limits.n_connections = options.max_connections;
+        let mut config = Config::default();
+        config.limits = limits;
+        config.handler_threads = options.threads;
+        config.workers = options.streams;
+        config.spawn = Arc::new(spawn);
+        let address = (host, port);
+        let found = std::net::ToSocketAddrs::to_socket_addrs(&address)?.next();
+        let found = found.ok_or_else(|| PyOSError::new_err(format!("`{host}` has no address")))?;
+        let failed = |e: onecopy_serve::Error| PyOSError::new_err(e.to_string());
+        let socket = Socket::bind(found).map_err(failed)?;
+        let server = onecopy_serve::Server::on(socket, config).map_err(failed)?;
+        let address = server.local_addr();
+        Ok(Server {
+            handle: server.handle(),
+            address,
+            state: Mutex::new(Some(server)),
+            app,
+            place: Place {
+                name: host.to_owned(),
+                port: address.port().to_string(),
+                scheme: "http",
+                multithread: options.threads > 1,
+                multiprocess: options.multiprocess,
+            },
+        })
+    }
+
+    /// Host and port that are listened at.
+    #[getter]
+    fn address(&self) -> (String, u16) {
+        (self.address.ip().to_string(), self.address.port())
+    }
+
+    /// Serves until it is stopped; with ``signals`` SIGINT and SIGTERM stop it (the main thread alone may ask for that).
+    /// Returns how many requests were cut, and how many threads are still inside the application.
+    fn run(&self, py: Python<'_>, signals: bool) -> PyResult<(usize, usize)> {
+        let taken = self
+            .state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let server = taken.ok_or_else(|| PyRuntimeError::new_err("a server runs once"))?;
+        let handler = Wsgi::new(py, self.app.clone_ref(py), &self.place)?;
+        let handle = self.handle.clone();
+        let stopped = py.detach(move || {
+            let _guard = match signals {
+                true => Some(onecopy_serve::stop_on_signals(
+                    &handle,
+                    &[libc::SIGINT, libc::SIGTERM],
+                )?),
+                false => None,
+            };
+            server
+                .run(handler)
+                .map_err(|e| io::Error::other(e.to_string()))
+        })?;
+        let Stopped { n_cut, n_left, .. } = stopped;
+        Ok((n_cut, n_left))
+    }
+
+    /// Stops it: idle connections at once, requests under way get their time; with ``now`` these are cut too.
+    fn stop(&self, now: bool) {
+        match now {
+            true => self.handle.cut(),
+            false => self.handle.stop(),
+        }
+    }
+}
+
+/// Starts a thread of Python's.
+fn spawn(name: String, run: Box<dyn FnOnce() + Send + 'static>) -> io::Result<()> {
+    let run = Mutex::new(Some(run));
+    Python::attach(|py| -> PyResult<()> {
+        let body = PyCFunction::new_closure(py, None, None, move |args, _| {
+            let run = run.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(run) = run {
+                args.py().detach(run);
+            }
+        })?;
+        let kwargs = PyDict::new(py);
+        kwargs.set_item("target", body)?;
+        kwargs.set_item("name", name)?;
+        kwargs.set_item("daemon", true)?;
+        let thread = py
+            .import("threading")?
+            .call_method("Thread", (), Some(&kwargs))?;
+        thread.call_method0("start")?;
+        Ok(())
+    })
+    .map_err(io::Error::other)
+}

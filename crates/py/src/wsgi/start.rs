@@ -1,0 +1,153 @@
+//! `start_response`, and what was said by it.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use onecopy_serve::{Held, Response};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyTuple};
+
+use crate::raw::environ::latin1;
+use crate::raw::held::HeldBytes;
+
+/// What a WSGI application is given to begin its answer: called with status and headers. It returns the `write` function of
+/// PEP 3333, which is this object again: called with ``bytes``.
+#[pyclass(frozen, module = "onecopy")]
+pub(crate) struct StartResponse(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    response: Option<Response>,
+    /// What `write` was given.
+    written: Vec<Held>,
+    /// The head is on its way: nothing can be said any more.
+    is_sent: bool,
+}
+
+impl StartResponse {
+    pub(crate) fn new() -> StartResponse {
+        StartResponse(Mutex::default())
+    }
+
+    /// Held for moments by the thread of the request, in which nothing of Python's runs.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was said, with what was written; from now on nothing more can be.
+    pub(crate) fn take(&self) -> Option<(Response, Vec<Held>)> {
+        let mut state = self.state();
+        let response = state.response.take()?;
+        state.is_sent = true;
+        Some((response, std::mem::take(&mut state.written)))
+    }
+
+    fn start(
+        &self,
+        status: &Bound<'_, PyAny>,
+        headers: &Bound<'_, PyAny>,
+        exc_info: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let exc_info = exc_info.filter(|e| !e.is_none());
+        let (was_called, is_sent) = {
+            let state = self.state();
+            (state.response.is_some(), state.is_sent)
+        };
+        match exc_info {
+            Some(exc_info) if is_sent => {
+                // PEP 3333: the error that the application has caught is raised again, since nobody can be told of it.
+                return Err(PyErr::from_value(exc_info.get_item(1)?));
+            }
+            None if was_called || is_sent => {
+                return Err(PyRuntimeError::new_err(
+                    "start_response was called before\ncall it again with `exc_info` alone (PEP 3333)",
+                ));
+            }
+            _ => {}
+        }
+        let response = response_of(status, headers)?;
+        self.state().response = Some(response);
+        Ok(())
+    }
+}
+
+#[pymethods]
+impl StartResponse {
+    /// ``start_response(status, headers, exc_info=None)``, or ``write(data)``.
+    #[pyo3(signature = (status, headers=None, exc_info=None, /))]
+    fn __call__<'py>(
+        slf: Bound<'py, Self>,
+        status: &Bound<'py, PyAny>,
+        headers: Option<&Bound<'py, PyAny>>,
+        exc_info: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, Self>> {
+        match headers {
+            Some(headers) => slf.get().start(status, headers, exc_info)?,
+            None => {
+                let bytes = status.cast::<PyBytes>().map_err(|_| {
+                    PyTypeError::new_err(
+                        "write takes bytes; start_response takes a status and a list of headers",
+                    )
+                })?;
+                slf.get()
+                    .state()
+                    .written
+                    .push(Held::new(HeldBytes::new(bytes.clone())));
+            }
+        }
+        Ok(slf)
+    }
+}
+
+/// A response with this status and these header fields, read from the data of their `str` objects. Copies: one, into the head.
+fn response_of(status: &Bound<'_, PyAny>, headers: &Bound<'_, PyAny>) -> PyResult<Response> {
+    let line = latin1(status.as_borrowed()).ok_or_else(|| {
+        PyTypeError::new_err("the status is not a str of Latin-1 characters, as \"200 OK\"")
+    })?;
+    let (code, reason) = line.split_at(line.len().min(3));
+    let code: Option<u16> = str::from_utf8(code).ok().and_then(|code| code.parse().ok());
+    let reason = match reason {
+        [] => Some(reason),
+        [b' ', reason @ ..] => Some(reason),
+        _ => None,
+    };
+    let (Some(code @ 200..=599), Some(reason)) = (code, reason) else {
+        return Err(PyValueError::new_err(format!(
+            "{:?} is not a status\nwrite three digits from 200 to 599, a space and a reason: \"200 OK\"",
+            String::from_utf8_lossy(line)
+        )));
+    };
+    let wrong = |error: onecopy_serve::HeaderError| PyValueError::new_err(error.to_string());
+    let mut response = Response::new(code).reason(reason).map_err(wrong)?;
+    let mut add = |field: &Bound<'_, PyAny>| -> PyResult<()> {
+        let pair = field.cast::<PyTuple>().ok().filter(|pair| pair.len() == 2);
+        let Some(pair) = pair else {
+            return Err(PyTypeError::new_err(
+                "a header is not a tuple of a name and a value",
+            ));
+        };
+        let (name, value) = (pair.get_borrowed_item(0)?, pair.get_borrowed_item(1)?);
+        let name = latin1(name)
+            .and_then(|name| str::from_utf8(name).ok())
+            .ok_or_else(|| {
+                PyTypeError::new_err(format!(
+                    "the header name {name:?} is not a str of ASCII characters"
+                ))
+            })?;
+        let bytes = latin1(value).ok_or_else(|| {
+            PyTypeError::new_err(format!(
+                "the value of `{name}` is not a str of Latin-1 characters: {value:?}\nencode it, as RFC 8187 does"
+            ))
+        })?;
+        response.field(name, bytes).map_err(wrong)
+    };
+    match headers.cast::<PyList>() {
+        Ok(list) => list.iter().try_for_each(|field| add(&field))?,
+        Err(_) => {
+            for field in headers.try_iter()? {
+                add(&field?)?;
+            }
+        }
+    }
+    Ok(response)
+}

@@ -1,0 +1,113 @@
+//! Bodies that somebody else owns: bytes held until they are sent, files, items made one by one.
+
+use std::fmt;
+use std::ops::Deref;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use crate::connection::ItemSink;
+
+/// Bytes of somebody else's object (a Python `bytes`), sent from where they lie and given back when the kernel has them all.
+pub struct Held {
+    owner: Box<dyn AsRef<[u8]> + Send + Sync>,
+    len: usize,
+}
+
+impl Held {
+    /// All bytes of `owner`, which stay where they are for as long as it lives.
+    #[must_use]
+    pub fn new(owner: impl AsRef<[u8]> + Send + Sync + 'static) -> Held {
+        Held {
+            len: owner.as_ref().len(),
+            owner: Box::new(owner),
+        }
+    }
+
+    /// Leaves out what stands behind the first `len` bytes.
+    pub fn cut(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+}
+
+impl Deref for Held {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &(*self.owner).as_ref()[..self.len]
+    }
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.len)
+    }
+}
+
+/// A part of a file, which the kernel moves to the socket (sendfile(2)).
+pub struct FileBody {
+    file: Box<dyn AsFd + Send + Sync>,
+    pub(crate) offset: u64,
+    pub(crate) n_bytes: usize,
+}
+
+impl FileBody {
+    /// `n_bytes` from `offset` on, whatever the position of `file`, which is held until they are sent. A file that has become
+    /// shorter by then breaks the answer off.
+    #[must_use]
+    pub fn new(file: impl AsFd + Send + Sync + 'static, offset: u64, n_bytes: usize) -> FileBody {
+        FileBody {
+            file: Box::new(file),
+            offset,
+            n_bytes,
+        }
+    }
+
+    /// Bytes of it.
+    #[must_use]
+    pub fn len_bytes(&self) -> usize {
+        self.n_bytes
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    pub(crate) fn cut(&mut self, len: usize) {
+        self.n_bytes = self.n_bytes.min(len);
+    }
+}
+
+impl fmt::Debug for FileBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes of a file from {}", self.n_bytes, self.offset)
+    }
+}
+
+/// A body that an application makes piece by piece, on a thread of the handlers: it may block.
+///
+/// It is dropped when its answer has ended, however that was.
+pub trait Items: Send {
+    /// Makes items and gives them to `sink`, until there are none, or the sink says to stop.
+    fn pull(&mut self, sink: &mut ItemSink<'_>) -> Pulled;
+}
+
+/// How far [`Items::pull`] came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pulled {
+    /// The sink said to stop; there may be more.
+    More,
+    /// There are no more.
+    Done,
+    /// It failed, and has told whom it concerns. The answer is broken off so that nobody takes it for the whole.
+    Failed,
+}
+
+/// What the sink says of an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pushed {
+    /// It is on its way; the next one may come.
+    Next,
+    /// It is on its way; the client has to take some of what waits before there is more.
+    Full,
+    /// Nobody wants more: all that was announced is there, or the client has gone.
+    Enough,
+}

@@ -1,0 +1,273 @@
+//! Bodies that a handler's thread makes item by item, and what waits to be sent while a handler has the connection.
+
+use std::mem;
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use onecopy_wire::http::ChunkHead;
+
+use super::answer::{Answer, Framing};
+use super::drive::{Drive, Step};
+use super::{Connection, HUNG_UP, Phase};
+use crate::access::Outcome;
+use crate::body::{Held, Items, Pulled, Pushed};
+use crate::event_loop::Shared;
+use crate::guard;
+use crate::headers::Headers;
+use crate::lock;
+use crate::out::{Flushed, OutQueue};
+
+/// What waits is sent when it is as much as this: one system call for many items.
+const FLUSH_BYTES: usize = 64 * 1024;
+/// While more than this waits, no more is made.
+const MOST_WAITING_BYTES: usize = 256 * 1024;
+
+/// What a connection lends while a handler has it: the watch sends what waits there for longer than a tick.
+pub(super) struct Loan {
+    out: OutQueue,
+    socket: TcpStream,
+    /// The kernel took no more at the last try.
+    blocked: bool,
+    /// It takes nothing ever again.
+    dead: bool,
+    progress: bool,
+}
+
+impl Loan {
+    fn flush(&mut self, shared: &Shared) {
+        if self.blocked || self.dead || self.out.is_empty() {
+            return;
+        }
+        match self.out.flush(&self.socket, &shared.buffers) {
+            Ok(Flushed::All) => self.progress = true,
+            Ok(Flushed::Blocked { progress }) => {
+                self.blocked = true;
+                self.progress |= progress;
+            }
+            Err(_) => self.dead = true,
+        }
+    }
+}
+
+impl Shared {
+    /// Sends what waits on connections that handlers have; called once a tick.
+    pub(crate) fn flush_lent(&self) {
+        let lent = lock(&self.lent).clone();
+        for connection in lent {
+            if let Some(loan) = &mut *lock(&connection.loan) {
+                loan.flush(self);
+            }
+        }
+    }
+}
+
+/// An answer whose body is made item by item.
+pub(super) struct ItemStream {
+    answer: Answer,
+    items: Box<dyn Items>,
+    chunked: bool,
+    /// Bytes to come, of those announced.
+    left: Option<u64>,
+    /// What was made is on its way, and then the answer is broken off.
+    failed: Option<Outcome>,
+}
+
+/// Where [`Items`] go: straight to the socket, many in one system call.
+pub struct ItemSink<'a> {
+    connection: &'a Connection,
+    shared: &'a Shared,
+    chunked: bool,
+    left: Option<u64>,
+}
+
+impl ItemSink<'_> {
+    /// Takes an item. Copies: none; it is held until the kernel has it.
+    pub fn push(&mut self, mut item: Held) -> Pushed {
+        if let Some(left) = &mut self.left {
+            item.cut(usize::try_from(*left).unwrap_or(usize::MAX));
+            *left -= item.len() as u64;
+        }
+        let mut loan = lock(&self.connection.loan);
+        let Some(loan) = &mut *loan else {
+            return Pushed::Enough;
+        };
+        if loan.dead || self.connection.is_raised(HUNG_UP) {
+            return Pushed::Enough;
+        }
+        if !item.is_empty() {
+            if self.chunked {
+                let size = ChunkHead::new(item.len());
+                let size = size.as_bytes();
+                loan.out.frame(|out| out.extend_from_slice(size));
+                loan.out.held(item);
+                loan.out.frame(|out| out.extend_from_slice(b"\r\n"));
+            } else {
+                loan.out.held(item);
+            }
+        }
+        if loan.out.n_pending() >= FLUSH_BYTES {
+            loan.flush(self.shared);
+        }
+        if loan.dead || self.left == Some(0) {
+            Pushed::Enough
+        } else if loan.out.n_pending() > MOST_WAITING_BYTES {
+            Pushed::Full
+        } else {
+            Pushed::Next
+        }
+    }
+}
+
+impl Drive<'_> {
+    /// Lends what waits to be sent, before a handler runs that may take long.
+    pub(super) fn lend(&mut self) {
+        let Some(socket) = self.state.socket.take() else {
+            return;
+        };
+        *lock(&self.connection.loan) = Some(Loan {
+            out: mem::take(&mut self.state.out),
+            socket,
+            blocked: self.state.blocked,
+            dead: false,
+            progress: false,
+        });
+        lock(&self.shared.lent).push(Arc::clone(self.connection));
+    }
+
+    /// Takes back what was lent.
+    pub(super) fn take_back(&mut self) {
+        let Some(loan) = lock(&self.connection.loan).take() else {
+            return;
+        };
+        let mut lent = lock(&self.shared.lent);
+        if let Some(at) = lent.iter().position(|c| Arc::ptr_eq(c, self.connection)) {
+            lent.swap_remove(at);
+        }
+        drop(lent);
+        self.state.out = loan.out;
+        self.state.socket = Some(loan.socket);
+        // A dead connection says so again at the next try.
+        self.state.blocked = loan.blocked && !loan.dead;
+        if self.state.blocked {
+            self.note_stall(loan.progress);
+        }
+    }
+
+    /// Begins an answer that is made item by item.
+    pub(super) fn begin_items(
+        &mut self,
+        mut answer: Answer,
+        headers: Headers,
+        announced: Option<u64>,
+        items: Box<dyn Items>,
+    ) {
+        let chunked = announced.is_none() && !answer.exchange.http_1_0;
+        if announced.is_none() && !chunked {
+            answer.exchange.keep_alive = false;
+            self.state.close_after = true;
+        }
+        let framing = match announced {
+            Some(n) => Framing::Length(n),
+            None if chunked => Framing::Chunked { trailer: false },
+            None => Framing::Nothing,
+        };
+        self.push_head(&answer, headers, framing, b"");
+        self.state.phase = Phase::Items(Box::new(ItemStream {
+            answer,
+            items,
+            chunked,
+            left: announced,
+            failed: None,
+        }));
+    }
+
+    /// Has items made, where the client has taken those before.
+    pub(super) fn pump_items(&mut self) -> Step {
+        if !self.kit.is_of_loop() {
+            return Step::Elsewhere;
+        }
+        let Phase::Items(mut stream) = mem::replace(&mut self.state.phase, Phase::Head) else {
+            return Step::Again;
+        };
+        if let Some(outcome) = stream.failed {
+            self.break_off_items(*stream, outcome);
+            return Step::Again;
+        }
+        if !self.shared.turns.enter_handler(self.connection) {
+            self.state.phase = Phase::Items(stream);
+            return Step::Deferred;
+        }
+        self.lend();
+        let mut sink = ItemSink {
+            connection: self.connection,
+            shared: self.shared,
+            chunked: stream.chunked,
+            left: stream.left,
+        };
+        let pulled = guard(|| stream.items.pull(&mut sink));
+        stream.left = sink.left;
+        self.take_back();
+        self.shared.turns.leave_handler();
+        self.kit.now_ms = self.shared.now_ms();
+        match pulled {
+            Some(Pulled::More) => self.state.phase = Phase::Items(stream),
+            Some(Pulled::Done) => self.complete_items(*stream),
+            Some(Pulled::Failed) | None => {
+                let panicked = pulled.is_none();
+                stream.failed = Some(if panicked {
+                    Outcome::Panicked
+                } else {
+                    Outcome::Failed
+                });
+                self.state.phase = Phase::Items(stream);
+            }
+        }
+        Step::Again
+    }
+
+    /// All items are there.
+    fn complete_items(&mut self, stream: ItemStream) {
+        let mut answer = stream.answer;
+        if stream.chunked {
+            self.state
+                .out
+                .frame(|out| out.extend_from_slice(b"0\r\n\r\n"));
+        }
+        if stream.left.is_some_and(|left| left > 0) {
+            // Fewer than announced: the connection's end says so.
+            answer.exchange.outcome = Outcome::Failed;
+            self.state.close_after = true;
+        }
+        // It may run foreign code, which must find the answer's end on its way.
+        drop(stream.items);
+        answer.end = self.state.out.n_pushed();
+        self.state.answers.push_back(answer);
+        self.await_request();
+    }
+
+    /// What came before the failure is with the kernel: the connection ends so that nobody can take it for the whole.
+    fn break_off_items(&mut self, stream: ItemStream, outcome: Outcome) {
+        let n_sent = self.state.out.n_sent();
+        let mut answer = stream.answer;
+        answer.end = n_sent;
+        answer.exchange.outcome = outcome;
+        drop(stream.items);
+        self.finish(answer, n_sent, None);
+        let is_close_delimited = !stream.chunked && stream.left.is_none();
+        self.close(is_close_delimited);
+    }
+
+    /// The connection ends while items are made.
+    pub(super) fn abandon_items(
+        &mut self,
+        stream: ItemStream,
+        why: super::answer::Gone,
+        n_sent: u64,
+    ) {
+        let mut answer = stream.answer;
+        answer.end = n_sent;
+        answer.cut(why);
+        drop(stream.items);
+        self.finish(answer, n_sent, None);
+    }
+}

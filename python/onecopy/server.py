@@ -1,0 +1,157 @@
+"""`Server` and `serve`: any WSGI application behind onecopy's HTTP/1.1 server (PEP 3333)."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import threading
+import weakref
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from onecopy import _core
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+__all__ = ["Limits", "Server", "serve"]
+
+App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+
+class Limits(NamedTuple):
+    """What a client may take. Times are in seconds, sizes in bytes."""
+
+    header_timeout: float = 10.0
+    """From the first byte of a request's head (or from connecting) to its end; then 408."""
+    body_timeout: float = 30.0
+    """Without a byte of the request's body; then 408."""
+    idle_timeout: float = 60.0
+    """Between the requests of a connection; then it is closed."""
+    write_timeout: float = 30.0
+    """In which the client takes no byte of the answer; then it is cut."""
+    stop_timeout: float = 30.0
+    """For requests under way when the server is stopped; then they are cut."""
+    max_header_bytes: int = 64 << 10
+    """Of a request's head; then 431, or 414 for its target."""
+    max_headers: int = 100
+    """Header fields of a request; then 431."""
+    max_body_bytes: int = 1 << 30
+    """Of a request's body; then 413."""
+    max_body_memory_bytes: int = 1 << 20
+    """Of a request's body that waits in memory; longer ones wait in a temporary file."""
+    max_connections: int = 10_000
+    """At once; then 503."""
+
+
+class Server:
+    """A WSGI application behind an HTTP/1.1 server, listening from the moment it is made.
+
+    Args:
+        app: a WSGI application (PEP 3333), called from ``threads`` threads at once.
+        bind: ``HOST:PORT``; port 0 takes a free one, see `address`.
+        threads: requests that the application is asked at once.
+        streams: row streams that are filled at once, each by a thread of its own while it is.
+        limits: see `Limits`.
+        multiprocess: what ``wsgi.multiprocess`` says.
+
+    As a context manager it serves in threads of its own until the block is left:
+
+    >>> def app(environ, start_response):
+    ...     start_response("200 OK", [("Content-Type", "text/plain")])
+    ...     return [b"hello"]
+    >>> import urllib.request
+    >>> with onecopy.Server(app, "127.0.0.1:0") as server:
+    ...     urllib.request.urlopen(server.url).read()
+    b'hello'
+
+    Raises:
+        OSError: the address is in use, or is none.
+        ValueError: an option is out of its range.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        bind: str = "127.0.0.1:8000",
+        *,
+        threads: int = 8,
+        streams: int = 16,
+        limits: Limits | None = None,
+        multiprocess: bool = False,
+    ) -> None:
+        if not callable(app):
+            raise TypeError("`app` is not callable: a WSGI application is a function of environ and start_response")
+        if threads < 1 or streams < 1:
+            raise ValueError("`threads` and `streams` are at least 1")
+        host, port = _address(bind)
+        options = {"threads": threads, "streams": streams, "multiprocess": multiprocess}
+        options.update((limits or Limits())._asdict())
+        self._core = _core.Server(app, host, port, options)
+        self._thread: threading.Thread | None = None
+        _servers.add(self)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port that are listened at."""
+        return self._core.address
+
+    @property
+    def url(self) -> str:
+        """The address as a URL."""
+        host, port = self.address
+        return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+    def run(self) -> None:
+        """Serve until `stop` is called; in the main thread SIGINT and SIGTERM stop it too (a second one cuts requests)."""
+        self._core.run(threading.current_thread() is threading.main_thread())
+
+    def start(self) -> None:
+        """Serve in threads of its own."""
+        if self._thread is not None:
+            raise RuntimeError("the server was started before")
+        self._thread = threading.Thread(target=self._core.run, args=(False,), name="onecopy-server", daemon=True)
+        self._thread.start()
+
+    def stop(self, *, now: bool = False) -> None:
+        """Stop: idle connections at once, requests under way get `Limits.stop_timeout`; with ``now`` they are cut.
+
+        Where the server runs in threads of its own, their end is waited for.
+        """
+        self._core.stop(now)
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def serve(app: App, bind: str = "127.0.0.1:8000", **options: Any) -> None:
+    """Serve a WSGI application until SIGINT or SIGTERM; see `Server` for the options."""
+    Server(app, bind, **options).run()
+
+
+def _address(bind: str) -> tuple[str, int]:
+    host, colon, port = bind.rpartition(":")
+    if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise ValueError(f"`{bind}` is not an address\nwrite `HOST:PORT`, for example `127.0.0.1:8000`")
+    return host.strip("[]") or "0.0.0.0", int(port)
+
+
+_servers: weakref.WeakSet[Server] = weakref.WeakSet()
+
+
+@atexit.register
+def _stop_all() -> None:
+    for server in [*_servers]:
+        with contextlib.suppress(Exception):
+            if server._thread is not None:
+                server.stop(now=True)
