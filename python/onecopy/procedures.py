@@ -1,7 +1,8 @@
 """`Cursor.callproc`: what a stored procedure is called with, and where its output parameters come back.
 
 PostgreSQL and MariaDB give the values of output parameters as the last result of the call, one row with a column for each, in
-the types that they are declared with. Which parameters those are stands in the catalog, which one query asks.
+the types that they are declared with; for SQL Server `onecopy.tsql` writes a batch that does. Which parameters those are stands in
+the catalog, which one query asks.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from onecopy import _core
+from onecopy import _core, tsql
 from onecopy.errors import NotSupportedError, ProgrammingError
 
 if TYPE_CHECKING:
@@ -126,12 +127,17 @@ def call(cur: Cursor, name: str, parameters: Sequence[Any]) -> list[Any]:
 
     Raises:
         ProgrammingError: there is no such procedure, or it has another number of parameters.
-        NotSupportedError: the database has no stored procedures, or its drivers give no output parameters.
+        NotSupportedError: the database has no stored procedures, or the values of this one's parameters cannot be given or had.
     """
     con = cur.connection
     dialect = con.dialect
-    if dialect not in {"postgresql", "mysql"}:
+    if dialect not in {"postgresql", "mysql", "mssql"}:
         raise NotSupportedError(_REFUSED.get(dialect, _REFUSED["generic"]))
+    if dialect == "mssql":
+        result = list(parameters)
+        batch = tsql.batch(con, name, result)
+        _core.run_call(cur, batch.sql, batch.inputs, result, batch.places, batch.names)
+        return result
     parts = _parts(name)
     *schemas, plain = (_plain(part, fold=dialect == "postgresql") for part in parts)
     look = _of_postgresql if dialect == "postgresql" else _of_mariadb
@@ -158,7 +164,5 @@ def call(cur: Cursor, name: str, parameters: Sequence[Any]) -> list[Any]:
 
 _REFUSED = {
     "sqlite": "SQLite has no stored procedures",
-    "mssql": "`callproc` does not know SQL Server's output parameters yet\n"
-    "execute `declare @out int; exec name ?, @out output; select @out`",
     "generic": "`callproc` does not know this database\nexecute `{call name(?, ?)}`: results come by `fetchall` and `nextset`",
 }

@@ -124,8 +124,8 @@ def test_a_driver_that_obeys_no_cancel_answers_at_the_time_limit_and_keeps_its_s
 
 @pytest.mark.parametrize(
     ("profile", "sql"),
-    # FreeTDS tells 0 columns of such a batch, the other one nothing of any statement.
-    [("tds_freetds", "declare @a int select 1 as a"), ("tds_rust", "select 1 as one")],
+    # FreeTDS tells 0 columns of a call, the other one nothing of any statement.
+    [("tds_freetds", "exec onecopy_results 1"), ("tds_rust", "select 1 as one")],
     ids=["freetds", "rust"],
 )
 def test_a_query_that_the_driver_cannot_look_at_beforehand_is_not_called_wrong(

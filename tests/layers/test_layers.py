@@ -50,6 +50,7 @@ MODULES = [
     "rows",
     "longs",
     "sizes",
+    "tsql",
     "procedures",
     "keeper",
     "pool",

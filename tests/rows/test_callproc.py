@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
+import uuid
 from collections.abc import Iterator
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
 import onecopy
+from onecopy import aio, tsql
 from tests.conftest import Database
 
 pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
@@ -142,3 +146,249 @@ def test_functions_and_wrong_calls_of_mariadb(of_mariadb: onecopy.Connection) ->
 def test_sqlite_has_no_procedures(con: onecopy.Connection) -> None:
     with pytest.raises(onecopy.NotSupportedError, match="no stored procedures"):
         con.cursor().callproc("x")
+
+
+@pytest.fixture(params=["tds_freetds", "tds_msodbc", "tds_rust"])
+def of_sql_server(request: pytest.FixtureRequest) -> Iterator[onecopy.Connection]:
+    """Each driver; the responder's procedures are those of `tests/support/tds/declared.py`."""
+    database: Database = request.getfixturevalue(request.param)
+    con = onecopy.connect(database.odbc)
+    yield con
+    con.close()
+
+
+def test_output_parameters_of_sql_server(of_sql_server: onecopy.Connection) -> None:
+    cur = of_sql_server.cursor()
+    given = (5, None, 21, None, "2001-01-01")
+    got = cur.callproc("calls.mixed", given)
+    assert got == [5, "é 5", 42, Decimal("1.25"), datetime.datetime(2026, 1, 2, 3, 4, 5, 6)]
+    assert type(got[3]) is Decimal
+    assert given == (5, None, 21, None, "2001-01-01")
+    # What it prints is told, and what it returns (7) is no parameter.
+    assert [str(message).rpartition("]")[2] for _, message in cur.messages] == ["mixed ran"]
+    assert (cur.description, cur.nextset()) == (None, None)
+    assert of_sql_server.execute("select 1").fetchall() == [(1,)]
+    # The declared type cuts and rounds what is given, as an assignment does.
+    assert cur.callproc("calls.mixed", [5, "x" * 5000, None, None, None])[:3] == [5, "é 5", None]
+
+
+def test_a_call_without_values_is_not_prepared_and_gives_the_same(of_sql_server: onecopy.Connection) -> None:
+    cur = of_sql_server.cursor()
+    for _ in range(2):
+        assert cur.callproc("calls.[every int]", [None]) == [None]
+        assert cur.callproc("calls.[every int]", [-7]) == [-7]
+    assert cur.callproc("calls.quiet", [None]) == [None]
+    assert cur.callproc("calls.quiet", [1]) == [1]
+    assert cur.description is None
+
+
+def test_output_parameters_behind_results_of_sql_server(of_sql_server: onecopy.Connection) -> None:
+    cur = of_sql_server.cursor()
+    got = cur.callproc("calls.rows_first", [4, None])
+    # The first result has the name of the parameter, and is none. Counts stand before and between.
+    assert (got, cur.fetchall()) == ([4, None], [(4,)])
+    assert cur.nextset() is True
+    assert (got, cur.fetchall()) == ([4, None], [(5, "y"), (5, "y")])
+    assert cur.nextset() is None
+    assert got == [4, 40]
+    # Rows that nobody reads are passed.
+    got = cur.callproc("calls.rows_first", [5, None])
+    assert (cur.nextset(), cur.nextset(), got) == (True, None, [5, 50])
+
+
+def test_counts_alone_stand_before_no_output_parameter_of_sql_server(of_sql_server: onecopy.Connection) -> None:
+    cur = of_sql_server.cursor()
+    assert cur.callproc("calls.counts", [4]) == [5]
+    assert cur.description is None
+
+
+def test_a_call_ends_the_rows_of_its_own_cursor(of_sql_server: onecopy.Connection) -> None:
+    cur = of_sql_server.execute("select * from t31000")
+    assert cur.fetchone() is not None
+    assert cur.callproc("calls.counts", [1]) == [2]
+    cur.execute("select * from t31000")
+    with pytest.raises(onecopy.ProgrammingError):
+        cur.callproc("calls.none", [1])
+    assert cur.description is None
+
+
+INDIA = datetime.timezone(datetime.timedelta(hours=5, minutes=30))
+TYPES: list[tuple[str, Any, Any]] = [
+    ("bit", True, True),
+    ("tinyint", 255, 255),
+    ("smallint", -(2**15), -(2**15)),
+    ("int", 2**31 - 1, 2**31 - 1),
+    ("bigint", -(2**63), -(2**63)),
+    ("real", 1.5, 1.5),
+    ("float", 0.1, 0.1),
+    ("money", Decimal("-1.2345"), Decimal("-1.2345")),
+    ("decimal(38,10)", Decimal("1234567890123456789012345678.0123456789"), None),
+    ("decimal(38,10)", 3, Decimal("3.0000000000")),
+    ("nvarchar(20)", "Zoë 東京 😀", "Zoë 東京 😀"),
+    ("nvarchar(20)", "x" * 30, "x" * 20),
+    ("nvarchar(max)", "я" * 100_000, None),
+    ("varchar(20)", "Zoë", "Zoë"),
+    ("varchar(max)", "y" * 9_000, None),
+    ("nchar(4)", "é", "é   "),
+    ("char(4)", "é", "é   "),
+    ("binary(3)", b"\x01", b"\x01\0\0"),
+    ("varbinary(20)", b"\0\xff", b"\0\xff"),
+    ("varbinary(max)", b"\x01" * 100_001, None),
+    ("date", datetime.date(2024, 2, 29), None),
+    ("time(3)", "23:59:59.123", datetime.time(23, 59, 59, 123_000)),
+    ("datetime", datetime.datetime(2024, 2, 29, 23, 59, 58, 130_000), None),
+    ("datetime2(6)", datetime.datetime(9999, 12, 31, 23, 59, 59, 999_999), None),
+    ("datetimeoffset(6)", "2024-02-29T23:59:58.123456+05:30", None),
+    ("uniqueidentifier", uuid.UUID("00112233-4455-6677-8899-aabbccddeeff"), None),
+    ("xml", "<a>é</a>", "<a>é</a>"),
+    ("sql_variant", "é 東", "é 東"),
+    ("sql_variant", 12, "12"),
+]
+
+
+@pytest.mark.parametrize(("of_type", "value", "expected"), TYPES, ids=lambda v: str(v)[:24])
+def test_a_value_of_each_type_comes_back_from_sql_server(
+    of_sql_server: onecopy.Connection, of_type: str, value: Any, expected: Any
+) -> None:
+    cur = of_sql_server.cursor()
+    (found,) = cur.callproc(f"calls.[every {of_type}]", [value])
+    if of_type == "datetimeoffset(6)":
+        expected = datetime.datetime(2024, 2, 29, 23, 59, 58, 123456, INDIA)
+        assert found.utcoffset() == expected.utcoffset()
+    expected = value if expected is None else expected
+    assert (found, type(found)) == (expected, type(expected))
+    # NULL goes to each, bytes included, to which no text converts.
+    assert cur.callproc(f"calls.[every {of_type}]", [None]) == [None]
+
+
+@pytest.mark.parametrize("version", ["7.2", "7.3"])
+def test_older_protocols_call_procedures_too(tds_freetds: Database, version: str) -> None:
+    con = onecopy.connect(tds_freetds.odbc.replace("TDS_Version=7.4", f"TDS_Version={version}"))
+    got = con.cursor().callproc("calls.mixed", [1, None, 2, None, None])
+    assert got[:4] == [1, "é 1", 4, Decimal("0.25")]
+    con.close()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("plain", "dbo.plain", "onecopy.dbo.plain", "onecopy..plain", '[dbo]."plain"', "[odd d].[a]]b.c]"),
+        *("#passing", "tempdb..#passing", "elsewhere.dbo.far", "elsewhere..far"),
+        *("sp_everywhere", "master..sp_everywhere", "sp_of_the_system"),
+    ],
+)
+def test_procedures_of_sql_server_have_names_of_many_parts(of_sql_server: onecopy.Connection, name: str) -> None:
+    assert of_sql_server.cursor().callproc(name, [1]) == [2]
+
+
+def test_synonyms_and_types_of_the_users_own_of_sql_server(of_sql_server: onecopy.Connection) -> None:
+    cur = of_sql_server.cursor()
+    assert cur.callproc("calls.other_name", [1, None, 3, None, None])[:3] == [1, "é 1", 6]
+    assert cur.callproc("calls.labels", ["a" * 12, "text", "b"]) == ["a" * 10, "text", "b"]
+    # Nothing is known of an extended procedure's parameters: they are given, and nothing comes back.
+    assert cur.callproc("xp_extended", [1, "two"]) == [1, "two"]
+
+
+def test_parameters_may_be_left_off_where_sql_server_has_defaults(of_sql_server: onecopy.Connection) -> None:
+    cur = of_sql_server.cursor()
+    assert cur.callproc("calls.optional", [1]) == [1]
+    assert cur.callproc("calls.optional", [1, 2, None]) == [1, 2, 3]
+    with pytest.raises(onecopy.ProgrammingError, match="'@a', which was not supplied") as caught:
+        cur.callproc("calls.optional")
+    assert caught.value.native_code == 201
+    with pytest.raises(onecopy.ProgrammingError, match="3 parameters, 4 were given") as caught:
+        cur.callproc("calls.optional", [1, 2, 3, 4])
+    assert caught.value.sqlstate == "07002"
+
+
+def test_functions_of_sql_server_give_rows(of_sql_server: onecopy.Connection) -> None:
+    cur = of_sql_server.cursor()
+    # The others are not found by their names alone, as SQL has it: the catalog says its schema.
+    for name in ("calls.add_up", "add_up", "sum_of"):
+        assert cur.callproc(name, [2, 3]) == [2, 3]
+        assert cur.fetchall() == [(5,)]
+    assert cur.callproc("calls.add_up", [2, None]) == [2, None]
+    assert cur.fetchall() == [(None,)]
+    assert cur.callproc("calls.many", [3]) == [3]
+    assert ([column[0] for column in cur.description or ()], cur.fetchall()) == (["n"], [(1,), (2,), (3,)])
+    assert cur.nextset() is None
+    with pytest.raises(onecopy.ProgrammingError, match="2 parameters, 3 were given"):
+        cur.callproc("calls.add_up", [1, 2, 3])
+
+
+@pytest.mark.parametrize("how", ["throw", "raise", "count throw", "count raise"])
+def test_an_error_of_a_procedure_of_sql_server_is_raised(of_sql_server: onecopy.Connection, how: str) -> None:
+    cur = of_sql_server.cursor()
+    with pytest.raises(onecopy.ProgrammingError, match="Ошибка: ") as caught:
+        cur.callproc("calls.fails", [how, None])
+    assert (caught.value.sqlstate, caught.value.native_code) == ("42000", 50_123 if "throw" in how else 50_000)
+    assert cur.callproc("calls.counts", [1]) == [2]
+
+
+@pytest.mark.parametrize("how", ["rows throw", "rows raise"])
+def test_an_error_behind_rows_of_sql_server_is_raised_at_its_place(of_sql_server: onecopy.Connection, how: str) -> None:
+    cur = of_sql_server.cursor()
+    got = cur.callproc("calls.fails", [how, None])
+    assert [cur.fetchone() for _ in range(3)] == [(1,)] * 3
+    with pytest.raises(onecopy.ProgrammingError, match="Ошибка: "):
+        cur.nextset()
+    assert got == [how, None]
+    assert of_sql_server.cursor().callproc("calls.counts", [1]) == [2]
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "error", "words"),
+    [
+        ("calls.none", [1], onecopy.ProgrammingError, "none"),
+        ("calls.mixed", ["no number", None, None, None, None], onecopy.DataError, "converting"),
+        ("calls.[every varbinary(20)]", ["text"], onecopy.DatabaseError, "not allowed"),
+        ("calls.tables", [[1]], onecopy.NotSupportedError, "`@rows` of `calls.tables` is a table"),
+        ("calls.cursors", [1, None], onecopy.NotSupportedError, "`@c` of `calls.cursors` is a cursor"),
+        ("there.a.b.c", [1], onecopy.NotSupportedError, "another server"),
+        ("calls.beyond", [1], onecopy.NotSupportedError, "another server"),
+        ("plain; drop table kept", [], onecopy.ProgrammingError, "not the name"),
+        ("plain;1", [1], onecopy.ProgrammingError, "not the name"),
+        ("[plain", [1], onecopy.ProgrammingError, "not the name"),
+        ("[]", [1], onecopy.ProgrammingError, "not the name"),
+        (".plain", [1], onecopy.ProgrammingError, "not the name"),
+        ("dbo.", [1], onecopy.ProgrammingError, "not the name"),
+        ("", [], onecopy.ProgrammingError, "not the name"),
+    ],
+)
+def test_wrong_calls_of_sql_server_are_refused(
+    of_sql_server: onecopy.Connection, name: str, parameters: list[Any], error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        of_sql_server.cursor().callproc(name, parameters)
+    assert of_sql_server.cursor().callproc("plain", [1]) == [2]
+
+
+def test_a_procedure_of_sql_server_is_awaited(tds_msodbc: Database) -> None:
+    async def main() -> None:
+        con = await aio.connect(tds_msodbc.odbc)
+        cur = con.cursor()
+        got = await cur.callproc("calls.rows_first", [4, None])
+        assert await cur.fetchall() == [(4,)]
+        assert (await cur.nextset(), await cur.nextset(), got) == (True, None, [4, 40])
+        await con.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("of_catalog", "declared"),
+    [
+        (("nvarchar", "sys", False, False, "nvarchar", -1, 0, 0), "nvarchar(max)"),
+        (("nchar", "sys", False, False, "nchar", 8, 0, 0), "nchar(4)"),
+        (("numeric", "sys", False, False, "numeric", 9, 12, 3), "numeric(12, 3)"),
+        (("float", "sys", False, False, "float", 8, 53, 0), "float"),
+        (("timestamp", "sys", False, False, "timestamp", 8, 0, 0), "timestamp"),
+        (("image", "sys", False, False, "image", 16, 0, 0), "varbinary(max)"),
+        (("label", "calls", True, False, "varchar", 10, 0, 0), "varchar(10)"),
+        # CLR types: those of the system stand in sys, and none of the system's is behind them.
+        (("hierarchyid", "sys", False, False, None, 892, 0, 0), "hierarchyid"),
+        (("po]int", "dbo", True, False, None, 20, 0, 0), "[dbo].[po]]int]"),
+    ],
+)
+def test_a_variable_has_the_type_that_the_catalog_says(of_catalog: tuple[Any, ...], declared: str) -> None:
+    assert tsql.Parameter._make(("@a", *of_catalog, True, False)).declared() == declared

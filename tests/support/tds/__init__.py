@@ -15,6 +15,7 @@ that keep their rows in memory, transactions, and comments that make the answer 
 ``kept``      tables that keep their rows, and transactions
 ``calls``     remote procedure calls: what they name, and their parameters
 ``procedures``  those of the responder's own, with output parameters and several results
+``declared``  those that the catalog knows, with the parameters that they declare; functions
 ``describe``  what drivers ask about a statement before it runs
 ``session``    one connection: login, then requests
 """

@@ -11,7 +11,7 @@ _NUMBERED[15] = "sp_unprepare"
 
 
 def read(body: bytes) -> tuple[str, list[Parameter]]:
-    """Name and parameters of the call in an RPC message.
+    """Name and parameters of the call in an RPC message; the name of a procedure of the system without what stands around it.
 
     Raises:
         ValueError: a parameter of a type the responder does not know.
@@ -20,7 +20,7 @@ def read(body: bytes) -> tuple[str, list[Parameter]]:
     if length == 0xFFFF:
         name, at = _NUMBERED.get(struct.unpack_from("<H", body, 2)[0], ""), 4
     else:
-        name, at = body[2 : 2 + 2 * length].decode("utf-16-le").lower().split(".")[-1], 2 + 2 * length
+        name, at = body[2 : 2 + 2 * length].decode("utf-16-le"), 2 + 2 * length
     at += 2  # option flags
     parameters = []
     while at < len(body) and body[at] not in (0x80, 0xFF):
@@ -29,7 +29,13 @@ def read(body: bytes) -> tuple[str, list[Parameter]]:
         status = body[at + 1 + 2 * size]
         info, raw, at = read_type_and_value(body, at + 2 + 2 * size)
         parameters.append(Parameter(parameter, info, raw, bool(status & 1)))
-    return name.strip("[]").partition(";")[0], parameters
+    plain = plain_name(name)
+    return plain if plain.startswith("sp_") else name, parameters
+
+
+def plain_name(name: str) -> str:
+    """A procedure's name without schema, quotes and number: ``dbo.[Name];1`` is ``name``."""
+    return name.lower().split(".")[-1].strip("[]").partition(";")[0]
 
 
 def declared(parameter: Parameter | None) -> list[str]:

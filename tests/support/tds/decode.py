@@ -12,7 +12,15 @@ from typing import Any
 _DAY_1 = date(1, 1, 1).toordinal()
 _PLP_NULL = b"\xff" * 8
 #: Tokens of text, and how it is encoded.
-_TEXT = {0xE7: "utf-16-le", 0xEF: "utf-16-le", 0x63: "utf-16-le", 0xA7: "cp1252", 0xAF: "cp1252", 0x23: "cp1252"}
+_TEXT = {
+    0xF1: "utf-16-le",
+    0xE7: "utf-16-le",
+    0xEF: "utf-16-le",
+    0x63: "utf-16-le",
+    0xA7: "cp1252",
+    0xAF: "cp1252",
+    0x23: "cp1252",
+}
 
 
 def value(info: bytes, raw: bytes) -> Any:
@@ -26,6 +34,10 @@ def value(info: bytes, raw: bytes) -> Any:
         return _FIXED[token](raw)
     if token in (0x23, 0x63, 0x22):
         data = None if raw[:4] == b"\xff" * 4 else raw[4:]
+    elif token == 0xF1:
+        data = _unbounded(raw)
+    elif token == 0x62:
+        return _variant(raw)
     elif token in (0xA5, 0xA7, 0xAD, 0xAF, 0xE7, 0xEF):
         data = _unbounded(raw) if struct.unpack_from("<H", info, 1)[0] == 0xFFFF else _sized(raw)
     elif token in _BY_LENGTH:
@@ -35,6 +47,13 @@ def value(info: bytes, raw: bytes) -> Any:
     if data is None or token not in _TEXT:
         return data
     return data.decode(_TEXT[token], "surrogatepass" if _TEXT[token] == "utf-16-le" else "strict")
+
+
+def _variant(raw: bytes) -> Any:
+    """An int, or nvarchar."""
+    if raw[:4] == b"\0\0\0\0":
+        return None
+    return _integer(raw[6:]) if raw[4] == 0x38 else raw[13:].decode("utf-16-le", "surrogatepass")
 
 
 def _sized(raw: bytes) -> bytes | None:

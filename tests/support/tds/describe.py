@@ -96,7 +96,9 @@ def columns(sql: str, work: kept.Work | None = None) -> list[Column]:
     """
     text = types.nvarchar(4000)
     unknown = {name.lower(): Parameter(name, text.info, text.encode(None)) for name in re.findall(r"@P\d+", sql, re.I)}
-    first = next((result for result in queries.statements(sql, unknown, work) if isinstance(result, Rows)), None)
+    first = next(
+        (result for result in queries.statements(sql, unknown, work, describes=True) if isinstance(result, Rows)), None
+    )
     return first.columns if first is not None else []
 
 

@@ -3,15 +3,15 @@
 ``onecopy_copy @in, @out output, …``    each output parameter gets the value of the one before it; prints; returns 7
 ``onecopy_results @n``                  a result of n rows, a message, a second result; returns 0
 ``onecopy_fails @n``                    an error of that number; nothing comes back
+
+Those with declared parameters stand in ``declared``.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-from tests.support.tds import types
-from tests.support.tds.results import Called, Message, Rows, SqlError
-from tests.support.tds.tokens import ROW, Column
+from tests.support.tds import calls, declared, types
+from tests.support.tds.declared import rows
+from tests.support.tds.results import Called, Message, SqlError
 from tests.support.tds.types import Parameter
 
 
@@ -21,22 +21,19 @@ def call(name: str, given: list[Parameter]) -> Called:
     Raises:
         SqlError: there is none of that name, or it fails as it is to.
     """
+    routine = declared.called(name.partition(";")[0])
+    if routine is not None and routine.kind in ("P", "X"):
+        return routine.run(given)
+    name = calls.plain_name(name)
     if name == "onecopy_copy":
         outputs = [(i, _copied(given[i - 1], one)) for i, one in enumerate(given) if one.is_output and i > 0]
         return Called([Message(0, "copied")], outputs, 7)
     if name == "onecopy_results":
-        first = _rows({"a": ("nvarchar(10)", "é")}, int(given[0].value()))
-        return Called([first, Message(0, "между"), _rows({"b": ("int", 2), "c": ("int", 3)}, 1)])
+        first = rows({"a": ("nvarchar(10)", "é")}, int(given[0].value()))
+        return Called([first, Message(0, "между"), rows({"b": ("int", 2), "c": ("int", 3)})])
     if name == "onecopy_fails":
         raise SqlError(int(given[0].value()), "The procedure failed, as it was asked to.")
     raise SqlError(2812, f"Could not find stored procedure '{name}'.")
-
-
-def _rows(cells: dict[str, tuple[str, Any]], times: int) -> Rows:
-    """A result of equal rows: names to types and values."""
-    kinds = {name: types.kind(type_name) for name, (type_name, _) in cells.items()}
-    row = ROW + b"".join(kinds[name].encode(value) for name, (_, value) in cells.items())
-    return Rows([Column(name, kind.info) for name, kind in kinds.items()], iter([(row, 1)] * times))
 
 
 def _copied(source: Parameter, target: Parameter) -> Parameter:

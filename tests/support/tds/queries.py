@@ -13,6 +13,9 @@
     print N'é'; raiserror(N'é', 16, 1)       messages: up to severity 10 information, above it an error, 20 ends the connection
     raiserror(…) raiserror(…)                several messages of one statement, without `;` between them
     throw 50001, N'é', 1                     an error that ends the answer; texts may be expressions
+    declare @a int = @P1, @b date; exec calls.mixed @P2, @b output    variables, and procedures: see `declared`
+    select dbo.add_up(1, @P1); select * from calls.many(3)   functions
+    … from sys.all_objects … object_id(@P1)  what the catalog says of a procedure or function
     create table k (a int, …)                a table that keeps its rows, and values that do not fit: see `kept`
 
 Comments make an answer fail: `/* error after 500 */` sends an error token after 500 rows, `/* drop after 500 */` resets
@@ -26,12 +29,12 @@ import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
-from tests.support.tds import kept, procedures, stored
+from tests.support.tds import declared, kept, procedures, stored
 from tests.support.tds.reader import Cell, Reader, known_kind
 from tests.support.tds.results import (
     Affected,
-    Called,
     Message,
     Result,
     Rows,
@@ -46,17 +49,22 @@ from tests.support.tds.types import Parameter
 
 __all__ = ["Affected", "Rows", "SqlError", "Wait", "failure", "statements"]
 
-_SKIPPED = ("set", "if", "use", "declare", "save", "truncate", "go")
+_SKIPPED = ("set", "if", "use", "save", "truncate", "go")
 
 
-def statements(sql: str, parameters: dict[str, Parameter], work: kept.Work | None = None) -> Iterator[Result]:
+def statements(
+    sql: str, parameters: dict[str, Parameter], work: kept.Work | None = None, *, describes: bool = False
+) -> Iterator[Result]:
     """The results of ``sql``, one after the other; what changes a table of ``work`` does so when its result is run.
+
+    Where it ``describes``, procedures are not called, and give nothing.
 
     Raises:
         SqlError: what SQL Server would call an error, or what the responder does not understand.
     """
     # An answer that is to fail after so many rows is sent row by row.
     reader = _Statements(sql, parameters, work or kept.Work(), one_by_one=failure(sql) is not None)
+    reader.describes = describes
     while not reader.at_end():
         if not reader.take(";"):
             yield reader.statement()
@@ -66,7 +74,9 @@ class _Statements(Reader):
     """A reader of the few statements above."""
 
     def __init__(self, sql: str, parameters: dict[str, Parameter], work: kept.Work, one_by_one: bool) -> None:
-        super().__init__(sql, parameters)
+        super().__init__(sql, dict(parameters))
+        self._variables: dict[str, str] = {}  # Names to types.
+        self.describes = False
         self._work, self._one_by_one = work, one_by_one
         self._made: dict[str, kept.Table] = {}  # By this text, whose statements have not run yet.
 
@@ -89,6 +99,8 @@ class _Statements(Reader):
             raise SqlError(int(number), text, state=int(state))
         if self.take("exec", "execute"):
             return self._exec()
+        if self.take("declare"):
+            return self._declare()
         start = self._at
         word = self.next()[1].lower()
         found = self._of_table(word) if word in ("create", "drop", "insert", "delete") else self._of_transaction(word)
@@ -104,16 +116,34 @@ class _Statements(Reader):
             self._at += 1
         return Affected(1 if word in ("insert", "update", "delete") else None)
 
-    def _exec(self) -> Called:
-        """EXEC of one of the responder's procedures; its parameters are those of the statement."""
-        name, given = self.name().lower(), []
+    def _declare(self) -> Affected:
+        """DECLARE of variables, which are known to what follows."""
+        while True:
+            name, type_name = self.next()[1].lower(), self.type_name()
+            value = self.value().plain() if self.take("=") else None
+            self._assign(name, type_name, value)
+            if not self.take(","):
+                return Affected(None)
+
+    def _assign(self, name: str, type_name: str, value: Any) -> None:
+        kind = known_kind(type_name)
+        raw = kind.encode(declared.converted(value, type_name))
+        self._parameters[name], self._variables[name] = Parameter(name, kind.info, raw), type_name
+
+    def _exec(self) -> Result:
+        """EXEC of a procedure; what it puts out goes into the variables, or the parameters of the statement."""
+        name, given = self.next()[1], []
         while not self.at_end() and self.peek() != ";":
-            parameter = self.value().value
-            if not isinstance(parameter, Parameter):
-                raise SqlError(102, "Incorrect syntax: a procedure takes parameters here.")
-            given.append(replace(parameter, is_output=self.take("output", "out")))
+            given.append(replace(self.argument(), is_output=self.take("output", "out")))
             self.take(",")
-        return procedures.call(name, given)
+        if self.describes:
+            return Affected(None)
+        called = procedures.call(name, given)
+        for place, value in called.outputs:
+            if (variable := given[place].name) in self._variables:
+                self._assign(variable, self._variables[variable], value.value())
+        left = [(place, value) for place, value in called.outputs if given[place].name not in self._variables]
+        return replace(called, outputs=left)
 
     def _three(self) -> tuple[str, str, str]:
         first = self.value().text()
@@ -192,6 +222,10 @@ class _Statements(Reader):
 
     def _select(self) -> Rows:
         start = self._at
+        words = [word.lower() for _, word in self._tokens[start:]]
+        asked = next((word for word in words if word.endswith("sys.all_objects")), None)
+        if asked is not None:
+            return self._catalog(asked)
         if self.take("*"):
             return self._from_table(None)
         # A list of bare names is a projection of `t`; anything else is a list of values.
@@ -207,7 +241,10 @@ class _Statements(Reader):
 
     def _from_table(self, names: list[str] | None) -> Rows:
         self.need("from")
+        routine = declared.find(self.peek())
         table = self.name()
+        if routine is not None and routine.kind == "TF" and self.peek() == "(":
+            return routine.table(self.arguments())
         known = self._table(table)
         if known is not None and names is None:
             return Rows(known.columns(), known.slices())
@@ -232,6 +269,17 @@ class _Statements(Reader):
             row = stored.one_row(n_rows, only)
             return Rows(stored.T_COLUMNS, iter([(row, 1)] if row else []))
         return Rows(stored.T_COLUMNS, stored.table_rows(n_rows, 1 if self._one_by_one else stored.ROWS_A_SLICE))
+
+    def _catalog(self, asked: str) -> Rows:
+        """What the catalog of a database says of the routine of that name."""
+        while self.next()[1].lower() != "object_id":
+            pass
+        self.need("(")
+        name = self.value().plain()
+        while not self.at_end() and self.peek() != ";":
+            self._at += 1
+        *database, _, _ = declared.parts_of(asked)
+        return declared.catalog("".join(database), name)
 
     def _values(self) -> Rows:
         cells, names, times = self._select_list()

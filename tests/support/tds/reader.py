@@ -7,14 +7,20 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from tests.support.tds import types
+from tests.support.tds import declared, types
+from tests.support.tds.declared import parts_of
 from tests.support.tds.results import SqlError
 from tests.support.tds.types import Kind, Parameter
 
 _COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*", re.S)
+_WORD = r"""(?:\[(?:[^\]]|\]\])*\]|"(?:[^"]|"")*"|[@\w#$]+)"""
 _TOKEN = re.compile(
     r"""\s*(?:(?P<text>[Nn]?'(?:[^']|'')*')|(?P<hex>0[xX][0-9a-fA-F]*)|(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)
-    |(?P<name>\[[^\]]*\]|"[^"]*"|[@\w#$.]+)|(?P<sign>[-+*=(),;<>]))""",
+    |(?P<name>"""
+    + _WORD
+    + r"(?:\.+"
+    + _WORD
+    + r""")*)|(?P<sign>[-+*=(),;<>]))""",
     re.X,
 )
 
@@ -115,7 +121,7 @@ class Reader:
 
     def name(self) -> str:
         """A name, without its quotes and its schema."""
-        return self.next()[1].strip('[]"').split(".")[-1]
+        return (parts_of(self.next()[1]) or [""])[-1]
 
     def value(self) -> Cell:
         """An expression: terms joined by `+`."""
@@ -183,12 +189,36 @@ class Reader:
             return self._case()
         known = {"cast": self._cast, "convert": self._convert, "replicate": self._replicate, "nchar": self._nchar}
         known |= {"len": self._len, "db_name": lambda: Cell(types.nvarchar(128), "onecopy")}
+        routine = declared.called(name) if "." in name else None  # A function is not found without its schema.
+        if routine is not None and routine.kind == "FN" and self.peek() == "(":
+            return self._of_routine(routine)
         if name not in known:
             raise SqlError(207, f"Invalid column name '{name}'.")
         self.need("(")
         cell = known[name]()
         self.need(")")
         return cell
+
+    def arguments(self) -> list[Parameter]:
+        """Values in parentheses, for a function."""
+        self.need("(")
+        given = []
+        while not self.take(")"):
+            given.append(self.argument())
+            self.take(",")
+        return given
+
+    def argument(self) -> Parameter:
+        """An expression, as what it is called with."""
+        cell = self.value()
+        return cell.value if isinstance(cell.value, Parameter) else Parameter("", cell.kind.info, cell.encoded())
+
+    def _of_routine(self, routine: declared.Routine) -> Cell:
+        """What a function of one value gives: a table of one cell."""
+        table = routine.table(self.arguments())
+        info = table.columns[0].info
+        row = b"".join(bytes(piece) for piece, _ in table.slices)
+        return Cell(Kind(info, lambda _: row[1:]), Parameter("", info, row[1:]))
 
     def _case(self) -> Cell:
         """CASE WHEN a = b THEN c ELSE d END; what is compared is compared by its bytes."""

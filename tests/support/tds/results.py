@@ -65,11 +65,13 @@ class Transaction:
 
 @dataclass
 class Called:
-    """What a procedure gives: results, values of its output parameters by their places, its return status."""
+    """What a procedure gives: results, values of its output parameters by their places, its return status, and the error that
+    ends it."""
 
     results: list[Result]
     outputs: list[tuple[int, Parameter]] = field(default_factory=list)
     status: int = 0
+    error: SqlError | None = None
 
 
 Result = Rows | Affected | Wait | Message | Transaction | Called

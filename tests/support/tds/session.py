@@ -138,7 +138,7 @@ class Session:
         sql, names = "", []
         if name == "sp_prepexecrpc":
             handle = len(self._prepared) + 1
-            procedure = str(given[1].value()).strip("[]").lower().split(".")[-1]
+            procedure = str(given[1].value())
             self._prepared[handle] = procedure, None
             self._own_procedure(procedures.call(procedure, given[2:]), handle)
             return
@@ -189,6 +189,8 @@ class Session:
     def _own_procedure(self, called: Called, handle: int | None = None) -> None:
         for result in called.results:
             self._one(result, tokens.DONEINPROC, tokens.MORE, None)
+        if called.error is not None:
+            raise called.error
         tail = tokens.return_status(called.status) + (tokens.return_handle(handle) if handle is not None else b"")
         self._channel.write(tail + self._outputs(called) + struct.pack("<BHHQ", tokens.DONEPROC, 0, 0xE0, 0))
 
@@ -220,11 +222,14 @@ class Session:
         if isinstance(result, Message):
             return self._message(result, token, more)
         if isinstance(result, Called):
+            good = True
             for inner in result.results:
-                self._one(inner, token, tokens.MORE, None)
+                good = self._one(inner, token, tokens.MORE, None) and good
+            if result.error is not None:
+                raise result.error
             self._called = result
             self._channel.write(struct.pack("<BHHQ", token, more, 0, 0))
-            return True
+            return good
         if isinstance(result, Transaction):
             self._transact(result)
         elif self._implicit and not self._work.in_transaction:

@@ -192,6 +192,37 @@ def varbinary(size: int | None) -> Kind:
     return _unbounded(0xA5, b"", bytes) if size is None else _variable(0xA5, size, b"", bytes)
 
 
+def _padded(token: int, n: int, collation: bytes, convert: Callable[[Any], bytes], blank: bytes) -> Kind:
+    """char(n), nchar(n) and binary(n): as long as they are declared."""
+    size = n * len(blank)
+
+    def pad(value: Any) -> bytes:
+        data = convert(value)
+        return data + blank * ((size - len(data)) // len(blank))
+
+    return _variable(token, size, collation, pad)
+
+
+def _xml() -> Kind:
+    """xml without a schema."""
+    return Kind(b"\xf1\0", _unbounded(0xE7, COLLATION, _as_utf16).encode)
+
+
+def _variant() -> Kind:
+    """sql_variant of int or nvarchar: the value's own type stands before it."""
+
+    def encode(value: Any) -> bytes:
+        if value is None:
+            return b"\0\0\0\0"
+        if isinstance(value, int):
+            body = b"\x38\0" + struct.pack("<i", value)
+        else:
+            body = b"\xe7\x07" + COLLATION + struct.pack("<H", 8000) + _as_utf16(value)
+        return struct.pack("<I", len(body)) + body
+
+    return Kind(b"\x62" + struct.pack("<I", 8009), encode)
+
+
 def _guid(value: Any) -> bytes:
     return (value if isinstance(value, uuid.UUID) else uuid.UUID(value)).bytes_le
 
@@ -209,6 +240,16 @@ _SIMPLE: dict[str, Callable[[], Kind]] = {
     "datetime": _datetime,
     "date": sql_date,
     "uniqueidentifier": lambda: Kind(b"\x24\x10", _sized(16, _guid)),
+    "xml": _xml,
+    "sql_variant": _variant,
+    "sysname": lambda: nvarchar(128),
+    "text": lambda: varchar(None),
+}
+#: Types of one length: token, collation, conversion, and what fills them.
+_PADDED: dict[str, tuple[int, bytes, Callable[[Any], bytes], bytes]] = {
+    "char": (0xAF, COLLATION, _as_1252, b" "),
+    "nchar": (0xEF, COLLATION, _as_utf16, b" \0"),
+    "binary": (0xAD, b"", bytes, b"\0"),
 }
 
 
@@ -230,6 +271,9 @@ def kind(name: str) -> Kind:
     if base in ("nvarchar", "varchar", "varbinary"):
         size = None if (first or "").lower() == "max" else int(first or 30)
         return {"nvarchar": nvarchar, "varchar": varchar, "varbinary": varbinary}[base](size)
+    if base in _PADDED:
+        token, collation, convert, blank = _PADDED[base]
+        return _padded(token, int(first or 1), collation, convert, blank)
     return _SIMPLE[base]()
 
 
@@ -325,7 +369,7 @@ _BYTE_LENGTH = {
     0x2B: 1,
 }
 _SHORT_LENGTH = {0xA5: 2, 0xA7: 7, 0xAD: 2, 0xAF: 7, 0xE7: 7, 0xEF: 7}
-_LONG_LENGTH = {0x22: 4, 0x23: 9, 0x63: 9}
+_LONG_LENGTH = {0x22: 4, 0x23: 9, 0x62: 4, 0x63: 9}
 _FIXED = {0x30: 1, 0x32: 1, 0x34: 2, 0x38: 4, 0x3B: 4, 0x3E: 8, 0x7F: 8, 0x3D: 8, 0x3C: 8}
 
 
@@ -354,7 +398,7 @@ def read_value(info: bytes, data: bytes, start: int) -> tuple[bytes, int]:
     elif token in _LONG_LENGTH:
         size = struct.unpack_from("<i", data, start)[0]
         end = start + 4 + max(size, 0)
-    elif struct.unpack_from("<H", info, 1)[0] == 0xFFFF:
+    elif token == 0xF1 or struct.unpack_from("<H", info, 1)[0] == 0xFFFF:
         end = start + 8
         if data[start:end] != _PLP_NULL:
             while size := struct.unpack_from("<I", data, end)[0]:

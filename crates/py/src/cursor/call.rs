@@ -109,7 +109,7 @@ impl Cursor {
     ///
     /// Raises:
     ///     ProgrammingError: there is no such procedure, or it has more or fewer parameters.
-    ///     NotSupportedError: SQLite, and databases whose output parameters are not known.
+    ///     NotSupportedError: SQLite, databases whose output parameters are not known, and parameters that are tables or cursors.
     ///
     /// Source: PEP 249, ``.callproc()``.
     #[pyo3(signature = (name, parameters=None, /))]
@@ -120,6 +120,8 @@ impl Cursor {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let parameters = parameters.unwrap_or_else(|| PyTuple::empty(py).into_any());
+        // Rows of an earlier statement keep a connection to SQL Server busy, and the catalog is asked by another cursor.
+        *slf.get().open(py)? = State::nothing();
         py.import("onecopy.procedures")?
             .call_method1("call", (slf, name, parameters))
     }
