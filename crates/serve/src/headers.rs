@@ -68,7 +68,13 @@ impl Headers {
 
     fn push_checked(&mut self, name: &str, value: &[u8]) -> Result<(), HeaderError> {
         Headers::check_value(name, value)?;
-        self.wire.reserve(name.len() + value.len() + 4);
+        let n_bytes = name.len() + value.len() + 4;
+        // Room for a few fields at once.
+        self.wire.reserve(if self.wire.capacity() == 0 {
+            n_bytes + 192
+        } else {
+            n_bytes
+        });
         self.wire.extend_from_slice(name.as_bytes());
         self.wire.extend_from_slice(b": ");
         self.wire.extend_from_slice(value.trim_ascii());

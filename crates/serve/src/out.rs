@@ -12,8 +12,9 @@ use crate::body::{FileBody, Held};
 use crate::buffers::Buffers;
 use crate::sys;
 
-/// Parts handed to the kernel in one call at most: a batch of small answers needs two each.
-const MAX_PARTS: usize = 64;
+/// Parts handed to the kernel in one call: of one answer, and at most.
+const FEW_PARTS: usize = 8;
+const MAX_PARTS: usize = 256;
 
 /// Bytes in the order they go out, each where its owner put it: payload is never copied into a buffer of the server.
 #[derive(Default)]
@@ -125,39 +126,22 @@ impl OutQueue {
     pub(crate) fn flush(&mut self, stream: &TcpStream, buffers: &Buffers) -> io::Result<Flushed> {
         let mut progress = false;
         while self.n_pending > 0 {
-            let mut views = [IoSlice::new(&[]); MAX_PARTS];
-            let mut n_views = 0;
-            let mut offered = 0;
-            let mut before_file = false;
-            for part in self.parts.iter().take(MAX_PARTS) {
-                before_file = matches!(part, Part::File(_));
-                if before_file {
-                    break;
+            let (sent, offered) = match self.parts.front() {
+                Some(Part::File(file)) => {
+                    let left = file.n_bytes - self.n_of_first;
+                    let at = file.offset + self.n_of_first as u64;
+                    // A short count says nothing here: the kernel sends a file in portions.
+                    (sys::send_file(stream, file.fd(), at, left), None)
                 }
-                let skip = if n_views == 0 { self.n_of_first } else { 0 };
-                let bytes = &part.bytes(&self.framing)[skip..];
-                views[n_views] = IoSlice::new(bytes);
-                n_views += 1;
-                offered += bytes.len();
-            }
-            let sent = match (n_views, self.parts.front()) {
-                (0, Some(Part::File(file))) => {
-                    offered = file.n_bytes - self.n_of_first;
-                    sys::send_file(
-                        stream,
-                        file.fd(),
-                        file.offset + self.n_of_first as u64,
-                        offered,
-                    )
-                }
-                _ => sys::send(stream, &views[..n_views], before_file),
+                _ if self.parts.len() <= FEW_PARTS => self.send_parts::<FEW_PARTS>(stream),
+                _ => self.send_parts::<MAX_PARTS>(stream),
             };
             match sent {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(n) => {
                     progress = true;
                     self.advance(n, buffers);
-                    if n < offered && n_views > 0 {
+                    if offered.is_some_and(|offered| n < offered) {
                         // The socket buffer is full; the next edge says when it has room.
                         return Ok(Flushed::Blocked { progress });
                     }
@@ -169,6 +153,27 @@ impl OutQueue {
             }
         }
         Ok(Flushed::All)
+    }
+
+    /// Sends the first parts, up to a file; how many bytes the kernel took, and were offered to it.
+    fn send_parts<const N: usize>(&self, stream: &TcpStream) -> (io::Result<usize>, Option<usize>) {
+        let mut views = [IoSlice::new(&[]); N];
+        let mut n_views = 0;
+        let mut offered = 0;
+        let mut before_file = false;
+        for part in self.parts.iter().take(N) {
+            before_file = matches!(part, Part::File(_));
+            if before_file {
+                break;
+            }
+            let skip = if n_views == 0 { self.n_of_first } else { 0 };
+            let bytes = &part.bytes(&self.framing)[skip..];
+            views[n_views] = IoSlice::new(bytes);
+            n_views += 1;
+            offered += bytes.len();
+        }
+        let sent = sys::send(stream, &views[..n_views], before_file);
+        (sent, Some(offered))
     }
 
     fn advance(&mut self, mut n: usize, buffers: &Buffers) {

@@ -170,7 +170,7 @@ pub enum Body {
     /// Items that are made one by one on a handler's thread.
     Items(Box<dyn Items>),
     /// A stream.
-    Chunks(Chunks),
+    Chunks(Box<Chunks>),
 }
 
 impl Body {
@@ -254,7 +254,7 @@ impl From<&'static str> for Body {
 
 impl From<Chunks> for Body {
     fn from(chunks: Chunks) -> Body {
-        Body::Chunks(chunks)
+        Body::Chunks(Box::new(chunks))
     }
 }
 

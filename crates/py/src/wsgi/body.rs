@@ -193,7 +193,7 @@ impl Answered {
             }
             // `write` and a stream of its own: nobody does both.
             Rest::File(_) => (Body::Parts(self.ready), None),
-            Rest::Rows(chunks) => (Body::Chunks(*chunks), None),
+            Rest::Rows(chunks) => (Body::Chunks(chunks), None),
             Rest::Items(iterator, closing) => {
                 let items = Iteration {
                     ready: self.ready.into_iter(),

@@ -183,7 +183,7 @@ impl Wsgi {
             response.announce(n_bytes);
         }
         let body = match body {
-            Body::Chunks(chunks) => Body::Chunks(self.logged(chunks)),
+            Body::Chunks(chunks) => self.logged(*chunks).into(),
             body => body,
         };
         Ok(response.body(body))

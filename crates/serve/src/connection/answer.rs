@@ -37,7 +37,7 @@ pub(super) struct Answer {
     pub(super) end: u64,
     pub(super) n_rows: Option<u64>,
     /// For streams: whom to tell, and what.
-    pub(super) stream: Option<(Option<OnEnd>, StreamEnd)>,
+    pub(super) stream: Option<Box<(Option<OnEnd>, StreamEnd)>>,
 }
 
 /// Why a connection ended in the middle of an answer.
@@ -82,14 +82,14 @@ impl Answer {
     /// Overrules the outcome: the connection ended first.
     pub(super) fn cut(&mut self, gone: Gone) {
         self.exchange.outcome = gone.outcome();
-        if let Some((_, end)) = &mut self.stream {
-            *end = gone.stream_end();
+        if let Some(stream) = &mut self.stream {
+            stream.1 = gone.stream_end();
         }
     }
 
     /// Tells the stream's owner and the access log.
     fn tell(self, shared: &Shared, peer: SocketAddr, n_sent: u64) {
-        if let Some((Some(on_end), end)) = self.stream {
+        if let Some((Some(on_end), end)) = self.stream.map(|stream| *stream) {
             guard(|| on_end(end));
         }
         let Some(on_access) = &shared.config.on_access else {
@@ -143,14 +143,14 @@ impl Drive<'_> {
             (false, None) => Framing::Chunked { trailer: true },
         };
         let mut known = match body {
-            Body::Chunks(chunks) if !no_body => return self.begin_stream(answer, headers, chunks),
+            Body::Chunks(chunks) if !no_body => return self.begin_stream(answer, headers, *chunks),
             Body::Items(items) if !no_body => {
                 return self.begin_items(answer, headers, announced, items);
             }
             Body::Chunks(chunks) => {
                 self.push_head(&answer, headers, unknown, b"");
                 answer.end = self.state.out.n_pushed();
-                answer.stream = Some((chunks.on_end, StreamEnd::NoBody));
+                answer.stream = Some(Box::new((chunks.on_end, StreamEnd::NoBody)));
                 return self.drop_source(chunks.source, answer);
             }
             Body::Items(_) => {

@@ -174,7 +174,9 @@ impl Drive<'_> {
                 return false;
             }
         }
-        let mut parser = mem::take(&mut self.state.parser);
+        let Some(mut parser) = self.state.parser.take() else {
+            return false;
+        };
         let was_begun = parser.has_begun();
         let parsed = parser.advance(data);
         let begun = match parsed {
@@ -205,7 +207,7 @@ impl Drive<'_> {
                 true
             }
         };
-        self.state.parser = parser;
+        self.state.parser = Some(parser);
         begun
     }
 

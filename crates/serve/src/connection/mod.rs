@@ -95,7 +95,8 @@ struct State {
     /// `None` once closed.
     socket: Option<TcpStream>,
     phase: Phase,
-    parser: HeadParser,
+    /// Not here while a head is looked at.
+    parser: Option<Box<HeadParser>>,
     /// Bytes read and not used yet.
     input: Vec<u8>,
     /// `input` may hold a whole request that was not looked at.
@@ -159,11 +160,11 @@ impl Connection {
             state: Mutex::new(State {
                 socket: None,
                 phase: Phase::Head,
-                parser: HeadParser::new(HeadLimits {
+                parser: Some(Box::new(HeadParser::new(HeadLimits {
                     max_head_bytes: limits.head_bytes,
                     max_headers: limits.n_fields,
                     ..HeadLimits::default()
-                }),
+                }))),
                 input: Vec::new(),
                 look_at_input: false,
                 out: OutQueue::default(),

@@ -185,7 +185,7 @@ impl Drive<'_> {
             });
         }
         answer.end = self.state.out.n_pushed();
-        answer.stream = Some((stream.on_end, StreamEnd::Done { n_rows }));
+        answer.stream = Some(Box::new((stream.on_end, StreamEnd::Done { n_rows })));
         self.state.answers.push_back(answer);
         self.finish_answers(); // The end of a close-delimited body may be with the kernel already.
         self.await_request();
@@ -204,7 +204,7 @@ impl Drive<'_> {
         self.await_request();
         self.respond(exchange, response);
         if let Some(answer) = self.state.answers.back_mut() {
-            answer.stream = Some((stream.on_end, end));
+            answer.stream = Some(Box::new((stream.on_end, end)));
             answer.n_rows = stream.answer.n_rows;
         }
     }
@@ -216,7 +216,7 @@ impl Drive<'_> {
         let mut answer = stream.answer;
         answer.end = n_sent;
         answer.exchange.outcome = outcome;
-        answer.stream = Some((stream.on_end, end));
+        answer.stream = Some(Box::new((stream.on_end, end)));
         self.finish(answer, n_sent, None);
         self.close(!stream.chunked);
     }
@@ -229,7 +229,7 @@ impl Drive<'_> {
         }
         let mut answer = stream.answer;
         answer.end = n_sent;
-        answer.stream = Some((stream.on_end, StreamEnd::ClientGone));
+        answer.stream = Some(Box::new((stream.on_end, StreamEnd::ClientGone)));
         answer.cut(why);
         match (stream.source, stream.progress) {
             (Some(source), _) => self.drop_source(source, answer),

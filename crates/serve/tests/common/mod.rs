@@ -271,6 +271,23 @@ impl Client {
         }
     }
 
+    /// Reads on until what came since the last call ends with `end`.
+    pub fn read_until(&mut self, end: &[u8]) {
+        let mut come = Vec::new();
+        while !come.ends_with(end) {
+            let mut byte = [0];
+            let n = self.stream.read(&mut byte).unwrap();
+            assert_eq!(
+                n,
+                1,
+                "the end came before {:?}: {:?}",
+                end.escape_ascii(),
+                come.escape_ascii()
+            );
+            come.push(byte[0]);
+        }
+    }
+
     /// All that comes up to the end of the connection, and whether that was a reset.
     pub fn rest(&mut self) -> (Vec<u8>, bool) {
         let mut all = Vec::new();
