@@ -75,7 +75,7 @@ def timed(
     base = definition["base"]
     print(f"{'MB/s of JSON':44} {'ours':>8} {base:>8}  {'ratio (min-max)':17} asked   aim   {'ours/best peer':21} peers, to {base}", flush=True)  # fmt: skip
     command = [*pinned, sys.executable, str(HERE / "codec_race.py"), definition["engine"]]
-    options = ["--once"] if arguments.once else ["--seconds", str(arguments.seconds)]
+    options = ["--once"] if arguments.once else ["--seconds", str(arguments.seconds or 4)]
     for row in definition["row"]:
         if arguments.only not in row["name"]:
             continue

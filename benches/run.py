@@ -23,6 +23,7 @@ ROOT = HERE.parent
 sys.path.insert(0, str(ROOT))
 
 from benches import codec_rows  # noqa: E402
+from benches.serving import rows as serving  # noqa: E402
 from tests.support import servers  # noqa: E402
 from tests.support.drivers import Unavailable  # noqa: E402
 
@@ -308,7 +309,9 @@ def main() -> int:
     parser.add_argument("--sizes", default="", help="sizes to measure, with commas")
     parser.add_argument("--no-memory", action="store_true", help="leave the memory rows out")
     parser.add_argument("--memory-only", action="store_true", help="the memory rows alone")
-    parser.add_argument("--seconds", type=float, default=4, help="how long one row of a codec lasts, about")
+    parser.add_argument(
+        "--seconds", type=float, help="how long one row of a codec (4), or one run of wrk, lasts, about"
+    )
     arguments = parser.parse_args()
     definition = tomllib.loads((HERE / "definitions" / f"{arguments.name}.toml").read_text(encoding="utf-8"))
     if definition.get("kind") == "script":
@@ -319,6 +322,8 @@ def main() -> int:
         return finish(arguments, *measure_calls(definition, arguments))
     if definition.get("kind") == "codecs":
         return finish(arguments, *codec_rows.measure(definition, arguments, ["taskset", "-c", CORE]))
+    if definition.get("kind") == "serve":
+        return finish(arguments, *serving.measure(definition, arguments))
     chosen = [int(size) for size in arguments.sizes.split(",") if size]
     sizes = chosen or definition["sizes"]
     rows = [row for row in definition["row"] if arguments.only in row["name"] and not arguments.memory_only]

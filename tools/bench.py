@@ -14,8 +14,14 @@ import rust
 from house import ROOT, give_up, main, say
 from tests.support import packages
 
-#: A peer is built from its source (mysqlclient): what that needs, and why.
-_FOR_PEERS = {"libmariadb-dev": "the C library that it wraps", "pkg-config": "tells its place"}
+#: Peers that are built from their source (mysqlclient, bjoern): what that needs, and why.
+_FOR_PEERS = {
+    "libmariadb-dev": "the C library that it wraps",
+    "pkg-config": "tells its place",
+    "libev-dev": "bjoern's event loop",
+}
+#: What `serve` asks its servers with, and one of them.
+_FOR_SERVE = {"wrk": "asks the servers", "nginx-light": "a server beside ours"}
 _RUN = ROOT / "benches" / "run.py"
 
 
@@ -27,7 +33,7 @@ def _main() -> int:
     unbuilt = packages.missing(_FOR_PEERS)
     if unbuilt and not packages.install(unbuilt):
         give_up(f"a peer is built here, for which packages are missing:\n    {packages.install_line(unbuilt)}")
-    absent = packages.missing()
+    absent = packages.missing({**packages.PACKAGES, **(_FOR_SERVE if arguments[0] == "serve" else {})})
     if absent and not (os.geteuid() == 0 and packages.install(absent)):
         say(f"without these packages some peers cannot be measured:\n    {packages.install_line(absent)}")
     python = dev.build(ROOT / "benches" / ".venv", ROOT / "benches" / "peers.txt")

@@ -1,0 +1,31 @@
+"""Starts a server that has no command of its own, or whose command cannot say what is needed: SERVER MODULE:NAME PORT."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+
+def main() -> None:
+    """Serves until it is ended."""
+    server, app, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    module, _, name = app.partition(":")
+    application = getattr(importlib.import_module(module), name)
+    if server == "bjoern":
+        import bjoern
+
+        bjoern.run(application, "127.0.0.1", port, listen_backlog=4096)
+    elif server == "fastwsgi":
+        import fastwsgi
+
+        fastwsgi.server.backlog = 4096
+        fastwsgi.run(wsgi_app=application, host="127.0.0.1", port=port)
+    else:
+        raise SystemExit(f"no server `{server}`")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+"""What asks the servers: `wrk` on the other core, clients that dribble, and one that asks now and then."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import selectors
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from benches.serving.servers import Absent, Running
+
+HERE = Path(__file__).resolve().parent
+CORE = os.environ.get("BENCH_CLIENT_CORE", "1")
+HEAD = b"GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"
+
+
+def wrk(running: Running, path: str, n_connections: int, seconds: float, script: str = "report.lua") -> dict[str, Any]:
+    """One run of `wrk`; what it tells, with CPU microseconds of the server a request, and its resident memory."""
+    program = shutil.which("wrk")
+    if program is None:
+        raise Absent("`wrk` is not installed")
+    words = ["taskset", "-c", CORE, program, "-t", "1", "-c", str(n_connections), "-d", f"{max(1, round(seconds))}s"]
+    words += ["--latency", "-s", script, f"http://127.0.0.1:{running.port}{path}"]
+    before = running.cost()
+    done = subprocess.run(words, capture_output=True, text=True, cwd=HERE, check=False)
+    after = running.cost()
+    if done.returncode != 0:
+        return {"n_requests": 0, "failed": (done.stderr or done.stdout).strip()[-200:]}
+    told: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    n = told["n_requests"]
+    told["cpu_us"] = after.since(before) / n * 1e6 if n else None
+    told["per_second"] = n / told["seconds"]
+    told["rss_mib"] = running.resident_mib()
+    return told
+
+
+def now_and_then(port: int, seconds: float, pause_s: float = 0.002) -> dict[str, Any]:
+    """Latencies of a client on one connection that asks, waits for the answer, and pauses."""
+    taken: list[float] = []
+    n_failed = 0
+    line: socket.socket | None = None
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        begun = time.perf_counter()
+        try:
+            if line is None:
+                line = socket.create_connection(("127.0.0.1", port), timeout=5)
+                line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            line.sendall(HEAD)
+            got = b""
+            while b"hello, world" not in got:
+                more = line.recv(4096)
+                if not more:
+                    raise ConnectionError("closed")
+                got += more
+        except OSError:
+            n_failed += 1
+            if line is not None:
+                line.close()
+            line = None
+            taken.append(5.0)
+        else:
+            taken.append(time.perf_counter() - begun)
+        time.sleep(pause_s)
+    if line is not None:
+        line.close()
+    taken.sort()
+    at = min(len(taken) - 1, int(len(taken) * 0.99))
+    return {
+        "n_requests": len(taken),
+        "n_failed": n_failed,
+        "p50_ms": taken[len(taken) // 2] * 1e3,
+        "p99_ms": taken[at] * 1e3,
+    }
+
+
+def dribble(port: int, n_clients: int, most_s: float) -> None:
+    """Opens `n_clients` connections that send a byte of a head a second each; prints a line of JSON when all are open, and
+    another when the last was cut or the time is up. Runs as a program: `load.py dribble PORT CLIENTS SECONDS`."""
+    poller = selectors.EpollSelector()
+    opened: dict[socket.socket, float] = {}
+    for _ in range(n_clients):
+        try:
+            line = socket.create_connection(("127.0.0.1", port), timeout=5)
+            line.send(b"GET /hello HTTP/1.1\r\nHost: a\r\nX-A: ")
+        except OSError:
+            break
+        line.setblocking(False)
+        poller.register(line, selectors.EVENT_READ)
+        opened[line] = time.monotonic()
+    print(json.dumps({"n_open": len(opened)}), flush=True)
+    begun, ages = time.monotonic(), []
+    turn: list[socket.socket] = []
+    n_due, last = 0.0, begun
+    while opened and time.monotonic() - begun < most_s:
+        now = time.monotonic()
+        # Spread over the second: a burst of all of them would be the client's own delay.
+        n_due += len(opened) * (now - last)
+        last = now
+        while n_due >= 1 and opened:
+            n_due -= 1
+            turn = turn or list(opened)
+            line = turn.pop()
+            if line in opened:
+                with contextlib.suppress(OSError):
+                    line.send(b"a")
+        for key, _ in poller.select(0.01):
+            line = key.fileobj
+            assert isinstance(line, socket.socket)
+            try:
+                cut = line.recv(4096) == b""
+            except BlockingIOError:
+                cut = False
+            except OSError:
+                cut = True
+            if cut:
+                poller.unregister(line)
+                ages.append(time.monotonic() - opened.pop(line))
+                line.close()
+    ages.sort()
+    told = {"n_cut": len(ages), "n_left": len(opened)}
+    if ages:
+        told |= {"first_cut_s": ages[0], "median_cut_s": ages[len(ages) // 2], "last_cut_s": ages[-1]}
+    print(json.dumps(told), flush=True)
+
+
+def beside_dribblers(running: Running, n_clients: int, watch_s: float) -> dict[str, Any]:
+    """A normal client while many dribble; when the slow ones were cut, and what a connection takes."""
+    before_mib = running.resident_mib()
+    words = ["taskset", "-c", CORE, sys.executable, "-m", "benches.serving.load", "dribble"]
+    words += [str(running.port), str(n_clients), str(watch_s)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=HERE.parents[1])
+    assert process.stdout is not None
+    ready, _, _ = select.select([process.stdout], [], [], 60)
+    if not ready:
+        process.kill()
+        process.wait()
+        return {"n_open": 0, "failed": "the connections are not taken within 60 s"}
+    told: dict[str, Any] = json.loads(process.stdout.readline() or "{}")
+    told["n_turned_away"] = n_clients - told.get("n_open", 0)
+    asks = [*words[:6], "ask", str(running.port), "3"]
+    done = subprocess.run(asks, capture_output=True, text=True, cwd=HERE.parents[1], check=False)
+    told |= json.loads(done.stdout or "{}")
+    told["kib_a_client"] = (running.resident_mib() - before_mib) * 1024 / max(1, told.get("n_open", 0))
+    out, _ = process.communicate()
+    return told | json.loads(out.strip() or "{}")
+
+
+def beside_a_sleeper(running: Running, seconds: float) -> dict[str, Any]:
+    """`wrk` on ten connections while one request sleeps for two seconds."""
+    with socket.create_connection(("127.0.0.1", running.port), timeout=10) as sleeper:
+        sleeper.sendall(HEAD.replace(b"/hello", b"/sleep"))
+        told = wrk(running, "/hello", 10, seconds)
+        try:
+            told["slept"] = sleeper.recv(4096).startswith(b"HTTP/1.1 200")
+        except OSError:
+            told["slept"] = False
+    return told
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "dribble":
+        dribble(int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]))
+    else:
+        print(json.dumps(now_and_then(int(sys.argv[2]), float(sys.argv[3]))))

@@ -1,0 +1,241 @@
+"""The rows of the definition: answers are compared, then the servers take turns; the table as it is printed and kept."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import http.client
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benches.serving import load
+from benches.serving.apps import BIG, CHUNK, FIELDS, HELLO, N_CHUNKS
+from benches.serving.servers import Absent, Running
+from benches.worker import digest
+from tests.support import servers as databases
+
+ROOT = Path(__file__).resolve().parents[2]
+OURS = "onecopy"
+CITY = "Besan\xe7on, caf\xe9"
+#: Name in the result, title of the column, how it is written.
+COLUMNS = (
+    ("cpu_us", "CPU us", ",.2f"),
+    ("per_second", "req/s", ",.0f"),
+    ("p50_ms", "p50 ms", ",.2f"),
+    ("p99_ms", "p99 ms", ",.2f"),
+    ("rss_mib", "MiB", ",.0f"),
+    ("n_open", "connected", ",d"),
+    ("kib_a_client", "KiB/client", ",.1f"),
+    ("first_cut_s", "first cut s", ",.1f"),
+    ("last_cut_s", "last cut s", ",.1f"),
+    ("n_left", "not cut", ",d"),
+    ("n_errors", "errors", ",d"),
+    ("n_refused", "not 2xx", ",d"),
+)
+#: Larger is better in these alone.
+MORE_IS_BETTER = {"per_second"}
+Told = dict[str, Any]
+
+
+def fetch(port: int, path: str) -> tuple[int, list[tuple[str, str]], bytes]:
+    """Status, fields and body of a page, asked for as the bench does."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    fields = {"X-City": CITY.encode("latin-1")} if path == "/headers" else {}
+    sent = b"0123456789abcdef" * 62500 if path == "/echo" else None
+    try:
+        connection.request("POST" if sent else "GET", path, sent, fields)
+        answer = connection.getresponse()
+        return answer.status, answer.getheaders(), answer.read()
+    finally:
+        connection.close()
+
+
+def wrong(running: Running, path: str, common: dict[str, str]) -> str:
+    """What is wrong with a server's answer; nothing where it is right. `common` keeps digests of rows between sides."""
+    try:
+        status, fields, body = fetch(running.port, path)
+    except (OSError, http.client.HTTPException) as error:
+        return f"{type(error).__name__}: {error}"
+    if status != 200:
+        return f"status {status}"
+    if path == "/headers":
+        lost = [name for name, value in FIELDS if (name.lower(), value) not in {(n.lower(), v) for n, v in fields}]
+        if lost:
+            return f"answered with other values of {', '.join(lost)}"
+        return "" if body.endswith(CITY.encode("latin-1")) else f"the application saw {body!r}"
+    if path == "/rows":
+        seen = digest(body)
+        return "" if common.setdefault(path, seen) == seen else f"other rows: {seen}"
+    right = {"/hello": HELLO, "/big": BIG, "/chunks": CHUNK * N_CHUNKS, "/echo": b"0123456789abcdef" * 62500}[path]
+    return "" if body == right else f"{len(body):,} bytes, {body[:20]!r}"
+
+
+@contextlib.contextmanager
+def started(row: dict[str, Any], environment: dict[str, str]) -> Iterator[tuple[dict[str, Running], dict[str, str]]]:
+    """The servers of a row that can be had, and why the others cannot."""
+    sides = row.get("sides") or {name: {"server": name} for name in row["servers"]}
+    running: dict[str, Running] = {}
+    absent: dict[str, str] = {}
+    try:
+        for name, side in sides.items():
+            try:
+                running[name] = Running(side["server"], side.get("app", ""), **environment)
+            except Absent as error:
+                absent[name] = str(error)
+        yield running, absent
+    finally:
+        for server in running.values():
+            server.stop()
+
+
+def once(row: dict[str, Any], running: Running) -> Told:
+    """One measurement of one server."""
+    if row.get("load") == "dribble":
+        return load.beside_dribblers(running, row["clients"], row["watch_s"])
+    if row.get("load") == "sleeper":
+        return load.beside_a_sleeper(running, 1)
+    return load.wrk(running, row["path"], row["connections"], row["seconds"], row.get("script", "report.lua"))
+
+
+def rounds(row: dict[str, Any], running: dict[str, Running], notes: dict[str, str]) -> dict[str, list[Told]]:
+    """Every server in turns; each round begins with another."""
+    told: dict[str, list[Told]] = {name: [] for name in running}
+    names = list(running)
+    for k in range(row["rounds"] + ("load" not in row)):
+        for name in names[k % len(names) :] + names[: k % len(names)]:
+            try:
+                if running[name].revive():
+                    notes[name] = "ended by itself, started again"
+                got = once(row, running[name])
+            except Absent as error:
+                got = {"failed": str(error)}
+            if "failed" in got:
+                notes[name] = got["failed"]
+            if got.get("slept") is False:
+                notes[name] = "the request that sleeps got no answer"
+            # The first round warms up.
+            if k or "load" in row:
+                told[name].append(got)
+    return told
+
+
+def middle(told: list[Told], metric: str) -> float | None:
+    """The median of what a server told in its rounds."""
+    values = [got[metric] for got in told if got.get(metric) is not None]
+    return statistics.median(values) if values else None
+
+
+def ratios(metric: str, ours: list[Told], peer: list[Told]) -> list[float]:
+    """How many times better ours is, round by round."""
+    pairs = [(a.get(metric), b.get(metric)) for a, b in zip(ours, peer, strict=True)]
+    return sorted(a / b if metric in MORE_IS_BETTER else b / a for a, b in pairs if a and b)
+
+
+def result(row: str, size: str, ours: Any = "", peer: Any = "", *figures: Any) -> dict[str, Any]:
+    """A line of the record; `size` names the metric."""
+    names = ("ratio", "ratio_min", "ratio_max", "at_least")
+    told = {"row": row, "size": size, "ours_us": ours, "peer_us": peer} | dict.fromkeys(names, "")
+    return told | dict(zip(names, figures, strict=False))
+
+
+def against(
+    row: dict[str, Any], bar: dict[str, Any], told: dict[str, list[Told]], bad: set[str]
+) -> tuple[str, dict[str, Any] | None, bool]:
+    """One bar: its line, what is kept, whether it is missed."""
+    metric, asked, aim = bar.get("metric", "cpu_us"), bar.get("at_least", bar.get("at_most")), bar.get("aim", "-")
+    if "of" not in bar:
+        value = middle(told[OURS], metric)
+        if value is None:
+            return f"    {metric}: nothing was measured  SHORT", None, True
+        falls = value > asked
+        line = f"    {metric} {value:,.2f}, at most {asked}, aim {aim}{'  SHORT' if falls else ''}"
+        return line, result(row["name"], metric, "", "", value, "", "", asked), falls
+    peer = bar["of"]
+    if peer == "best":
+        costs = {name: middle(told[name], metric) for name in row["best_of"] if name in told and name not in bad}
+        known = {name: cost for name, cost in costs.items() if cost}
+        if not known:
+            return "    no peer was measured", None, False
+        peer = min(known, key=lambda name: known[name])
+    if not told.get(peer):
+        return f"    beside {peer}: not measured", None, False
+    got = ratios(metric, told[OURS], told[peer])
+    if not got:
+        return f"    beside {peer}: one of both told nothing", None, not middle(told[OURS], metric)
+    ratio = statistics.median(got)
+    falls = ratio < asked
+    title = f"best peer: {peer}" if bar["of"] == "best" else peer
+    line = f"    beside {title}: {ratio:.2f} ({got[0]:.2f} - {got[-1]:.2f}) {metric}, at least {asked}, aim {aim}{'  SHORT' if falls else ''}"
+    ours_us, peer_us = middle(told[OURS], "cpu_us") or "", middle(told[peer], "cpu_us") or ""
+    kept = result(f"{row['name']}, beside {title}", metric, ours_us, peer_us, ratio, got[0], got[-1], asked)
+    return line, kept, falls
+
+
+def measure_row(row: dict[str, Any], environment: dict[str, str], is_once: bool) -> tuple[list[dict[str, Any]], int]:
+    """One row: its table, what to record, how many bars are missed."""
+    results: list[dict[str, Any]] = []
+    print(f"\n{row['name']}", flush=True)
+    with started(row, environment) as (running, absent):
+        for name, why in absent.items():
+            print(f"  {name:28} absent: {why}")
+        common: dict[str, str] = {}
+        # The rows of sqlite3 are the yardstick where there are some.
+        order = sorted(running, key=lambda name: name == OURS)
+        notes = {name: why for name in order if (why := wrong(running[name], row.get("path", "/hello"), common))}
+        bad = set(notes) - set(row.get("differs", []))
+        notes = {name: f"ANSWERS DIFFER: {why}" for name, why in notes.items()}
+        if is_once:
+            for name in running:
+                print(f"  {name:28} {notes.get(name, 'answers agree')}")
+            return [], int(OURS in bad)
+        told = rounds(row, {name: server for name, server in running.items() if name not in bad}, notes)
+    columns = [column for column in COLUMNS if any(column[0] in got for each in told.values() for got in each)]
+    print(f"  {'':28}" + "".join(f" {title:>11}" for _, title, _ in columns))
+    for name in running:
+        line = f"  {name:28}"
+        for key, _, form in columns:
+            value = middle(told.get(name, []), key)
+            line += f" {'-' if value is None else format(int(value) if form == ',d' else value, form):>11}"
+        print(f"{line}  {notes.get(name, '')}".rstrip(), flush=True)
+    if OURS in absent:
+        print("    our server is absent: nothing to compare")
+    if not told.get(OURS):
+        # The peers' own figures stand in the record until there are ours beside them.
+        kept = {name: middle(each, "cpu_us") for name, each in told.items()}
+        lines = [result(f"{row['name']}, {name}", "cpu_us", "", cost) for name, cost in kept.items() if cost]
+        return lines, int(OURS in bad)
+    short = 0
+    for bar in row["asked"]:
+        line, kept_line, falls = against(row, bar, told, bad)
+        print(line, flush=True)
+        short += falls
+        results += [kept_line] if kept_line else []
+    return results, short
+
+
+def measure(definition: dict[str, Any], arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], int]:
+    """All rows of the definition: what to record, and how many bars are missed."""
+    results: list[dict[str, Any]] = []
+    short = 0
+    environment: dict[str, str] = {}
+    common = {"rounds": definition["rounds"], "seconds": definition["seconds"]}
+    print(
+        "CPU us: of the server's processes, a request; ratios: the peer's over ours, median of rounds (lowest - highest)"
+    )
+    for row in (common | row for row in definition["row"]):
+        if arguments.only not in row["name"]:
+            continue
+        if row.get("database") and not environment:
+            home = databases.Home()
+            databases.start(["sqlite"], home)
+            subprocess.run([sys.executable, "-m", "tests.support.servers", "load", "31000"], cwd=ROOT, check=True)
+            environment["BENCH_DATABASE"] = databases.native("sqlite", home)["database"]
+        row["seconds"] = arguments.seconds or row["seconds"]
+        kept, missed = measure_row(row, environment, arguments.once)
+        results += kept
+        short += missed
+    return results, short

@@ -1,0 +1,233 @@
+"""The servers of the bench: how each is started, pinned to one core, and what its processes cost."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.support.process import children, free_port, stop, tail
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+DATA = HERE.parent / ".data"
+CORE = os.environ.get("BENCH_CORE", "0")
+WSGI, ASGI = "benches.serving.apps:app", "benches.serving.apps:asgi"
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Absent(Exception):
+    """A server cannot be had here; with the reason."""
+
+
+class Cost(NamedTuple):
+    """What a tree of processes has cost so far: scheduler's run time by thread, and the kernel's ticks by process."""
+
+    run_s: dict[int, float]
+    ticks_s: dict[int, float]
+
+    def since(self, before: Cost) -> float:
+        """CPU seconds between two readings.
+
+        The run time is exact, but a thread that ended took its own with it; the ticks have it still, 10 ms coarse.
+        """
+        exact = sum(now - before.run_s.get(task, 0.0) for task, now in self.run_s.items())
+        coarse = sum(now - before.ticks_s.get(pid, 0.0) for pid, now in self.ticks_s.items())
+        return coarse if coarse > 1.1 * exact + 0.05 else exact
+
+
+def _floor() -> str:
+    """The C floor, compiled where it is older than its source."""
+    source, built = HERE.parent / "peers" / "floor.c", DATA / "floor"
+    DATA.mkdir(exist_ok=True)
+    if not built.exists() or built.stat().st_mtime < source.stat().st_mtime:
+        subprocess.run(["cc", "-O2", "-Wall", str(source), "-o", str(built)], check=True)
+    return str(built)
+
+
+def _nginx(port: int) -> list[str]:
+    """One worker, files from a folder of the bench, no log."""
+    program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/sbin")
+    if program is None:
+        raise Absent("`nginx` is not installed")
+    home = DATA / "nginx"
+    (home / "files").mkdir(parents=True, exist_ok=True)
+    from benches.serving.apps import BIG
+
+    (home / "files" / "big").write_bytes(BIG)
+    places = "".join(
+        f"{name}_temp_path {home}/{name};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    user = "user root;\n" if os.geteuid() == 0 else ""
+    (home / "nginx.conf").write_text(
+        f"{user}daemon off;\nworker_processes 1;\npid {home}/pid;\nerror_log stderr error;\n"
+        "events { worker_connections 12000; }\n"
+        "http {\naccess_log off;\nkeepalive_requests 1000000000;\ndefault_type text/plain;\nsendfile on;\n"
+        f"client_header_timeout 10s;\n{places}"
+        f"server {{\nlisten 127.0.0.1:{port} backlog=4096;\nroot {home}/files;\n"
+        'location = /hello { return 200 "hello, world"; }\n}\n}\n',
+        encoding="utf-8",
+    )
+    return [program, "-c", str(home / "nginx.conf"), "-p", str(home)]
+
+
+def _needs(module: str) -> None:
+    if importlib.util.find_spec(module) is None:
+        raise Absent(f"`{module}` is not installed")
+
+
+def _ours() -> None:
+    said = subprocess.run(
+        [sys.executable, "-c", "import onecopy; onecopy.serve"], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    if said.returncode != 0:
+        raise Absent((said.stderr.strip().splitlines() or ["it does not say why"])[-1])
+
+
+def command(name: str, app: str, port: int) -> list[str]:
+    """The command line of a server.
+
+    Raises:
+        Absent: it cannot be had here.
+    """
+    python = [sys.executable, "-m"]
+    at = f"127.0.0.1:{port}"
+    match name:
+        case "onecopy":
+            _ours()
+            return [*python, "onecopy", "run", app or WSGI, "--bind", at]
+        case "floor":
+            return [_floor(), str(port)]
+        case "nginx":
+            return _nginx(port)
+        case "bjoern" | "fastwsgi":
+            _needs(name)
+            return [sys.executable, str(HERE / "launch.py"), name, app or WSGI, str(port)]
+        case "granian":
+            _needs(name)
+            options = ["--interface", "wsgi", "--http", "1", "--no-ws", "--log-level", "warning"]
+            return [*python, "granian", *options, "--host", "127.0.0.1", "--port", str(port), app or WSGI]
+        case "gunicorn":
+            _needs(name)
+            options = ["-k", "gthread", "--threads", "8", "--worker-connections", "20000", "--keep-alive", "60"]
+            return [*python, "gunicorn", *options, "--log-level", "warning", "-b", at, app or WSGI]
+        case "uvicorn":
+            _needs(name)
+            options = ["--no-access-log", "--log-level", "warning", "--loop", "uvloop", "--http", "httptools"]
+            return [*python, "uvicorn", *options, "--host", "127.0.0.1", "--port", str(port), app or ASGI]
+        case "waitress":
+            _needs(name)
+            options = ["--connection-limit=20000", "--asyncore-use-poll"]
+            return [*python, "waitress", *options, f"--listen={at}", app or WSGI]
+    raise Absent(f"no server is called `{name}`")
+
+
+class Running:
+    """A server that runs on its core.
+
+    Raises:
+        Absent: it cannot be had here, or does not listen.
+    """
+
+    def __init__(self, name: str, app: str = "", **environment: str) -> None:
+        self.name, self.app, self._environment = name, app, environment
+        self.log = DATA / f"{name}-{app.rpartition(':')[2]}.log"
+        DATA.mkdir(exist_ok=True)
+        self._start()
+
+    def _start(self) -> None:
+        self.port = free_port()
+        words = command(self.name, self.app, self.port)
+        path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(
+                ["taskset", "-c", CORE, *words],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=ROOT,
+                env=os.environ | {"PYTHONPATH": path, "PYTHONWARNINGS": "ignore"} | self._environment,
+            )
+        end = time.monotonic() + 30
+        while time.monotonic() < end and self.is_alive():
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+            except OSError:
+                time.sleep(0.02)
+            else:
+                return
+        self.stop()
+        raise Absent(f"it does not listen: {tail(self.log, 1)}")
+
+    def revive(self) -> bool:
+        """Starts it again where it has ended; whether it had."""
+        if self.is_alive():
+            return False
+        self._start()
+        return True
+
+    def is_alive(self) -> bool:
+        """Whether its first process runs."""
+        return self.process.poll() is None
+
+    def pids(self) -> list[int]:
+        """Its processes, the first one before its children."""
+        parents: dict[int, list[int]] = {}
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    stat = (entry / "stat").read_text(encoding="ascii", errors="replace")
+                except OSError:
+                    continue
+                parents.setdefault(int(stat.rpartition(")")[2].split()[1]), []).append(int(entry.name))
+        found = [self.process.pid]
+        for pid in found:
+            found += parents.get(pid, [])
+        return found
+
+    def cost(self) -> Cost:
+        """What all its processes have cost so far."""
+        run_s: dict[int, float] = {}
+        ticks_s: dict[int, float] = {}
+        for pid in self.pids():
+            folder = Path(f"/proc/{pid}")
+            try:
+                fields = (folder / "stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+                # proc_pid_stat(5): utime and stime, fields 14 and 15.
+                ticks_s[pid] = (int(fields[11]) + int(fields[12])) / TICKS
+                for task in (folder / "task").iterdir():
+                    run_s[int(task.name)] = int((task / "schedstat").read_text(encoding="ascii").split()[0]) / 1e9
+            except OSError:
+                continue
+        return Cost(run_s, ticks_s)
+
+    def resident_mib(self) -> float:
+        """Resident memory of all its processes, each counted whole."""
+        total = 0
+        for pid in self.pids():
+            try:
+                status = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
+            except OSError:
+                continue
+            total += next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS")), 0)
+        return total / 1024
+
+    def stop(self) -> None:
+        """Ends it, and whichever of its children it leaves behind."""
+        left = [child for pid in self.pids() for child in children(pid)]
+        if self.is_alive():
+            self.process.terminate()
+            try:
+                self.process.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        for child in left:
+            stop(child, signal.SIGKILL)
