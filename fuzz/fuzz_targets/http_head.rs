@@ -9,6 +9,7 @@ const LIMITS: HeadLimits = HeadLimits {
     max_head_bytes: 4096,
     max_target_bytes: 512,
     max_headers: 32,
+    underscores: true,
 };
 
 fuzz_target!(|bytes: &[u8]| {

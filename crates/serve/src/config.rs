@@ -19,6 +19,9 @@ pub struct Limits {
     pub head_bytes: usize,
     /// Header fields of a request. Past it: 431, closed. Default 100.
     pub n_fields: usize,
+    /// Whether names of header fields may hold `_`; if not: 400, closed. Applications that see them in CGI's form (WSGI) cannot tell
+    /// them from `-`. Default yes.
+    pub underscores: bool,
     /// Time between requests on a connection that is kept alive. Past it: closed. Default 60 s.
     pub idle: Duration,
     /// Time in which the client takes no byte of an answer. Past it: cut, its stream cancelled. Default 30 s.
@@ -44,6 +47,7 @@ impl Default for Limits {
             head: Duration::from_secs(10),
             head_bytes: 64 * 1024,
             n_fields: 100,
+            underscores: true,
             idle: Duration::from_secs(60),
             write_stall: Duration::from_secs(30),
             body_stall: Duration::from_secs(30),

@@ -85,6 +85,9 @@ fn malformed_chunks_are_refused() {
         (b"0\r\n\r\r", LineEnd),
         (b"0\r\n folded: x\r\n", Trailer),
         (b"0\r\nX : y\r\n", Trailer),
+        (b"0\r\nContent-Length: 5\r\n", Trailer),
+        (b"0\r\nX: y\r\ntransfer-ENCODING: chunked\r\n", Trailer),
+        (b"0\r\nProxy-Authorization: x\r\n", Trailer),
         (b"0\r\nX: y\n\r\n", Trailer),
     ];
     for (bytes, expected) in cases {

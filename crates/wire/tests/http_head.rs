@@ -191,11 +191,24 @@ fn host_stands_exactly_once_in_1_1() {
 }
 
 #[test]
+fn a_name_with_an_underscore_is_refused_where_cgi_sees_it() {
+    let head = b"GET / HTTP/1.1\r\nHost: a\r\nX_U: 1\r\n\r\n";
+    assert!(HeadParser::new(HeadLimits::default()).advance(head).is_ok());
+    let strict = HeadLimits {
+        underscores: false,
+        ..HeadLimits::default()
+    };
+    let refused = HeadParser::new(strict).advance(head);
+    assert_eq!(refused, Err(HeadError::Underscore));
+}
+
+#[test]
 fn every_limit_has_its_own_refusal() {
     let limits = HeadLimits {
         max_head_bytes: 200,
         max_target_bytes: 50,
         max_headers: 3,
+        underscores: true,
     };
     let refused = |head: &[u8]| {
         HeadParser::new(limits)

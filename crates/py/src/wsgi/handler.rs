@@ -34,8 +34,8 @@ impl Log {
     pub(crate) fn failed(&self, py: Python<'_>, what: &str, error: &PyErr) {
         let write = || -> PyResult<()> {
             let traceback = py.import(intern!(py, "traceback"))?;
-            let lines =
-                traceback.call_method1(intern!(py, "format_exception"), (error.value(py),))?;
+            let parts = (error.get_type(py), error.value(py), error.traceback(py));
+            let lines = traceback.call_method1(intern!(py, "format_exception"), parts)?;
             let text = PyString::new(py, "").call_method1(intern!(py, "join"), (lines,))?;
             let errors = self.0.bind(py);
             errors.call_method1(intern!(py, "write"), (format!("onecopy: {what}\n{text}"),))?;
@@ -145,8 +145,8 @@ impl Wsgi {
         let port = strings.other(py, Other::Port, Text::of(peer.port()).bytes())?;
         environ.set_item(intern!(py, "REMOTE_PORT"), port)?;
         for (name, value) in request.headers() {
-            // `X_A` and `X-A` have one name in CGI: a client must not speak for a proxy. And a body is measured by now.
-            if name.contains('_') || name.eq_ignore_ascii_case("content-length") {
+            // A body is measured by now.
+            if name.eq_ignore_ascii_case("content-length") {
                 continue;
             }
             strings.set_field(&environ, name.as_bytes(), value)?;

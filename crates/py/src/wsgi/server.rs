@@ -57,6 +57,7 @@ impl Server {
         limits.stop = seconds("stop_timeout", options.stop_timeout)?;
         limits.head_bytes = options.max_header_bytes;
         limits.n_fields = options.max_headers;
+        limits.underscores = false;
         limits.body_bytes = options.max_body_bytes;
         limits.body_memory_bytes = options.max_body_memory_bytes;
         limits.n_connections = options.max_connections;

@@ -163,6 +163,7 @@ impl Connection {
                 parser: Some(Box::new(HeadParser::new(HeadLimits {
                     max_head_bytes: limits.head_bytes,
                     max_headers: limits.n_fields,
+                    underscores: limits.underscores,
                     ..HeadLimits::default()
                 }))),
                 input: Vec::new(),

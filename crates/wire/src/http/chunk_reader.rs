@@ -57,7 +57,8 @@ enum State {
 
 /// Takes a chunked body apart as it comes; the data stays where it was read.
 ///
-/// Trailer fields are checked and dropped: merged into the head they could change what was decided by it.
+/// Trailer fields are checked and dropped: merged into the head they could change what was decided by it. Those that measure, route
+/// or authenticate a request stand in no trailer (RFC 9110, section 6.5.1), and one that has them is refused.
 #[derive(Clone, Debug)]
 pub struct ChunkedReader {
     limits: ChunkedLimits,
@@ -67,7 +68,32 @@ pub struct ChunkedReader {
     body_bytes: u64,
     extension_bytes: usize,
     trailer_bytes: usize,
+    /// The name of the trailer field under way, as far as it is kept.
+    name: [u8; MOST_NAME_BYTES],
+    name_bytes: usize,
 }
+
+/// Bytes of the longest name in [`NOT_IN_TRAILERS`].
+const MOST_NAME_BYTES: usize = 19;
+
+/// Fields of a request's head alone.
+const NOT_IN_TRAILERS: [&str; 15] = [
+    "authorization",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-range",
+    "content-type",
+    "cookie",
+    "expect",
+    "host",
+    "max-forwards",
+    "proxy-authorization",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
 
 impl ChunkedReader {
     /// A reader for a body that begins.
@@ -80,6 +106,8 @@ impl ChunkedReader {
             body_bytes: 0,
             extension_bytes: 0,
             trailer_bytes: 0,
+            name: [0; MOST_NAME_BYTES],
+            name_bytes: 0,
         }
     }
 
@@ -175,12 +203,26 @@ impl ChunkedReader {
         })
     }
 
-    fn trailer_byte(&self, byte: u8) -> Result<State, ChunkedError> {
+    fn trailer_byte(&mut self, byte: u8) -> Result<State, ChunkedError> {
+        if self.state == State::TrailerStart {
+            self.name_bytes = 0;
+        }
         match (self.state, byte) {
-            (State::TrailerName, b':') => Ok(State::TrailerValue),
+            (State::TrailerName, b':') => {
+                let name = self.name.get(..self.name_bytes).unwrap_or(&[]);
+                let is_refused = |known: &&str| known.as_bytes().eq_ignore_ascii_case(name);
+                match NOT_IN_TRAILERS.iter().any(|known| is_refused(&known)) {
+                    true => Err(ChunkedError::Trailer),
+                    false => Ok(State::TrailerValue),
+                }
+            }
             (State::TrailerValue, b'\r') => Ok(State::TrailerLf),
             (State::TrailerValue, _) if field::is_value_byte(byte) => Ok(State::TrailerValue),
             (State::TrailerStart | State::TrailerName, _) if field::is_token(&[byte]) => {
+                if let Some(place) = self.name.get_mut(self.name_bytes) {
+                    *place = byte;
+                }
+                self.name_bytes += 1;
                 Ok(State::TrailerName)
             }
             _ => Err(ChunkedError::Trailer),

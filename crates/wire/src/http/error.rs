@@ -28,6 +28,8 @@ pub enum HeadError {
     /// A field line with no colon, an empty name, or a name with a byte that no token may hold, space before the colon
     /// included.
     FieldName,
+    /// A name with `_`, where [`super::HeadLimits::underscores`] says no.
+    Underscore,
     /// HTTP/1.1 without `Host`, or any version with more than one.
     Host,
     /// `Host`, or the target's authority, is empty or no authority.
@@ -50,7 +52,7 @@ pub enum HeadError {
 
 impl HeadError {
     /// Every kind, for tables that must be complete.
-    pub const ALL: [HeadError; 18] = [
+    pub const ALL: [HeadError; 19] = [
         HeadError::RequestLine,
         HeadError::Method,
         HeadError::Target,
@@ -60,6 +62,7 @@ impl HeadError {
         HeadError::Control,
         HeadError::Folded,
         HeadError::FieldName,
+        HeadError::Underscore,
         HeadError::Host,
         HeadError::Authority,
         HeadError::ContentLength,
@@ -97,6 +100,7 @@ impl fmt::Display for HeadError {
             HeadError::Control => "the head holds a control character",
             HeadError::Folded => "a header is folded over two lines",
             HeadError::FieldName => "a header name is not a token",
+            HeadError::Underscore => "a header name holds `_`, which CGI cannot tell from `-`",
             HeadError::Host => "exactly one `Host` header is needed",
             HeadError::Authority => "the host is not valid",
             HeadError::ContentLength => "`Content-Length` is not one number",

@@ -20,6 +20,9 @@ pub struct HeadLimits {
     pub max_target_bytes: usize,
     /// Most header fields: 100 unless told.
     pub max_headers: usize,
+    /// Whether names of fields may hold `_`. In CGI's form `X_A` and `X-A` are one name, so a client could speak for a proxy in
+    /// front (WSGI says no). Yes unless told.
+    pub underscores: bool,
 }
 
 impl Default for HeadLimits {
@@ -28,6 +31,7 @@ impl Default for HeadLimits {
             max_head_bytes: 64 << 10,
             max_target_bytes: 16 << 10,
             max_headers: 100,
+            underscores: true,
         }
     }
 }
@@ -286,6 +290,9 @@ impl HeadParser {
         let (name, behind) = (&text[..colon], &text[colon + 1..]);
         if !field::is_token(name) {
             return Err(HeadError::FieldName);
+        }
+        if !self.limits.underscores && name.contains(&b'_') {
+            return Err(HeadError::Underscore);
         }
         if self.index.fields.len() >= self.limits.max_headers {
             return Err(HeadError::TooManyHeaders);
