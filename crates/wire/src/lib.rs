@@ -19,6 +19,7 @@ pub mod error;
 pub mod http;
 pub mod json;
 pub mod number;
+mod segments;
 pub mod short;
 
 pub use chunk_source::{CancelHandle, ChunkError, ChunkErrorKind, ChunkSource, Filled};
