@@ -13,7 +13,7 @@ use crate::schema::Schema;
 /// What values that BSON has a type for, with a limit, are written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BsonOptions {
-    /// Decimals, money, and integers above 64 bits with a sign.
+    /// Decimals, money, and unsigned integers from 2^63 on.
     pub decimals: Decimals,
     /// Dates and timestamps.
     pub datetimes: DateTimes,
