@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 import onecopy
 import onecopy.aio
 from tests.conftest import Database
-from tests.support import table
 from tests.support.bson import Element, documents, fits_decimal128
 
-INT_MAX = 2**31 - 1
+pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
+
 LONG = "select 7 as id, replace(hex(zeroblob({n})), '0', 'é漢😀') as t, 'z' as z"
 
 
@@ -68,7 +68,7 @@ def test_the_table_reads_as_fetchall_gives_it(database: Database) -> None:
     con = onecopy.connect(database.odbc)
     rows = con.execute("select * from t1000 order by id").fetchall()
     data = con.execute("select * from t1000 order by id").bson().read()
-    assert len(rows) == len(table.rows(1000))
+    assert len(rows) == 1000
     read = documents(data)
     for document, row in zip(read, rows, strict=True):
         for element, value in zip(document.values(), row, strict=True):
@@ -142,7 +142,7 @@ def test_a_row_longer_than_max_size_is_refused_behind_those_before_it(con: oneco
     assert len(b"".join(rows)) == length
     rows = con.execute(sql).bson(max_size=length - first - 1)
     assert [document["id"].value for document in documents(next(rows))] == [1]
-    with pytest.raises(onecopy.DataError, match="longer than 1000025 bytes") as caught:
+    with pytest.raises(onecopy.DataError, match=f"longer than {length - first - 1} bytes") as caught:
         next(rows)
     assert (caught.value.column, caught.value.row) == ((1, "t"), 1)
 

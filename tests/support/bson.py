@@ -6,8 +6,15 @@ It reads by the letter of https://bsonspec.org and shares nothing with the write
 from __future__ import annotations
 
 import struct
+import uuid
+from datetime import date, datetime, time, timedelta
 from decimal import Context, Decimal
 from typing import NamedTuple
+
+from tests.support.values import Value
+
+EPOCH = datetime(1970, 1, 1)
+MS = timedelta(milliseconds=1)
 
 
 class Element(NamedTuple):
@@ -17,7 +24,7 @@ class Element(NamedTuple):
     value: object
 
 
-_FIXED = {1: ("double", "<d"), 8: ("bool", "<?"), 9: ("datetime", "<q"), 16: ("int32", "<i"), 18: ("int64", "<q")}
+_FIXED = {1: ("double", "<d"), 8: ("boolean", "<?"), 9: ("datetime", "<q"), 16: ("int32", "<i"), 18: ("int64", "<q")}
 _EXACT = Context(prec=34, Emin=-6143, Emax=6144)
 
 
@@ -84,3 +91,46 @@ def documents(data: bytes) -> list[dict[str, Element]]:
 def fits_decimal128(value: Decimal) -> bool:
     """Whether Python's own decimals of 34 digits hold the value with no rounding."""
     return bool(_EXACT.plus(value) == value) or value.is_nan()
+
+
+def of_value(value: Value) -> Element | None:
+    """What a value of the matrix is in BSON, told by its form in Python; ``None`` where it is refused."""
+    match value.python:
+        case None:
+            return Element("null", None)
+        case bool(it):
+            return Element("boolean", it)
+        case int(it) if it >= 2**63:
+            return Element("decimal128", Decimal(it))
+        case int(it):
+            return Element("int32" if -(2**31) <= it < 2**31 else "int64", it)
+        case float(it):
+            return Element("double", it)
+        case Decimal() as it:
+            return Element("decimal128", it) if fits_decimal128(it) else None
+        case str(it):
+            return Element("string", it)
+        case bytes(it):
+            return Element("binary", (0, it))
+        case uuid.UUID() as it:
+            return Element("binary", (4, it.bytes))
+        case datetime() as it:
+            utc = it.replace(tzinfo=None) - (it.utcoffset() or timedelta())
+            return Element("datetime", (utc - EPOCH) // MS)
+        case date() as it:
+            return Element("datetime", (datetime(it.year, it.month, it.day) - EPOCH) // MS)
+        case time() | timedelta():
+            return Element("string", value.json.strip('"'))
+    raise AssertionError(f"no form of {value.python!r} is known")
+
+
+def of_pymongo(element: Element) -> object:
+    """What pymongo's `bson` makes of an element, a `Decimal` in place of its `Decimal128`."""
+    match element:
+        case Element("datetime", int(it)):
+            return EPOCH + it * MS
+        case Element("binary", (4, bytes(it))):
+            return uuid.UUID(bytes=it)
+        case Element("binary", (0, bytes(it))):
+            return it
+    return element.value

@@ -34,7 +34,7 @@ impl Cursor {
     /// Copies: none; each cell is converted once (text in UTF-8 copied), into the chunk that goes out.
     ///
     /// >>> onecopy.connect("sqlite::memory:").execute("select 1 as id, 'Zoë' as name").bson().read()
-    /// b'\x1e\x00\x00\x00\x10id\x00\x01\x00\x00\x00\x02name\x00\x05\x00\x00\x00Zo\xc3\xab\x00\x00'
+    /// b'\x1c\x00\x00\x00\x10id\x00\x01\x00\x00\x00\x02name\x00\x05\x00\x00\x00Zo\xc3\xab\x00\x00'
     #[pyo3(signature = (*, decimals="decimal128", datetimes="datetime", max_size=MOST_BYTES as i64), text_signature = "($self, *, decimals='decimal128', datetimes='datetime', max_size=2147483647)")]
     fn bson(
         &self,
