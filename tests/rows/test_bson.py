@@ -224,6 +224,13 @@ def connected(database: Database) -> onecopy.Connection:
     return _CONNECTIONS[database.odbc]
 
 
+def test_what_is_no_number_stays_so(postgres: Database) -> None:
+    cur = connected(postgres).execute("select cast('nan' as float8) as a, cast('nan' as numeric) as b, cast('-inf' as real) as c")
+    (row,) = documents(cur.bson().read())
+    assert [element.type for element in row.values()] == ["double"] * 3
+    assert [repr(element.value) for element in row.values()] == ["nan", "nan", "-inf"]
+
+
 def test_datetimes_are_pymongos(postgres: Database) -> None:
     con = connected(postgres)
     for moment in ("1969-12-31 23:59:59.999999", "2026-11-20 01:02:03.000999", "0001-01-01 00:00:00", "9999-12-31 23:59:59.9"):
