@@ -15,6 +15,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -42,13 +43,18 @@ from tests.support.gateway import Gateway
 
 FORMATS = ["json", "ndjson", "csv"]
 #: Forms of the command, and where to: BSON is not for a terminal.
-COMMAND = [(form, to) for form in [*FORMATS, "bson"] for to in ("pipe", "file", "terminal") if (form, to) != ("bson", "terminal")]
+COMMAND = [
+    (form, to)
+    for form in [*FORMATS, "bson"]
+    for to in ("pipe", "file", "terminal")
+    if (form, to) != ("bson", "terminal")
+]
 WIDE = ["tds_msodbc", "tds_freetds", "tds_rust"]
 #: How often the gateway is asked: what it does at its start is then small beside what it answers.
 N_REQUESTS = 3
 
 
-def values(body: bytes, form: str) -> list[object]:
+def values(body: bytes, form: str) -> Sequence[object]:
     """The texts of an answer."""
     if form == "bson":
         return [row["x"].value for row in documents(body)]

@@ -26,7 +26,14 @@ from tests.copies.counting import (
 from tests.copies.paths import PATHS
 
 #: One path of each kind: a `str` by block, by row; a chunk that is handed out, written, sent.
-MAIN = ["str by fetchall", "str by iteration", "json in memory", "ndjson to a socket", "csv to a file", "bson to a file"]
+MAIN = [
+    "str by fetchall",
+    "str by iteration",
+    "json in memory",
+    "ndjson to a socket",
+    "csv to a file",
+    "bson to a file",
+]
 
 
 @pytest.mark.parametrize("kind", ["ascii", "cyrillic"])
@@ -106,7 +113,8 @@ BSON_CHUNK_BYTES = 64 << 20
 
 
 @pytest.mark.parametrize(
-    "path", ["str by fetchall", "json in memory", "csv to a socket", "ndjson by read", "bson in memory", "bson to a file"]
+    "path",
+    ["str by fetchall", "json in memory", "csv to a socket", "ndjson by read", "bson in memory", "bson to a file"],
 )
 @pytest.mark.parametrize("profile", ["sqlite", "postgres", "mariadb", *WIDE])
 def test_ledger_and_witness_agree_on_long_cells(

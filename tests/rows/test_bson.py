@@ -31,9 +31,7 @@ def one(con: onecopy.Connection, sql: str, **options: Any) -> dict[str, Element]
 
 
 def test_storage_classes_of_sqlite(con: onecopy.Connection) -> None:
-    sql = (
-        "select null as n, 1 as i, 2147483648 as l, -9223372036854775807 - 1 as m, 0.1 as d, 'Zoë' || char(0) as t, x'00ff' as b"
-    )
+    sql = "select null as n, 1 as i, 2147483648 as l, -9223372036854775807 - 1 as m, 0.1 as d, 'Zoë' || char(0) as t, x'00ff' as b"
     data = con.execute(sql).bson().read()
     assert documents(data) == [
         {
@@ -61,7 +59,12 @@ def test_pymongo_writes_the_same_bytes(con: onecopy.Connection) -> None:
     names = [column[0] for column in cur.description or ()]
     (values,) = cur.fetchall()
     expected = bson.encode(dict(zip(names, values, strict=True)))
-    assert cur.execute("select 1 as id, 'Zürich 東京 😀' as name, 2.5 as x, x'0102' as raw, null as n, 1 << 40 as large").bson().read() == expected
+    assert (
+        cur.execute("select 1 as id, 'Zürich 東京 😀' as name, 2.5 as x, x'0102' as raw, null as n, 1 << 40 as large")
+        .bson()
+        .read()
+        == expected
+    )
 
 
 def test_the_table_reads_as_fetchall_gives_it(database: Database) -> None:
@@ -149,13 +152,19 @@ def test_a_row_longer_than_max_size_is_refused_behind_those_before_it(con: oneco
 
 def test_options_are_told_apart_from_slips(con: onecopy.Connection) -> None:
     cur = con.execute("select 1 as a")
-    for options in ({"decimals": "float"}, {"datetimes": "date"}, {"max_size": 4}, {"max_size": 2**31}, {"max_size": -1}):
+    for options in (
+        {"decimals": "float"},
+        {"datetimes": "date"},
+        {"max_size": 4},
+        {"max_size": 2**31},
+        {"max_size": -1},
+    ):
         with pytest.raises(ValueError, match=next(iter(options))):
-            cur.bson(**options)  # type: ignore[arg-type]
+            cur.bson(**options)
     # None of these took the rows.
     assert len(cur.bson(max_size=2**31 - 1).read()) == 12
     with pytest.raises(TypeError):
-        con.execute("select 1 as a").bson("text")  # type: ignore[misc]
+        con.execute("select 1 as a").bson("text")  # type: ignore[call-arg]
 
 
 def test_names_are_distinct(con: onecopy.Connection) -> None:
@@ -194,7 +203,10 @@ def test_it_goes_to_a_file_that_bson_reads(numbers: onecopy.Connection, tmp_path
         assert [row["t"] for row in bson.decode_file_iter(file)] == [f"näme {i}" for i in range(1000)]
 
 
-@given(st.decimals(allow_nan=False, allow_infinity=False, places=None) | st.from_regex(r"-?[0-9]{1,40}\.[0-9]{0,30}", fullmatch=True).map(Decimal))
+@given(
+    st.decimals(allow_nan=False, allow_infinity=False, places=None)
+    | st.from_regex(r"-?[0-9]{1,40}\.[0-9]{0,30}", fullmatch=True).map(Decimal)
+)
 def test_decimals_are_pymongos_or_refused(postgres: Database, value: Decimal) -> None:
     digits = format(value, "f")
     if len(digits) > 2000:
@@ -225,7 +237,9 @@ def connected(database: Database) -> onecopy.Connection:
 
 
 def test_what_is_no_number_stays_so(postgres: Database) -> None:
-    cur = connected(postgres).execute("select cast('nan' as float8) as a, cast('nan' as numeric) as b, cast('-inf' as real) as c")
+    cur = connected(postgres).execute(
+        "select cast('nan' as float8) as a, cast('nan' as numeric) as b, cast('-inf' as real) as c"
+    )
     (row,) = documents(cur.bson().read())
     assert [element.type for element in row.values()] == ["double"] * 3
     assert [repr(element.value) for element in row.values()] == ["nan", "nan", "-inf"]
@@ -233,7 +247,12 @@ def test_what_is_no_number_stays_so(postgres: Database) -> None:
 
 def test_datetimes_are_pymongos(postgres: Database) -> None:
     con = connected(postgres)
-    for moment in ("1969-12-31 23:59:59.999999", "2026-11-20 01:02:03.000999", "0001-01-01 00:00:00", "9999-12-31 23:59:59.9"):
+    for moment in (
+        "1969-12-31 23:59:59.999999",
+        "2026-11-20 01:02:03.000999",
+        "0001-01-01 00:00:00",
+        "9999-12-31 23:59:59.9",
+    ):
         cur = con.execute(f"select timestamp '{moment}' as x")
         data = cur.bson().read()
         assert data == bson.encode({"x": datetime.datetime.fromisoformat(moment)})

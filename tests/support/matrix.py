@@ -59,9 +59,24 @@ _BYTES = ("bytes", "base64 string", "base64", "binary")
 _DATE = ("datetime.date", "string, RFC 3339", _SAME, "datetime, midnight in UTC")
 _TIME = ("datetime.time", "string, RFC 3339", _SAME, "string, as in JSON")
 _NAIVE = ("datetime.datetime", "string, RFC 3339 without an offset", _SAME, "datetime, floored to milliseconds")
-_AWARE = ("datetime.datetime, aware", "string, RFC 3339 with its offset", _SAME, "datetime, the instant, floored to milliseconds")
-_UTC_AWARE = ("datetime.datetime, aware, in UTC", "string, RFC 3339 with +00:00", _SAME, "datetime, the instant, floored to milliseconds")
-_SPAN = ("datetime.timedelta; str where it has months or years", "string, as the server writes it", _SAME, "string, as in JSON")
+_AWARE = (
+    "datetime.datetime, aware",
+    "string, RFC 3339 with its offset",
+    _SAME,
+    "datetime, the instant, floored to milliseconds",
+)
+_UTC_AWARE = (
+    "datetime.datetime, aware, in UTC",
+    "string, RFC 3339 with +00:00",
+    _SAME,
+    "datetime, the instant, floored to milliseconds",
+)
+_SPAN = (
+    "datetime.timedelta; str where it has months or years",
+    "string, as the server writes it",
+    _SAME,
+    "string, as in JSON",
+)
 _UUID_ROW = ("uuid.UUID", _STRING, _SAME, "binary of subtype 4")
 _BOOL = ("bool", "true, false", "true, false", "boolean")
 

@@ -293,10 +293,10 @@ proptest! {
         let keys = KeySegments::new(names.iter().map(String::as_str)).expect("no NUL");
         let mut sink = b"before".to_vec();
         let frame = Frame::begin(&mut sink).expect("memory");
-        for i in 0..keys.len() {
+        for (i, number) in numbers.iter().enumerate().take(keys.len()) {
             let mut w = sink.window(keys.room_bytes() + VALUE_BYTES).expect("memory");
             keys.put_into(i, Tag::Int64, &mut w);
-            bson::put_i64(numbers[i], &mut w);
+            bson::put_i64(*number, &mut w);
         }
         frame.end_document(&mut sink).expect("short");
         let expected: Document = names.into_iter().zip(numbers.into_iter().map(Value::Int64)).collect();
