@@ -117,6 +117,7 @@ d = { type = 'text', required = false, max_length = 3, allow_empty = true }
         "names": ["decimal128(12,2)", "timestamp[us,tz=UTC]", "time32[ms]", "int64", "large_string"],
     },
     "csv_writer": {name: [text * 4] for name, text in TEXTS.items()},
+    "bson_writer": {"digits": ["-12.50e+3 0.10 NaN " * 8], **{name: [text * 4] for name, text in TEXTS.items()}},
     "scalars": {"digits": ["-12.50e+3 0.10 2024-02-29 " * 4], "mixed": [TEXTS["mixed"] * 2]},
 }
 

@@ -73,6 +73,15 @@ def test_ctrl_c_in_the_middle_of_the_rows_ends_with_130(command: list[str], sign
     assert (running.returncode, said) == (130, b"note: stopped\n")
 
 
+def test_bson_is_not_for_a_terminal(command: list[str]) -> None:
+    ours, theirs = os.openpty()
+    query = [*command, "query", "sqlite::memory:", "select 1 as a", "--format", "bson"]
+    done = subprocess.run(query, stdout=theirs, stderr=subprocess.PIPE, timeout=60, check=False)
+    os.close(theirs)
+    os.close(ours)
+    assert (done.returncode, done.stderr.splitlines()[0]) == (2, b"error: BSON is not for a terminal")
+
+
 def test_ctrl_c_leaves_no_file(command: list[str], tmp_path: Path) -> None:
     with subprocess.Popen(
         [*command, "query", "--quiet", "sqlite::memory:", ENDLESS, "--output", "rows.csv"],

@@ -59,14 +59,14 @@ def payload(kind: str, encoding: str = "utf-8") -> int:
 def handled(path: str, kind: str, encoding: str) -> str:
     """What is promised to happen to each byte, once: ``converted`` or ``copied``.
 
-    A `str` of text whose units are the driver's already is a plain copy; so are CSV and Arrow's of UTF-8. JSON is always converted:
+    A `str` of text whose units are the driver's already is a plain copy; so are CSV, BSON and Arrow's of UTF-8. JSON is always converted:
     each byte is looked at for escapes on its way.
     """
     form = path.split()[0]
     if form == "str":
         same = kind == "ascii" if encoding == "utf-8" else kind in ("cyrillic", "cjk")
         return "copied" if same else "converted"
-    return "copied" if form in ("csv", "arrow") and encoding == "utf-8" else "converted"
+    return "copied" if form in ("csv", "bson", "arrow") and encoding == "utf-8" else "converted"
 
 
 class Counted(NamedTuple):

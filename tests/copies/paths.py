@@ -139,16 +139,18 @@ def _arrow(cursor: Any) -> object:
     return None
 
 
+FORMS = ("json", "ndjson", "csv", "bson")
+
 #: What ends in memory of our own making: the witness sees it allocated, once.
 OWN_MEMORY: dict[str, Callable[[Any], object]] = {"arrow in batches": _arrow}
 
 PATHS: dict[str, Callable[[Any], object]] = {
     "str by fetchall": _to_str,
     "str by iteration": _iterate,
-    **{f"{form} in memory": _in_memory(form) for form in ("json", "ndjson", "csv")},
-    **{f"{form} by read": _by_read(form) for form in ("json", "ndjson", "csv")},
-    **{f"{form} to a file": _to_file(form) for form in ("json", "ndjson", "csv")},
-    **{f"{form} to a socket": _to_socket(form) for form in ("json", "ndjson", "csv")},
+    **{f"{form} in memory": _in_memory(form) for form in FORMS},
+    **{f"{form} by read": _by_read(form) for form in FORMS},
+    **{f"{form} to a file": _to_file(form) for form in FORMS},
+    **{f"{form} to a socket": _to_socket(form) for form in FORMS},
     "ndjson in asyncio": _in_asyncio,
     "ndjson to a path": _to_path,
     "csv to an object": _to_object,

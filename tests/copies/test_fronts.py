@@ -15,6 +15,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -37,16 +38,26 @@ from tests.copies.counting import (
     payload,
     told,
 )
+from tests.support.bson import documents
 from tests.support.gateway import Gateway
 
 FORMATS = ["json", "ndjson", "csv"]
+#: Forms of the command, and where to: BSON is not for a terminal.
+COMMAND = [
+    (form, to)
+    for form in [*FORMATS, "bson"]
+    for to in ("pipe", "file", "terminal")
+    if (form, to) != ("bson", "terminal")
+]
 WIDE = ["tds_msodbc", "tds_freetds", "tds_rust"]
 #: How often the gateway is asked: what it does at its start is then small beside what it answers.
 N_REQUESTS = 3
 
 
-def values(body: bytes, form: str) -> list[str]:
+def values(body: bytes, form: str) -> Sequence[object]:
     """The texts of an answer."""
+    if form == "bson":
+        return [row["x"].value for row in documents(body)]
     if form == "csv":
         return [row[0] for row in csv.reader(io.StringIO(body.decode("utf-8"), newline=""))][1:]
     rows = json.loads(body) if form == "json" else [json.loads(line) for line in body.splitlines()]
@@ -147,8 +158,7 @@ def over_http(
     return bodies, Counted(*told(said), dumped(dump))
 
 
-@pytest.mark.parametrize("to", ["pipe", "file", "terminal"])
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize(("form", "to"), COMMAND)
 def test_ledger_and_witness_agree_on_the_command(
     setting: Setting, texts: str, tmp_path: Path, form: str, to: str
 ) -> None:
@@ -192,7 +202,7 @@ def _wide(kind: str) -> tuple[str, int]:
     return f"select replicate(N'{TEXTS[kind]}', 200) as x from repeat(400)", 400 * len(text.encode("utf-16-le"))
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", [*FORMATS, "bson"])
 @pytest.mark.parametrize("profile", WIDE)
 def test_ledger_and_witness_agree_on_the_command_where_the_driver_is_wide(
     setting: Setting, tmp_path: Path, request: pytest.FixtureRequest, profile: str, form: str
@@ -241,8 +251,7 @@ def test_ledger_and_witness_agree_where_the_driver_is_narrow(
 FAULTS = ["copy", "conversion", "send"]
 
 
-@pytest.mark.parametrize("to", ["pipe", "file", "terminal"])
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize(("form", "to"), COMMAND)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_turns_the_command_red(
     planted: Setting, texts: str, tmp_path: Path, fault: str, form: str, to: str

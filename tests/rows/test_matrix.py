@@ -1,4 +1,4 @@
-"""Each type of each database, as docs/reference/values.md has it: in Python, JSON and CSV, value by value."""
+"""Each type of each database, as docs/reference/values.md has it: in Python, JSON, CSV and BSON, value by value."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
+import bson
 import pytest
+from bson.binary import UuidRepresentation
+from bson.codec_options import CodecOptions
 
 import onecopy
 from tests.conftest import Database
 from tests.support import matrix
+from tests.support.bson import documents, of_pymongo, of_value
 from tests.support.matrix import Refused, Type
 from tests.support.values import Value
 
@@ -40,6 +44,31 @@ def check(con: onecopy.Connection, sql: str, value: Value) -> None:
     assert con.execute(sql).json().read() == f'[{{"x":{value.json}}}]'.encode()
     assert con.execute(sql).ndjson().read() == f'{{"x":{value.json}}}\n'.encode()
     assert con.execute(sql).csv().read() == f"x\n{value.in_csv()}\n".encode()
+    check_bson(con, sql, value)
+
+
+UUIDS: CodecOptions[dict[str, Any]] = CodecOptions(uuid_representation=UuidRepresentation.STANDARD)
+
+
+def check_bson(con: onecopy.Connection, sql: str, value: Value) -> None:
+    """The value in BSON, read by our plain reader and by pymongo, and as text where it can be."""
+    expected = of_value(value)
+    if expected is None:
+        with pytest.raises(onecopy.DataError, match="34 digits") as caught:
+            con.execute(sql).bson().read()
+        assert (caught.value.column, caught.value.row) == ((0, "x"), 0)
+    else:
+        data = con.execute(sql).bson().read()
+        ((got,),) = (row.values() for row in documents(data))
+        assert (repr(got), got) == (repr(expected), expected)
+        theirs = bson.decode(data, UUIDS)["x"]
+        assert (theirs.to_decimal() if isinstance(theirs, bson.Decimal128) else theirs) == of_pymongo(expected)
+    as_text = con.execute(sql).bson(decimals="text", datetimes="text").read()
+    ((text,),) = (row.values() for row in documents(as_text))
+    if expected is None or expected.type in ("decimal128", "datetime"):
+        assert text == ("string", value.json.strip('"'))
+    else:
+        assert text == expected
 
 
 def of_type(row: Type) -> Iterator[Value]:
@@ -49,6 +78,8 @@ def of_type(row: Type) -> Iterator[Value]:
         name = type(value.python).__name__
         if value.python is not None:
             assert any(word == name or word.endswith(f".{name}") for word in words), row.python
+            in_bson = of_value(value)
+            assert (in_bson.type if in_bson else "an error") in row.bson, row.bson
         yield value
 
 
@@ -73,12 +104,15 @@ def test_what_postgresql_has_and_python_has_not_is_refused(of_postgres: onecopy.
         of_postgres.execute(sql).fetchall()
     assert refused.words in str(caught.value)
     assert (caught.value.column, caught.value.row) == ((0, "x"), 0)
-    stream = of_postgres.execute(sql).json()
-    if refused.json is None:
-        with pytest.raises(onecopy.DataError):
-            stream.read()
-    else:
-        assert stream.read() == f'[{{"x":{refused.json}}}]'.encode()
+    for form in ("json", "bson"):
+        stream = getattr(of_postgres.execute(sql), form)()
+        if refused.json is None:
+            with pytest.raises(onecopy.DataError):
+                stream.read()
+        elif form == "json":
+            assert stream.read() == f'[{{"x":{refused.json}}}]'.encode()
+        else:
+            assert documents(stream.read()) == [{"x": ("string", refused.json.strip('"'))}]
     # The way out that the message names.
     ((text,),) = of_postgres.execute(f"select cast(cast({refused.value} as {refused.sql}) as text)").fetchall()
     assert isinstance(text, str)
@@ -114,7 +148,7 @@ def test_what_mariadb_has_and_python_has_not_is_refused(of_mariadb: onecopy.Conn
     (sql,) = in_table(of_mariadb, refused.sql, [refused.value])
     with pytest.raises(onecopy.DataError, match=refused.words):
         of_mariadb.execute(sql).fetchall()
-    for form in ("json", "csv"):
+    for form in ("json", "csv", "bson"):
         with pytest.raises(onecopy.DataError):
             getattr(of_mariadb.execute(sql), form)().read()
 
@@ -169,8 +203,7 @@ def test_the_page_says_what_was_tested(name: str) -> None:
     page = DOCUMENT.read_text(encoding="utf-8")
     section = page.split(f"\n## {name}\n", 1)[1].split("\n## ", 1)[0]
     for line in matrix.table(matrix.PAGE[name]).splitlines():
-        # Further columns may stand behind.
-        assert any(row.startswith(line.rstrip()) for row in section.splitlines()), f"values.md has no row\n{line}"
+        assert line in section.splitlines(), f"values.md has no row\n{line}"
     rows = [row for row in section.splitlines() if row.startswith("| `")]
     assert len(rows) == len(matrix.PAGE[name]), "values.md has rows that nothing tests"
 

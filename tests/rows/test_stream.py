@@ -18,8 +18,9 @@ from typing import Any
 import pytest
 
 import onecopy
+from tests.support.bson import documents
 
-FORMATS = ["json", "ndjson", "csv"]
+FORMATS = ["json", "ndjson", "csv", "bson"]
 # 200,000 rows of which row 150,000 (from 0) holds malformed UTF-8.
 BROKEN = (
     "with recursive c(i) as (select 0 union all select i + 1 from c where i < 199999) "
@@ -35,6 +36,8 @@ def stream(con: onecopy.Connection, format: str, sql: str = "select i, t from n"
 
 
 def parse(format: str, data: bytes) -> list[Any]:
+    if format == "bson":
+        return [(row["i"].value, row["t"].value) for row in documents(data)]
     text = data.decode()
     match format:
         case "json":
@@ -71,7 +74,7 @@ def test_chunks_stay_small_and_read_gives_them_in_one(con: onecopy.Connection, f
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_no_rows_are_an_empty_answer(numbers: onecopy.Connection, format: str) -> None:
-    empty = {"json": b"[]", "ndjson": b"", "csv": b"i,t\n"}[format]
+    empty = {"json": b"[]", "ndjson": b"", "csv": b"i,t\n", "bson": b""}[format]
     assert b"".join(stream(numbers, format, "select * from n where 0")) == empty
     assert stream(numbers, format, "select * from n where 0").read() == empty
 
@@ -238,13 +241,13 @@ def test_a_stream_that_fails_raises_wherever_it_goes(
     assert con.execute("select 1").fetchall() == [(1,)]
 
 
-@pytest.mark.parametrize("format", ["ndjson", "csv"])
+@pytest.mark.parametrize("format", ["ndjson", "csv", "bson"])
 def test_the_rows_before_a_failure_come_whole_and_first(con: onecopy.Connection, format: str) -> None:
     expected = [(i, f"text {i}") for i in range(1_500)]
     broken = BROKEN.replace("150000", "1500")
 
     def check(written: bytes) -> None:
-        assert parse(format, written) == expected and written.endswith(b"\n")
+        assert parse(format, written) == expected and written.endswith(b"\0" if format == "bson" else b"\n")
 
     rows, chunks = stream(con, format, broken), io.BytesIO()
     with pytest.raises(onecopy.DataError) as caught:

@@ -1,7 +1,8 @@
-"""The matrix of docs/reference/values.md: each SQL type of each database, what it is in Python, JSON and CSV, and values of it.
+"""The matrix of docs/reference/values.md: each SQL type of each database, what it is in Python, JSON, CSV, Arrow and BSON, and
+values of it.
 
-The tables of that page are these rows; `tests/rows/test_matrix.py` holds each value against its database, and the page
-against this file.
+The tables of that page are these rows; `tests/rows/test_matrix.py` and `tests/arrow/test_matrix.py` hold each value against its
+database, and the page against this file.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ class Type(NamedTuple):
     python: str
     json: str
     csv: str
+    bson: str
     values: tuple[Value, ...]
+    arrow: str
 
 
 class Refused(NamedTuple):
@@ -48,51 +51,66 @@ def _string(sql: str, value: object, text: str, csv: str | None = None) -> Value
     return Value(sql, value, f'"{text}"', csv)
 
 
-_INT = ("int", "number, all digits", _DIGITS)
-_DECIMAL = ("decimal.Decimal", "number, all digits", _DIGITS)
-_FLOAT = ("float", "number, shortest that round-trips", "the same")
-_STR = ("str", _STRING, "text, quoted where needed")
-_BYTES = ("bytes", "base64 string", "base64")
-_DATE = ("datetime.date", "string, RFC 3339", _SAME)
-_TIME = ("datetime.time", "string, RFC 3339", _SAME)
-_NAIVE = ("datetime.datetime", "string, RFC 3339 without an offset", _SAME)
-_AWARE = ("datetime.datetime, aware", "string, RFC 3339 with its offset", _SAME)
-_UTC_AWARE = ("datetime.datetime, aware, in UTC", "string, RFC 3339 with +00:00", _SAME)
-_SPAN = ("datetime.timedelta; str where it has months or years", "string, as the server writes it", _SAME)
-_UUID_ROW = ("uuid.UUID", _STRING, _SAME)
-_BOOL = ("bool", "true, false", "true, false")
+_INT = ("int", "number, all digits", _DIGITS, "int32 where it fits, else int64")
+_DECIMAL = ("decimal.Decimal", "number, all digits", _DIGITS, "decimal128; an error past 34 digits")
+_FLOAT = ("float", "number, shortest that round-trips", "the same", "double")
+_STR = ("str", _STRING, "text, quoted where needed", "string")
+_BYTES = ("bytes", "base64 string", "base64", "binary")
+_DATE = ("datetime.date", "string, RFC 3339", _SAME, "datetime, midnight in UTC")
+_TIME = ("datetime.time", "string, RFC 3339", _SAME, "string, as in JSON")
+_NAIVE = ("datetime.datetime", "string, RFC 3339 without an offset", _SAME, "datetime, floored to milliseconds")
+_AWARE = (
+    "datetime.datetime, aware",
+    "string, RFC 3339 with its offset",
+    _SAME,
+    "datetime, the instant, floored to milliseconds",
+)
+_UTC_AWARE = (
+    "datetime.datetime, aware, in UTC",
+    "string, RFC 3339 with +00:00",
+    _SAME,
+    "datetime, the instant, floored to milliseconds",
+)
+_SPAN = (
+    "datetime.timedelta; str where it has months or years",
+    "string, as the server writes it",
+    _SAME,
+    "string, as in JSON",
+)
+_UUID_ROW = ("uuid.UUID", _STRING, _SAME, "binary of subtype 4")
+_BOOL = ("bool", "true, false", "true, false", "boolean")
 
 POSTGRES = [
-    Type("boolean", *_BOOL, (Value("true", True, "true"), Value("false", False, "false"))),
-    Type("smallint", *_INT, (_number("-32768", -32768), _number("32767", 32767))),
-    Type("integer", *_INT, (_number("-2147483648", -(2**31)), _number("2147483647", 2**31 - 1))),
-    Type("bigint", *_INT, (_number("'-9223372036854775808'", -(2**63)), _number("9223372036854775807", 2**63 - 1))),
-    Type("oid", *_INT, (_number("4294967295", 4294967295),)),
-    Type("real", *_FLOAT, (_number("1.5", 1.5), _number("0.1", 0.1))),
-    Type("double precision", *_FLOAT, (_number("0.1", 0.1), _number("'-1829.3043138126723'", -1829.3043138126723), Value("1e300", 1e300, "1e+300"))),
-    Type("numeric(38, 0)", *_DECIMAL, (_number(_38, Decimal(_38)), _number(f"-{_38}", Decimal(f"-{_38}")))),
-    Type("numeric", *_DECIMAL, (_number("-0.01", Decimal("-0.01")), Value("'1e-20'", Decimal("1E-20"), "0.00000000000000000001"), _number("1" * 300, Decimal("1" * 300)))),
-    Type("money", *_DECIMAL, (_number("'-1234.50'", Decimal("-1234.50")), _number("'92233720368547758.07'", Decimal("92233720368547758.07")))),
-    Type("text", *_STR, (_string(f"'{_TEXT}'", _TEXT, _TEXT), _string("''", "", ""))),
-    Type("varchar(10)", *_STR, (_string("'a,b'", "a,b", "a,b", '"a,b"'),)),
-    Type("char(3)", "str, padded", _STRING, "text, quoted where needed", (_string("'x'", "x  ", "x  ", '"x  "'),)),
-    Type("name", *_STR, (_string("'n'", "n", "n"),)),
-    Type("xml", *_STR, (_string("'<a>é</a>'", "<a>é</a>", "<a>é</a>"),)),
-    Type("json", *_STR, (Value("'[1, 2]'", "[1, 2]", '"[1, 2]"', '"[1, 2]"'),)),
-    Type("jsonb", *_STR, (Value("""'{"a":1}'""", '{"a": 1}', r'"{\"a\": 1}"', '"{""a"": 1}"'),)),
-    Type("bytea", *_BYTES, (_string(r"'\x00ff10'", b"\x00\xff\x10", "AP8Q"), _string(r"'\x'", b"", ""))),
-    Type("date", *_DATE, (_string("'0001-01-01'", date(1, 1, 1), "0001-01-01"), _string("'9999-12-31'", date(9999, 12, 31), "9999-12-31"), _string("'2024-02-29'", date(2024, 2, 29), "2024-02-29"))),
-    Type("time", *_TIME, (_string("'23:59:59.123456'", time(23, 59, 59, 123456), "23:59:59.123456"),)),
-    Type("time(0)", *_TIME, (_string("'23:59:59'", time(23, 59, 59), "23:59:59"),)),
-    Type("time with time zone", *_STR, (_string("'01:02:03.5+05:30'", "01:02:03.5+05:30", "01:02:03.5+05:30"),)),
+    Type("boolean", *_BOOL, (Value("true", True, "true"), Value("false", False, "false")), "`bool`"),
+    Type("smallint", *_INT, (_number("-32768", -32768), _number("32767", 32767)), "`int16`"),
+    Type("integer", *_INT, (_number("-2147483648", -(2**31)), _number("2147483647", 2**31 - 1)), "`int32`"),
+    Type("bigint", *_INT, (_number("'-9223372036854775808'", -(2**63)), _number("9223372036854775807", 2**63 - 1)), "`int64`"),
+    Type("oid", *_INT, (_number("4294967295", 4294967295),), "`uint32`"),
+    Type("real", *_FLOAT, (_number("1.5", 1.5), _number("0.1", 0.1)), "`float`"),
+    Type("double precision", *_FLOAT, (_number("0.1", 0.1), _number("'-1829.3043138126723'", -1829.3043138126723), Value("1e300", 1e300, "1e+300")), "`double`"),
+    Type("numeric(38, 0)", *_DECIMAL, (_number(_38, Decimal(_38)), _number(f"-{_38}", Decimal(f"-{_38}"))), "`decimal128(38, 0)`"),
+    Type("numeric", *_DECIMAL, (_number("-0.01", Decimal("-0.01")), Value("'1e-20'", Decimal("1E-20"), "0.00000000000000000001"), _number("1" * 300, Decimal("1" * 300))), "`decimal128`, `decimal256`, by the values; `string` past 76 digits"),
+    Type("money", *_DECIMAL, (_number("'-1234.50'", Decimal("-1234.50")), _number("'92233720368547758.07'", Decimal("92233720368547758.07"))), "`decimal128(19, 2)`"),
+    Type("text", *_STR, (_string(f"'{_TEXT}'", _TEXT, _TEXT), _string("''", "", "")), "`string`"),
+    Type("varchar(10)", *_STR, (_string("'a,b'", "a,b", "a,b", '"a,b"'),), "`string`"),
+    Type("char(3)", "str, padded", _STRING, "text, quoted where needed", "string", (_string("'x'", "x  ", "x  ", '"x  "'),), "`string`"),
+    Type("name", *_STR, (_string("'n'", "n", "n"),), "`string`"),
+    Type("xml", *_STR, (_string("'<a>é</a>'", "<a>é</a>", "<a>é</a>"),), "`string`"),
+    Type("json", *_STR, (Value("'[1, 2]'", "[1, 2]", '"[1, 2]"', '"[1, 2]"'),), "`string`"),
+    Type("jsonb", *_STR, (Value("""'{"a":1}'""", '{"a": 1}', r'"{\"a\": 1}"', '"{""a"": 1}"'),), "`string`"),
+    Type("bytea", *_BYTES, (_string(r"'\x00ff10'", b"\x00\xff\x10", "AP8Q"), _string(r"'\x'", b"", "")), "`binary`"),
+    Type("date", *_DATE, (_string("'0001-01-01'", date(1, 1, 1), "0001-01-01"), _string("'9999-12-31'", date(9999, 12, 31), "9999-12-31"), _string("'2024-02-29'", date(2024, 2, 29), "2024-02-29")), "`date32`"),
+    Type("time", *_TIME, (_string("'23:59:59.123456'", time(23, 59, 59, 123456), "23:59:59.123456"),), "`time64[us]`"),
+    Type("time(0)", *_TIME, (_string("'23:59:59'", time(23, 59, 59), "23:59:59"),), "`time32[s]`"),
+    Type("time with time zone", *_STR, (_string("'01:02:03.5+05:30'", "01:02:03.5+05:30", "01:02:03.5+05:30"),), "`string`"),
     Type("timestamp", *_NAIVE, (
         _string("'2026-11-20 01:02:03.000004'", datetime(2026, 11, 20, 1, 2, 3, 4), "2026-11-20T01:02:03.000004"),
         _string("'0001-01-01 00:00:00'", datetime(1, 1, 1), "0001-01-01T00:00:00.000000"),
         _string("'9999-12-31 23:59:59'", datetime(9999, 12, 31, 23, 59, 59), "9999-12-31T23:59:59.000000"),
         _string("'9999-12-31 23:59:59.999999'", datetime(9999, 12, 31, 23, 59, 59, 999999), "9999-12-31T23:59:59.999999"),
-    )),
-    Type("timestamp(0)", *_NAIVE, (_string("'1970-01-01 00:00:00'", datetime(1970, 1, 1), "1970-01-01T00:00:00"),)),
-    Type("timestamp with time zone", *_UTC_AWARE, (_string("'2026-11-20 01:02:03.000004+05:30'", datetime(2026, 11, 19, 19, 32, 3, 4, timezone.utc), "2026-11-19T19:32:03.000004+00:00"),)),
+    ), "`timestamp[us]`"),
+    Type("timestamp(0)", *_NAIVE, (_string("'1970-01-01 00:00:00'", datetime(1970, 1, 1), "1970-01-01T00:00:00"),), "`timestamp[s]`"),
+    Type("timestamp with time zone", *_UTC_AWARE, (_string("'2026-11-20 01:02:03.000004+05:30'", datetime(2026, 11, 19, 19, 32, 3, 4, timezone.utc), "2026-11-19T19:32:03.000004+00:00"),), "`timestamp[us, tz=UTC]`"),
     Type("interval", *_SPAN, (
         _string("'0'", timedelta(), "00:00:00"),
         _string("'1 day 02:03:04.5'", timedelta(1, 7384, 500000), "1 day 02:03:04.5"),
@@ -100,19 +118,19 @@ POSTGRES = [
         _string("'-0.000001 s'", timedelta(0, 0, -1), "-00:00:00.000001"),
         _string("'100000000 hours'", timedelta(hours=100000000), "100000000:00:00"),
         _string("'1 year 2 mons 3 days'", "1 year 2 mons 3 days", "1 year 2 mons 3 days"),
-    )),
-    Type("interval day to second", *_SPAN, (_string("'3 04:05:06'", timedelta(3, 14706), "3 days 04:05:06"),)),
-    Type("uuid", *_UUID_ROW, (_string(f"'{_UUID}'", uuid.UUID(_UUID), _UUID),)),
-    Type("bit(3)", *_STR, (_string("B'101'", "101", "101"),)),
-    Type("bit varying", *_STR, (_string("B'1011'", "1011", "1011"),)),
-    Type("inet", *_STR, (_string("'127.0.0.1'", "127.0.0.1", "127.0.0.1"), _string("'::1'", "::1", "::1"))),
-    Type("cidr", *_STR, (_string("'10.0.0.0/8'", "10.0.0.0/8", "10.0.0.0/8"),)),
-    Type("macaddr", *_STR, (_string("'08:00:2b:01:02:03'", "08:00:2b:01:02:03", "08:00:2b:01:02:03"),)),
-    Type("integer[]", *_STR, (_string("array[1, 2]", "{1,2}", "{1,2}", '"{1,2}"'), _string("'{}'", "{}", "{}"))),
-    Type("text[]", *_STR, (_string("array['a', 'b']", "{a,b}", "{a,b}", '"{a,b}"'),)),
-    Type("point", *_STR, (_string("'(1,2)'", "(1,2)", "(1,2)", '"(1,2)"'),)),
-    Type("int4range", *_STR, (_string("'[1,5)'", "[1,5)", "[1,5)", '"[1,5)"'),)),
-    Type("tsvector", *_STR, (_string("'a'", "'a'", "'a'"),)),
+    ), "`string`"),
+    Type("interval day to second", *_SPAN, (_string("'3 04:05:06'", timedelta(3, 14706), "3 days 04:05:06"),), "`string`"),
+    Type("uuid", *_UUID_ROW, (_string(f"'{_UUID}'", uuid.UUID(_UUID), _UUID),), "`arrow.uuid`"),
+    Type("bit(3)", *_STR, (_string("B'101'", "101", "101"),), "`string`"),
+    Type("bit varying", *_STR, (_string("B'1011'", "1011", "1011"),), "`string`"),
+    Type("inet", *_STR, (_string("'127.0.0.1'", "127.0.0.1", "127.0.0.1"), _string("'::1'", "::1", "::1")), "`string`"),
+    Type("cidr", *_STR, (_string("'10.0.0.0/8'", "10.0.0.0/8", "10.0.0.0/8"),), "`string`"),
+    Type("macaddr", *_STR, (_string("'08:00:2b:01:02:03'", "08:00:2b:01:02:03", "08:00:2b:01:02:03"),), "`string`"),
+    Type("integer[]", *_STR, (_string("array[1, 2]", "{1,2}", "{1,2}", '"{1,2}"'), _string("'{}'", "{}", "{}")), "`string`"),
+    Type("text[]", *_STR, (_string("array['a', 'b']", "{a,b}", "{a,b}", '"{a,b}"'),), "`string`"),
+    Type("point", *_STR, (_string("'(1,2)'", "(1,2)", "(1,2)", '"(1,2)"'),), "`string`"),
+    Type("int4range", *_STR, (_string("'[1,5)'", "[1,5)", "[1,5)", '"[1,5)"'),), "`string`"),
+    Type("tsvector", *_STR, (_string("'a'", "'a'", "'a'"),), "`string`"),
 ]  # fmt: skip
 
 #: The last value of a day, and what lies outside of Python's years.
@@ -130,51 +148,51 @@ POSTGRES_REFUSED = [
 ]
 
 MARIADB = [
-    Type("tinyint", *_INT, (_number("-128", -128), _number("127", 127))),
-    Type("boolean", "int: it is a tinyint", "number, all digits", _DIGITS, (_number("true", 1),)),
-    Type("tinyint unsigned", *_INT, (_number("255", 255),)),
-    Type("smallint unsigned", *_INT, (_number("65535", 65535),)),
-    Type("mediumint", *_INT, (_number("-8388608", -8388608),)),
-    Type("mediumint unsigned", *_INT, (_number("16777215", 16777215),)),
-    Type("int", *_INT, (_number("-2147483648", -(2**31)),)),
-    Type("int unsigned", *_INT, (_number("4294967295", 2**32 - 1),)),
-    Type("bigint", *_INT, (_number("-9223372036854775808", -(2**63)), _number("9223372036854775807", 2**63 - 1))),
-    Type("bigint unsigned", *_INT, (_number("18446744073709551615", 2**64 - 1), _number("0", 0))),
-    Type("year", *_INT, (_number("2026", 2026), _number("1901", 1901))),
-    Type("bit(1)", *_BOOL, (Value("b'1'", True, "true"), Value("b'0'", False, "false"))),
-    Type("bit(10)", *_BYTES, (_string("b'1000000001'", b"\x02\x01", "AgE="),)),
-    Type("float", *_FLOAT, (_number("0.1", 0.1), _number("1.5", 1.5))),
-    Type("double", *_FLOAT, (_number("-1829.3043138126723", -1829.3043138126723), Value("1.7976931348623157e308", 1.7976931348623157e308, "1.7976931348623157e+308"))),
-    Type("decimal(38, 0)", *_DECIMAL, (_number(_38, Decimal(_38)),)),
-    Type("decimal(65, 30)", *_DECIMAL, (_number(f"12345678901234567890123456789012345.{_38[:30]}", Decimal(f"12345678901234567890123456789012345.{_38[:30]}")),)),
-    Type("decimal(5, 2)", *_DECIMAL, (_number("-0.01", Decimal("-0.01")), _number("0.00", Decimal("0.00")))),
-    Type("char(5)", *_STR, (_string("'ab'", "ab", "ab"),)),
-    Type("varchar(20)", *_STR, (_string(f"'{_TEXT}'", _TEXT, _TEXT), _string("''", "", ""))),
-    Type("text", *_STR, (_string(f"'{_TEXT}'", _TEXT, _TEXT),)),
-    Type("longtext", *_STR, (_string(f"repeat('{_TEXT}', 3000)", _TEXT * 3000, _TEXT * 3000, f'"{_TEXT * 3000}"'),)),
-    Type("enum('a', 'b')", *_STR, (_string("'b'", "b", "b"),)),
-    Type("set('a', 'b')", *_STR, (_string("'a,b'", "a,b", "a,b", '"a,b"'), _string("''", "", ""))),
-    Type("json", *_STR, (Value("'[1, 2]'", "[1, 2]", '"[1, 2]"', '"[1, 2]"'),)),
-    Type("binary(4)", *_BYTES, (_string("x'0102'", b"\x01\x02\x00\x00", "AQIAAA=="),)),
-    Type("varbinary(4)", *_BYTES, (_string("x'00ff'", b"\x00\xff", "AP8="), _string("x''", b"", ""))),
-    Type("longblob", *_BYTES, (_string("x'00ff10'", b"\x00\xff\x10", "AP8Q"),)),
-    Type("date", *_DATE, (_string("'0001-01-01'", date(1, 1, 1), "0001-01-01"), _string("'9999-12-31'", date(9999, 12, 31), "9999-12-31"))),
-    Type("time", "datetime.time; datetime.timedelta below 0 and from 24 hours on", "string", _SAME, (
+    Type("tinyint", *_INT, (_number("-128", -128), _number("127", 127)), "`int8`"),
+    Type("boolean", "int: it is a tinyint", "number, all digits", _DIGITS, "int32", (_number("true", 1),), "`int8`"),
+    Type("tinyint unsigned", *_INT, (_number("255", 255),), "`uint8`"),
+    Type("smallint unsigned", *_INT, (_number("65535", 65535),), "`uint16`"),
+    Type("mediumint", *_INT, (_number("-8388608", -8388608),), "`int32`"),
+    Type("mediumint unsigned", *_INT, (_number("16777215", 16777215),), "`uint32`"),
+    Type("int", *_INT, (_number("-2147483648", -(2**31)),), "`int32`"),
+    Type("int unsigned", *_INT, (_number("4294967295", 2**32 - 1),), "`uint32`"),
+    Type("bigint", *_INT, (_number("-9223372036854775808", -(2**63)), _number("9223372036854775807", 2**63 - 1)), "`int64`"),
+    Type("bigint unsigned", *_INT[:3], "int32, int64; decimal128 from 2^63 on", (_number("18446744073709551615", 2**64 - 1), _number("0", 0)), "`uint64`"),
+    Type("year", *_INT, (_number("2026", 2026), _number("1901", 1901)), "`uint16`"),
+    Type("bit(1)", *_BOOL, (Value("b'1'", True, "true"), Value("b'0'", False, "false")), "`bool`"),
+    Type("bit(10)", *_BYTES, (_string("b'1000000001'", b"\x02\x01", "AgE="),), "`binary`"),
+    Type("float", *_FLOAT, (_number("0.1", 0.1), _number("1.5", 1.5)), "`float`"),
+    Type("double", *_FLOAT, (_number("-1829.3043138126723", -1829.3043138126723), Value("1.7976931348623157e308", 1.7976931348623157e308, "1.7976931348623157e+308")), "`double`"),
+    Type("decimal(38, 0)", *_DECIMAL, (_number(_38, Decimal(_38)),), "`decimal128(38, 0)`"),
+    Type("decimal(65, 30)", *_DECIMAL, (_number(f"12345678901234567890123456789012345.{_38[:30]}", Decimal(f"12345678901234567890123456789012345.{_38[:30]}")),), "`decimal256(65, 30)`"),
+    Type("decimal(5, 2)", *_DECIMAL, (_number("-0.01", Decimal("-0.01")), _number("0.00", Decimal("0.00"))), "`decimal128(5, 2)`"),
+    Type("char(5)", *_STR, (_string("'ab'", "ab", "ab"),), "`string`"),
+    Type("varchar(20)", *_STR, (_string(f"'{_TEXT}'", _TEXT, _TEXT), _string("''", "", "")), "`string`"),
+    Type("text", *_STR, (_string(f"'{_TEXT}'", _TEXT, _TEXT),), "`string`"),
+    Type("longtext", *_STR, (_string(f"repeat('{_TEXT}', 3000)", _TEXT * 3000, _TEXT * 3000, f'"{_TEXT * 3000}"'),), "`string`"),
+    Type("enum('a', 'b')", *_STR, (_string("'b'", "b", "b"),), "`string`"),
+    Type("set('a', 'b')", *_STR, (_string("'a,b'", "a,b", "a,b", '"a,b"'), _string("''", "", "")), "`string`"),
+    Type("json", *_STR, (Value("'[1, 2]'", "[1, 2]", '"[1, 2]"', '"[1, 2]"'),), "`string`"),
+    Type("binary(4)", *_BYTES, (_string("x'0102'", b"\x01\x02\x00\x00", "AQIAAA=="),), "`binary`"),
+    Type("varbinary(4)", *_BYTES, (_string("x'00ff'", b"\x00\xff", "AP8="), _string("x''", b"", "")), "`binary`"),
+    Type("longblob", *_BYTES, (_string("x'00ff10'", b"\x00\xff\x10", "AP8Q"),), "`binary`"),
+    Type("date", *_DATE, (_string("'0001-01-01'", date(1, 1, 1), "0001-01-01"), _string("'9999-12-31'", date(9999, 12, 31), "9999-12-31")), "`date32`"),
+    Type("time", "datetime.time; datetime.timedelta below 0 and from 24 hours on", "string", _SAME, "string, as in JSON", (
         _string("'23:59:59'", time(23, 59, 59), "23:59:59"),
         _string("'24:00:00'", timedelta(1), "24:00:00"),
         _string("'838:59:59'", timedelta(hours=838, minutes=59, seconds=59), "838:59:59"),
         _string("'-838:59:59'", -timedelta(hours=838, minutes=59, seconds=59), "-838:59:59"),
-    )),
-    Type("time(6)", "datetime.time; datetime.timedelta below 0 and from 24 hours on", "string", _SAME, (
+    ), "`time32[s]`; an error below 0 and from 24 hours on"),
+    Type("time(6)", "datetime.time; datetime.timedelta below 0 and from 24 hours on", "string", _SAME, "string, as in JSON", (
         _string("'23:59:59.000001'", time(23, 59, 59, 1), "23:59:59.000001"),
         _string("'-00:00:00.000001'", timedelta(0, 0, -1), "-00:00:00.000001"),
-    )),
-    Type("datetime", *_NAIVE, (_string("'2026-11-20 01:02:03'", datetime(2026, 11, 20, 1, 2, 3), "2026-11-20T01:02:03"), _string("'9999-12-31 23:59:59'", datetime(9999, 12, 31, 23, 59, 59), "9999-12-31T23:59:59"))),
-    Type("datetime(6)", *_NAIVE, (_string("'2026-11-20 01:02:03.000004'", datetime(2026, 11, 20, 1, 2, 3, 4), "2026-11-20T01:02:03.000004"), _string("'0001-01-01 00:00:00'", datetime(1, 1, 1), "0001-01-01T00:00:00.000000"))),
-    Type("timestamp(3)", *_NAIVE, (_string("'2026-11-20 01:02:03.004'", datetime(2026, 11, 20, 1, 2, 3, 4000), "2026-11-20T01:02:03.004"),)),
-    Type("uuid", "str: the driver calls it char", _STRING, _SAME, (_string(f"'{_UUID}'", _UUID, _UUID),)),
-    Type("inet6", *_STR, (_string("'::1'", "::1", "::1"),)),
-    Type("point", *_BYTES, (_string("point(1, 2)", bytes.fromhex("000000000101000000000000000000f03f0000000000000040"), "AAAAAAEBAAAAAAAAAAAA8D8AAAAAAAAAQA=="),)),
+    ), "`time64[us]`; an error below 0 and from 24 hours on"),
+    Type("datetime", *_NAIVE, (_string("'2026-11-20 01:02:03'", datetime(2026, 11, 20, 1, 2, 3), "2026-11-20T01:02:03"), _string("'9999-12-31 23:59:59'", datetime(9999, 12, 31, 23, 59, 59), "9999-12-31T23:59:59")), "`timestamp[s]`"),
+    Type("datetime(6)", *_NAIVE, (_string("'2026-11-20 01:02:03.000004'", datetime(2026, 11, 20, 1, 2, 3, 4), "2026-11-20T01:02:03.000004"), _string("'0001-01-01 00:00:00'", datetime(1, 1, 1), "0001-01-01T00:00:00.000000")), "`timestamp[us]`"),
+    Type("timestamp(3)", *_NAIVE, (_string("'2026-11-20 01:02:03.004'", datetime(2026, 11, 20, 1, 2, 3, 4000), "2026-11-20T01:02:03.004"),), "`timestamp[ms]`"),
+    Type("uuid", "str: the driver calls it char", _STRING, _SAME, "string", (_string(f"'{_UUID}'", _UUID, _UUID),), "`string`"),
+    Type("inet6", *_STR, (_string("'::1'", "::1", "::1"),), "`string`"),
+    Type("point", *_BYTES, (_string("point(1, 2)", bytes.fromhex("000000000101000000000000000000f03f0000000000000040"), "AAAAAAEBAAAAAAAAAAAA8D8AAAAAAAAAQA=="),), "`binary`"),
 ]  # fmt: skip
 
 MARIADB_REFUSED = [
@@ -184,33 +202,33 @@ MARIADB_REFUSED = [
 ]
 
 SQLITE = [
-    Type("INTEGER", *_INT, (_number("9223372036854775807", 2**63 - 1), Value("-9223372036854775807 - 1", -(2**63), "-9223372036854775808"))),
-    Type("REAL", *_FLOAT, (_number("0.1", 0.1), _number("-1829.3043138126723", -1829.3043138126723))),
-    Type("TEXT", *_STR, (_string(f"'{_TEXT}'", _TEXT, _TEXT), _string("''", "", ""), _string("'2026-11-20'", "2026-11-20", "2026-11-20"))),
-    Type("BLOB", *_BYTES, (_string("x'00ff10'", b"\x00\xff\x10", "AP8Q"), _string("x''", b"", ""))),
-    Type("NULL", "None", "null", "nothing", (Value("null", None, "null"),)),
+    Type("INTEGER", *_INT, (_number("9223372036854775807", 2**63 - 1), Value("-9223372036854775807 - 1", -(2**63), "-9223372036854775808")), "`int64`"),
+    Type("REAL", *_FLOAT, (_number("0.1", 0.1), _number("-1829.3043138126723", -1829.3043138126723)), "`double`"),
+    Type("TEXT", *_STR, (_string(f"'{_TEXT}'", _TEXT, _TEXT), _string("''", "", ""), _string("'2026-11-20'", "2026-11-20", "2026-11-20")), "`string`"),
+    Type("BLOB", *_BYTES, (_string("x'00ff10'", b"\x00\xff\x10", "AP8Q"), _string("x''", b"", "")), "`binary`"),
+    Type("NULL", "None", "null", "nothing", "null", (Value("null", None, "null"),), "`null`"),
 ]  # fmt: skip
 
 SQL_SERVER = [
-    Type("bit", *_BOOL, (Value("cast(1 as bit)", True, "true"),)),
-    Type("tinyint", *_INT, (_number("cast(255 as tinyint)", 255),)),
-    Type("smallint", *_INT, (_number("cast(-32768 as smallint)", -32768),)),
-    Type("int", *_INT, (_number("cast(2147483647 as int)", 2**31 - 1),)),
-    Type("bigint", *_INT, (_number("cast('-9223372036854775808' as bigint)", -(2**63)),)),
-    Type("real", *_FLOAT, (_number("cast('0.1' as real)", 0.1),)),
-    Type("float", *_FLOAT, (_number("cast('-1829.3043138126723' as float)", -1829.3043138126723),)),
-    Type("decimal(38, 8)", *_DECIMAL, (_number("cast('123456789012345678901234567890.12345678' as decimal(38,8))", Decimal("123456789012345678901234567890.12345678")), _number("cast('-0.01' as decimal(5,2))", Decimal("-0.01")))),
-    Type("money", *_DECIMAL, (_number("cast('922337203685477.5807' as money)", Decimal("922337203685477.5807")),)),
-    Type("smallmoney", *_DECIMAL, (_number("cast('-214748.3648' as smallmoney)", Decimal("-214748.3648")),)),
-    Type("nvarchar, nvarchar(max)", *_STR, (_string(f"N'{_TEXT}'", _TEXT, _TEXT), _string("N''", "", ""), _string(f"replicate(N'{_TEXT}', 3000)", _TEXT * 3000, _TEXT * 3000, f'"{_TEXT * 3000}"'))),
-    Type("varchar, varchar(max)", *_STR, (_string("'café €'", "café €", "café €"), _string("cast('y' as varchar(max))", "y", "y"))),
-    Type("varbinary, varbinary(max)", *_BYTES, (_string("0x00ff10", b"\x00\xff\x10", "AP8Q"), _string("cast(0xff as varbinary(max))", b"\xff", "/w=="))),
-    Type("date", *_DATE, (_string("cast('0001-01-01' as date)", date(1, 1, 1), "0001-01-01"), _string("cast('9999-12-31' as date)", date(9999, 12, 31), "9999-12-31"))),
-    Type("time(0) to time(7)", *_TIME, (_string("cast('23:59:59.123' as time(3))", time(23, 59, 59, 123000), "23:59:59.123"), _string("cast('23:59:59.123456' as time(7))", time(23, 59, 59, 123456), "23:59:59.1234560"))),
-    Type("datetime", *_NAIVE, (_string("cast('1753-01-01T00:00:00' as datetime)", datetime(1753, 1, 1), "1753-01-01T00:00:00.000"),)),
-    Type("datetime2(0) to datetime2(7)", *_NAIVE, (_string("cast('2026-11-20T01:02:03.123456' as datetime2(7))", datetime(2026, 11, 20, 1, 2, 3, 123456), "2026-11-20T01:02:03.1234560"), _string("cast('0001-01-01T00:00:00' as datetime2(0))", datetime(1, 1, 1), "0001-01-01T00:00:00"))),
-    Type("datetimeoffset", *_AWARE, (_string("cast('2026-11-20T01:02:03-12:59' as datetimeoffset(0))", datetime(2026, 11, 20, 1, 2, 3, tzinfo=timezone(-timedelta(hours=12, minutes=59))), "2026-11-20T01:02:03-12:59"),)),
-    Type("uniqueidentifier", *_UUID_ROW, (_string(f"cast('{_UUID}' as uniqueidentifier)", uuid.UUID(_UUID), _UUID),)),
+    Type("bit", *_BOOL, (Value("cast(1 as bit)", True, "true"),), "`bool`"),
+    Type("tinyint", *_INT, (_number("cast(255 as tinyint)", 255),), "`uint8`"),
+    Type("smallint", *_INT, (_number("cast(-32768 as smallint)", -32768),), "`int16`"),
+    Type("int", *_INT, (_number("cast(2147483647 as int)", 2**31 - 1),), "`int32`"),
+    Type("bigint", *_INT, (_number("cast('-9223372036854775808' as bigint)", -(2**63)),), "`int64`"),
+    Type("real", *_FLOAT, (_number("cast('0.1' as real)", 0.1),), "`float`"),
+    Type("float", *_FLOAT, (_number("cast('-1829.3043138126723' as float)", -1829.3043138126723),), "`double`"),
+    Type("decimal(38, 8)", *_DECIMAL, (_number("cast('123456789012345678901234567890.12345678' as decimal(38,8))", Decimal("123456789012345678901234567890.12345678")), _number("cast('-0.01' as decimal(5,2))", Decimal("-0.01"))), "`decimal128`, by its digits"),
+    Type("money", *_DECIMAL, (_number("cast('922337203685477.5807' as money)", Decimal("922337203685477.5807")),), "`decimal128(19, 4)`"),
+    Type("smallmoney", *_DECIMAL, (_number("cast('-214748.3648' as smallmoney)", Decimal("-214748.3648")),), "`decimal128(10, 4)`"),
+    Type("nvarchar, nvarchar(max)", *_STR, (_string(f"N'{_TEXT}'", _TEXT, _TEXT), _string("N''", "", ""), _string(f"replicate(N'{_TEXT}', 3000)", _TEXT * 3000, _TEXT * 3000, f'"{_TEXT * 3000}"')), "`string`"),
+    Type("varchar, varchar(max)", *_STR, (_string("'café €'", "café €", "café €"), _string("cast('y' as varchar(max))", "y", "y")), "`string`"),
+    Type("varbinary, varbinary(max)", *_BYTES, (_string("0x00ff10", b"\x00\xff\x10", "AP8Q"), _string("cast(0xff as varbinary(max))", b"\xff", "/w==")), "`binary`"),
+    Type("date", *_DATE, (_string("cast('0001-01-01' as date)", date(1, 1, 1), "0001-01-01"), _string("cast('9999-12-31' as date)", date(9999, 12, 31), "9999-12-31")), "`date32`"),
+    Type("time(0) to time(7)", *_TIME, (_string("cast('23:59:59.123' as time(3))", time(23, 59, 59, 123000), "23:59:59.123"), _string("cast('23:59:59.123456' as time(7))", time(23, 59, 59, 123456), "23:59:59.1234560")), "`time32[s]`, `time32[ms]`, `time64[us]`, `time64[ns]`, by its digits"),
+    Type("datetime", *_NAIVE, (_string("cast('1753-01-01T00:00:00' as datetime)", datetime(1753, 1, 1), "1753-01-01T00:00:00.000"),), "`timestamp[ms]`"),
+    Type("datetime2(0) to datetime2(7)", *_NAIVE, (_string("cast('2026-11-20T01:02:03.123456' as datetime2(7))", datetime(2026, 11, 20, 1, 2, 3, 123456), "2026-11-20T01:02:03.1234560"), _string("cast('0001-01-01T00:00:00' as datetime2(0))", datetime(1, 1, 1), "0001-01-01T00:00:00")), "`timestamp[s]`, `timestamp[ms]`, `timestamp[us]`, `timestamp[ns]`, by its digits"),
+    Type("datetimeoffset", *_AWARE, (_string("cast('2026-11-20T01:02:03-12:59' as datetimeoffset(0))", datetime(2026, 11, 20, 1, 2, 3, tzinfo=timezone(-timedelta(hours=12, minutes=59))), "2026-11-20T01:02:03-12:59"),), "`timestamp[s, tz=UTC]`, `timestamp[ms, tz=UTC]`, `timestamp[us, tz=UTC]`, `timestamp[ns, tz=UTC]`, by its digits"),
+    Type("uniqueidentifier", *_UUID_ROW, (_string(f"cast('{_UUID}' as uniqueidentifier)", uuid.UUID(_UUID), _UUID),), "`arrow.uuid`"),
 ]  # fmt: skip
 
 #: Heading of the page, and its rows.
@@ -219,6 +237,6 @@ PAGE = {"PostgreSQL": POSTGRES, "MariaDB and MySQL": MARIADB, "SQL Server": SQL_
 
 def table(types: list[Type]) -> str:
     """The rows as a table of Markdown."""
-    lines = ["| SQL type | Python | JSON | CSV |", "|---|---|---|---|"]
-    lines += [f"| `{t.sql}` | {t.python} | {t.json} | {t.csv} |" for t in types]
+    lines = ["| SQL type | Python | JSON | CSV | Arrow | BSON |", "|---|---|---|---|---|---|"]
+    lines += [f"| `{t.sql}` | {t.python} | {t.json} | {t.csv} | {t.arrow} | {t.bson} |" for t in types]
     return "\n".join(lines)

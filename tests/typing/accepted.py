@@ -59,6 +59,7 @@ async def streams(cur: onecopy.Cursor) -> None:
     async for chunk in cur.ndjson():
         assert_type(chunk, bytes)
     assert_type(cur.csv().read(), bytes)
+    assert_type(cur.bson(decimals="text", datetimes="text", max_size=16 << 20).read(), bytes)
     assert_type(cur.csv().write_to(pathlib.Path("x")), int)
     assert_type(cur.csv().write_to("x"), int)
     cur.csv().write_to(io.BytesIO())

@@ -109,6 +109,8 @@ pub enum Form {
     Ndjson,
     /// RFC 4180 with a header line
     Csv,
+    /// One document a row, one behind the other
+    Bson,
 }
 
 /// `onecopy serve`.

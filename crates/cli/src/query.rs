@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use indicatif::HumanCount;
 use onecopy_rows::connect::{ConnectOptions, Connection, Format, Statement};
 use onecopy_rows::named::Dialect;
+use onecopy_rows::sink::BsonOptions;
 use onecopy_rows::{BlockPosition, Budget, ErrorKind, LongValues, PumpError, Pumped, Value};
 use onecopy_text::{Chunk, Ledger, Policy, planted};
 use onecopy_wire::{ChunkError, ChunkErrorKind, ChunkSource, Filled};
@@ -139,6 +140,11 @@ fn query(args: &Query, interrupt: &Interrupt) -> Result<(), Failure> {
     let (sql, values) =
         parameter::bind(&sql, &args.params, Dialect::of(&target)).map_err(Failure::Usage)?;
     let form = form(args);
+    if form == Form::Bson && args.output.is_none() && io::stdout().is_terminal() {
+        return Err(Failure::Usage(
+            "BSON is not for a terminal\ngive `--output FILE`, or write to a pipe".to_owned(),
+        ));
+    }
     let started = Instant::now();
     let options = ConnectOptions {
         read_only: args.read_only,
@@ -177,18 +183,16 @@ fn query(args: &Query, interrupt: &Interrupt) -> Result<(), Failure> {
         Some(path) => Output::file(path).map_err(|e| Failure::File(e.into()))?,
         None => Output::stdout().map_err(Failure::Stdout)?,
     };
-    let n_rows = match form {
-        Form::Table => write_table(args, statement, &mut out, interrupt)?,
-        Form::Json => write_chunks(args, statement, Format::Json, &mut out, interrupt, &ledger)?,
-        Form::Ndjson => write_chunks(
-            args,
-            statement,
-            Format::Ndjson,
-            &mut out,
-            interrupt,
-            &ledger,
-        )?,
-        Form::Csv => write_chunks(args, statement, Format::Csv, &mut out, interrupt, &ledger)?,
+    let format = match form {
+        Form::Table => None,
+        Form::Json => Some(Format::Json),
+        Form::Ndjson => Some(Format::Ndjson),
+        Form::Csv => Some(Format::Csv),
+        Form::Bson => Some(Format::Bson(BsonOptions::default())),
+    };
+    let n_rows = match format {
+        None => write_table(args, statement, &mut out, interrupt)?,
+        Some(format) => write_chunks(args, statement, format, &mut out, interrupt, &ledger)?,
     };
     // A statement that changes rows and returns them (`insert … returning`) is to last.
     connection.commit()?;
@@ -293,6 +297,7 @@ fn form(args: &Query) -> Form {
         Some(path) => match path.extension().and_then(|e| e.to_str()) {
             Some("json") => Form::Json,
             Some("ndjson" | "jsonl") => Form::Ndjson,
+            Some("bson") => Form::Bson,
             Some("txt") => Form::Table,
             _ => Form::Csv,
         },

@@ -206,6 +206,36 @@ fn a_file_appears_whole_or_not_at_all() {
 }
 
 #[test]
+fn bson_goes_to_a_pipe_and_to_a_file_that_ends_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let sql = "select 1 as a union all select 2";
+    let expected = b"\x0c\0\0\0\x10a\0\x01\0\0\0\0\x0c\0\0\0\x10a\0\x02\0\0\0\0";
+    let args = ["query", "sqlite::memory:", sql];
+    let output = run(folder.path(), &[&args[..], &["--format", "bson"]].concat());
+    assert_eq!(
+        (output.status.code(), &output.stdout[..]),
+        (Some(0), &expected[..])
+    );
+    let output = run(
+        folder.path(),
+        &[&args[..], &["--output", "a.bson"]].concat(),
+    );
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(
+        std::fs::read(folder.path().join("a.bson")).unwrap(),
+        expected
+    );
+    // What fails leaves whole documents behind it, and says so.
+    let bad = "select 1 as a union all select cast(x'ff' as text)";
+    let output = run(
+        folder.path(),
+        &["query", "sqlite::memory:", bad, "--format", "bson"],
+    );
+    assert_eq!(output.status.code(), Some(1));
+    assert!(output.stdout.is_empty() || output.stdout == expected[..12]);
+}
+
+#[test]
 fn a_failure_in_the_middle_leaves_json_unclosed_and_fails() {
     let folder = tempfile::tempdir().unwrap();
     let bad = "select 1 as a union all select cast(x'ff' as text)";

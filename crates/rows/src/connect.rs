@@ -9,6 +9,7 @@ use onecopy_wire::{CancelHandle, ChunkSource};
 use crate::error::{Error, Message};
 use crate::named::Dialect;
 use crate::schema::Schema;
+use crate::sink::BsonOptions;
 use crate::source::{BlockPosition, Budget, LongPart, LongValues, PumpError, Pumped, RowSink};
 use crate::value::Value;
 use crate::{odbc, sqlite};
@@ -87,6 +88,8 @@ pub enum Format {
     Ndjson,
     /// RFC 4180 with a header line.
     Csv,
+    /// One document a row.
+    Bson(BsonOptions),
 }
 
 /// What a statement would take and give, learned without running it.

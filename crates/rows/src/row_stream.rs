@@ -14,7 +14,7 @@ use crate::connect::Format;
 use crate::error::{Error, ErrorKind};
 use crate::sink::byte_rows::Progress;
 use crate::sink::format::ValueOptions;
-use crate::sink::{ByteRows, CsvRows, JsonRows, NdjsonRows, RowFormat, SinkError, Turn};
+use crate::sink::{BsonRows, ByteRows, CsvRows, JsonRows, NdjsonRows, RowFormat, SinkError, Turn};
 use crate::source::{BlockPosition, Budget, PumpError, Pumped, Source};
 
 /// Largest part of a long value that a row stream asks its source for, in bytes: half of a usual chunk of 64 KiB, so
@@ -109,6 +109,11 @@ pub fn chunks_with<S: Source + 'static>(
             CsvRows::new(&schema, options.dialect, values),
             ledger,
         )),
+        Format::Bson(bson) => Box::new(RowStream::new(
+            source,
+            BsonRows::new(&schema, bson, options.policy)?,
+            ledger,
+        )),
     })
 }
 
@@ -117,7 +122,8 @@ pub fn chunks_with<S: Source + 'static>(
 ///
 /// A fill ends when another row as long as the longest so far may not fit, between two parts of a long value likewise,
 /// after [`CHUNK_DELAY`] with what is there, or before a fetch that may block where a quarter of a chunk is there. A
-/// small answer so comes whole in one fill. A fill that fails leaves the complete rows before the failure in the chunk.
+/// small answer so comes whole in one fill. Where rows have to stay whole (BSON) it ends between two of them alone, and a chunk
+/// grows as far as its longest row wants. A fill that fails leaves the complete rows before the failure in the chunk.
 #[derive(Debug)]
 pub struct RowStream<S, F> {
     source: S,
@@ -187,6 +193,7 @@ impl<S: Source, F: RowFormat> RowStream<S, F> {
         let mut sink = ByteRows::new(&mut self.format, chunk, &mut self.progress, turn);
         loop {
             if self.cancelled.load(Relaxed) {
+                sink.take_back();
                 return Err(cancelled());
             }
             let budget = Budget::default();
@@ -202,6 +209,9 @@ impl<S: Source, F: RowFormat> RowStream<S, F> {
                     let len = sink.len();
                     let may_block = self.position.next_row >= self.position.n_rows;
                     late |= sink.is_late();
+                    if sink.is_bound() {
+                        continue;
+                    }
                     let waiting = may_block && (late || len >= worth_sending);
                     if len > start && (sink.is_full() || waiting) {
                         return Ok(Filled::More);

@@ -107,6 +107,12 @@ pub unsafe trait ByteSink {
         Mark(self.committed().len())
     }
 
+    /// Bytes written since `mark`; none where they were taken back.
+    #[inline]
+    fn len_since(&self, mark: Mark) -> usize {
+        self.committed().len().saturating_sub(mark.0)
+    }
+
     /// Overwrites committed bytes from `mark` on.
     ///
     /// # Panics
@@ -462,10 +468,13 @@ mod tests {
         sink.put(b"xx").expect("memory");
         let mark = sink.mark();
         sink.put(b"0000tail").expect("memory");
+        assert_eq!(sink.len_since(mark), 8);
         sink.patch(mark, b"0004");
         assert_eq!(sink, b"xx0004tail");
         sink.rewind(mark);
         assert_eq!(sink, b"xx");
+        sink.cut(1);
+        assert_eq!(sink.len_since(mark), 0);
     }
 
     #[test]

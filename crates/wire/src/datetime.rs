@@ -51,8 +51,28 @@ impl Date {
         Ok(short)
     }
 
+    /// Midnight of the day in UTC, in milliseconds since 1970.
+    ///
+    /// # Errors
+    /// As [`Date::to_short`].
+    pub fn to_unix_ms(self) -> Result<i64, WriteError> {
+        Ok(self.days()? * MS_PER_DAY)
+    }
+
+    /// Days since 1970-01-01.
+    fn days(self) -> Result<i64, WriteError> {
+        let year = i64::from(self.checked_year()?);
+        // Years that begin in March, so that the odd day is the last of its year; 400 of them are of one length.
+        let month = (i64::from(self.month) + 9) % 12;
+        let year = year - i64::from(month >= 10);
+        let day_of_year = (month * 153 + 2) / 5 + i64::from(self.day) - 1;
+        let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+        Ok(year * 365 + leap_days + day_of_year - DAYS_TO_1970)
+    }
+
+    /// The year, where the date is one.
     #[inline]
-    fn push_to(self, short: &mut Short) -> Result<(), WriteError> {
+    fn checked_year(self) -> Result<u16, WriteError> {
         let year = u16::try_from(self.year)
             .ok()
             .filter(|y| *y <= 9999)
@@ -60,6 +80,12 @@ impl Date {
         if self.day == 0 || self.day > days_in(year, self.month) {
             return Err(WriteError::NotADate);
         }
+        Ok(year)
+    }
+
+    #[inline]
+    fn push_to(self, short: &mut Short) -> Result<(), WriteError> {
+        let year = self.checked_year()?;
         short.push_two((year / 100) as u8);
         short.push_two((year % 100) as u8);
         short.push(b'-');
@@ -69,6 +95,11 @@ impl Date {
         Ok(())
     }
 }
+
+const MS_PER_DAY: i64 = 86_400_000;
+
+/// From the 1st of March of the year 0 to 1970-01-01.
+const DAYS_TO_1970: i64 = 719_468;
 
 /// Days of a month; 0 for a month that is none.
 fn days_in(year: u16, month: u8) -> u8 {
@@ -94,8 +125,9 @@ impl Time {
         Ok(short)
     }
 
+    /// An error where it is no time.
     #[inline]
-    fn push_to(self, short: &mut Short) -> Result<(), WriteError> {
+    fn check(self) -> Result<(), WriteError> {
         let end_of_day =
             self.hour == 24 && self.minute == 0 && self.second == 0 && self.nanosecond == 0;
         if (self.hour > 23 && !end_of_day)
@@ -106,6 +138,12 @@ impl Time {
         {
             return Err(WriteError::NotADate);
         }
+        Ok(())
+    }
+
+    #[inline]
+    fn push_to(self, short: &mut Short) -> Result<(), WriteError> {
+        self.check()?;
         short.push_two(self.hour);
         short.push(b':');
         short.push_two(self.minute);
@@ -148,10 +186,7 @@ impl Timestamp {
         short.push(b'T');
         self.time.push_to(&mut short)?;
         if let Some(offset) = self.offset_minutes {
-            let minutes = offset.unsigned_abs();
-            if minutes >= 24 * 60 {
-                return Err(WriteError::NotADate);
-            }
+            let minutes = checked_offset(offset)?;
             short.push(if offset < 0 { b'-' } else { b'+' });
             short.push_two((minutes / 60) as u8);
             short.push(b':');
@@ -159,6 +194,37 @@ impl Timestamp {
         }
         Ok(short)
     }
+
+    /// The instant in milliseconds since 1970, in UTC where it has no offset; what is finer is cut towards the past. A leap
+    /// second is the first of the next minute.
+    ///
+    /// # Errors
+    /// As [`Timestamp::to_short`].
+    pub fn to_unix_ms(self) -> Result<i64, WriteError> {
+        let Time {
+            hour,
+            minute,
+            second,
+            nanosecond,
+            ..
+        } = self.time;
+        self.time.check()?;
+        let offset = self.offset_minutes.unwrap_or(0);
+        checked_offset(offset)?;
+        let minutes = i64::from(hour) * 60 + i64::from(minute) - i64::from(offset);
+        let ms = (minutes * 60 + i64::from(second)) * 1000 + i64::from(nanosecond / 1_000_000);
+        Ok(self.date.to_unix_ms()? + ms)
+    }
+}
+
+/// The minutes of an offset, without its sign.
+#[inline]
+fn checked_offset(offset: i16) -> Result<u16, WriteError> {
+    let minutes = offset.unsigned_abs();
+    if minutes >= 24 * 60 {
+        return Err(WriteError::NotADate);
+    }
+    Ok(minutes)
 }
 
 #[cfg(test)]
@@ -223,6 +289,72 @@ mod tests {
         assert_eq!(
             stamp(Some(1440)).to_short().err(),
             Some(WriteError::NotADate)
+        );
+    }
+
+    #[test]
+    fn days_since_1970_are_those_of_a_calendar_that_is_counted() {
+        let mut days = -719_528; // From 0000-01-01, as Python's `toordinal` has it: 719,163 to 0001-01-01, 365 more and one.
+        for year in 0..=9999 {
+            for month in 1..=12 {
+                for day in 1..=days_in(year, month) {
+                    let date = Date {
+                        year: year.into(),
+                        month,
+                        day,
+                    };
+                    assert_eq!(date.to_unix_ms(), Ok(days * MS_PER_DAY), "{date:?}");
+                    days += 1;
+                }
+            }
+        }
+        let last = Date {
+            year: 2024,
+            month: 2,
+            day: 30,
+        };
+        assert_eq!(last.to_unix_ms(), Err(WriteError::NotADate));
+    }
+
+    #[test]
+    fn instants_are_floored_to_milliseconds_and_go_to_utc() {
+        let stamp = |year, nanosecond, offset_minutes| Timestamp {
+            date: Date { year, ..LEAP },
+            time: Time { nanosecond, ..NOON },
+            offset_minutes,
+        };
+        assert_eq!(
+            stamp(2024, 1_999_999, None).to_unix_ms(),
+            Ok(1_709_208_309_001)
+        );
+        assert_eq!(
+            stamp(2024, 0, Some(330)).to_unix_ms(),
+            Ok(1_709_208_309_000 - 19_800_000)
+        );
+        // Before 1970 too the fraction is cut towards the past.
+        let early = Timestamp {
+            date: Date {
+                year: 1969,
+                month: 12,
+                day: 31,
+            },
+            time: Time {
+                hour: 23,
+                minute: 59,
+                second: 59,
+                nanosecond: 999_999_999,
+                digits: 9,
+            },
+            offset_minutes: None,
+        };
+        assert_eq!(early.to_unix_ms(), Ok(-1));
+        assert_eq!(
+            stamp(2024, 0, Some(1440)).to_unix_ms(),
+            Err(WriteError::NotADate)
+        );
+        assert_eq!(
+            stamp(10_000, 0, None).to_unix_ms(),
+            Err(WriteError::YearOutOfRange(10_000))
         );
     }
 

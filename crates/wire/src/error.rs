@@ -22,11 +22,18 @@ pub enum WriteError {
     /// The digits of a decimal are not `[+-]digits[.digits][e[+-]digits]`. From the writers of decimals; the driver
     /// writes numbers by a locale (a comma), or the column is no number: cast it to text in SQL.
     NotADecimal,
-    /// A year outside 0 to 9999, which RFC 3339 cannot say. From the writers of dates; cast the column to text in SQL.
+    /// A year outside 0 to 9999, which RFC 3339 cannot say, and no driver tells for certain. From the writers of dates; cast the column to text in SQL.
     YearOutOfRange(i32),
     /// A month, day, hour, minute, second, fraction or offset outside its range (MariaDB's `0000-00-00`). From the
     /// writers of dates and times; cast the column to text in SQL.
     NotADate,
+    /// A decimal with more than 34 digits, or an exponent past −6176 to 6111: 128 bits would have to round it. From
+    /// [`crate::bson::Decimal128::of_digits`]; ask for decimals as text, or round or cast it in SQL.
+    DecimalTooLong,
+    /// A document or a value in it with more bytes than this. From the writers of BSON; select fewer or shorter columns.
+    TooLong(usize),
+    /// A key or regex that holds NUL, where BSON ends it. From the writers of BSON; give it another name.
+    NulInKey,
     /// A field delimiter that would make numbers, dates or quotes ambiguous. From [`crate::csv::Dialect::new`]; use
     /// `,` `;` `|` or a tab.
     UnfitDelimiter(u8),
@@ -48,11 +55,21 @@ impl fmt::Display for WriteError {
             }
             WriteError::YearOutOfRange(year) => write!(
                 f,
-                "year `{year}` is outside 0 to 9999 (RFC 3339)\ncast the column to text in SQL"
+                "year `{year}` is outside 0 to 9999\ncast the column to text in SQL"
             ),
             WriteError::NotADate => f.write_str(
                 "a part of the date or time is out of its range\ncast the column to text in SQL",
             ),
+            WriteError::DecimalTooLong => f.write_str(
+                "the decimal has more than the 34 digits of decimal128, or too large an exponent\nask for decimals as text, or round or cast it in SQL",
+            ),
+            WriteError::TooLong(most_bytes) => write!(
+                f,
+                "the document would be longer than {most_bytes} bytes\nselect fewer or shorter columns, or allow longer documents"
+            ),
+            WriteError::NulInKey => {
+                f.write_str("a key holds NUL, which ends it in BSON\ngive it another name")
+            }
             WriteError::UnfitDelimiter(byte) => write!(
                 f,
                 "`{}` cannot part CSV fields\nuse `,` `;` `|` or a tab",

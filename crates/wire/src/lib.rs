@@ -5,12 +5,14 @@
 //! | [`chunk_source`] | [`ChunkSource`]: "fill the next chunk"; what a row stream is and what the server pumps |
 //! | [`json`] | the JSON writer: escaping and UTF-8 in one go, from any [`onecopy_text::Units`] |
 //! | [`csv`] | the CSV writer (RFC 4180) |
+//! | [`bson`] | the BSON writer (1.1): lengths patched in, decimals exact or refused |
 //! | [`http`] | the strict HTTP/1.1 request head, response heads, the chunked coding |
 //! | [`number`], [`datetime`], [`base64`], [`short`] | numbers, dates and binary as text, shared by JSON and CSV |
 //! | [`error`] | [`WriteError`]: why a value has no form in a format |
 #![forbid(unsafe_code)]
 
 pub mod base64;
+pub mod bson;
 pub mod chunk_source;
 pub mod csv;
 pub mod datetime;
@@ -19,6 +21,7 @@ pub mod error;
 pub mod http;
 pub mod json;
 pub mod number;
+mod segments;
 pub mod short;
 
 pub use chunk_source::{CancelHandle, ChunkError, ChunkErrorKind, ChunkSource, Filled};

@@ -218,6 +218,16 @@ class Cursor:
         """The rows as CSV with a header line."""
         return self._stream(self._cur.csv)
 
+    def bson(
+        self,
+        *,
+        decimals: Literal["decimal128", "text"] = "decimal128",
+        datetimes: Literal["datetime", "text"] = "datetime",
+        max_size: int = 2**31 - 1,
+    ) -> RowStream:
+        """The rows as BSON, a document each: as `onecopy.Cursor.bson`."""
+        return self._stream(lambda: self._cur.bson(decimals=decimals, datetimes=datetimes, max_size=max_size))
+
     def _stream(self, make: Callable[[], _core.RowStream]) -> RowStream:
         return RowStream(self._connection, make())
 

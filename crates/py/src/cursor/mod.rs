@@ -17,6 +17,7 @@ use crate::stream::RowStream;
 use crate::{errors, types};
 
 mod arrow;
+mod bson;
 mod call;
 mod long;
 mod pulled;

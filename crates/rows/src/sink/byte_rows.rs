@@ -61,8 +61,12 @@ pub struct Progress {
     pub longest_row_bytes: usize,
     /// The longest part of a long value so far, in bytes written.
     pub longest_part_bytes: usize,
+    /// Bytes of the last row.
+    pub last_row_bytes: usize,
     /// Whether a long value is under way.
     pub in_long: bool,
+    /// Whether a row is under way that has to stay in this chunk ([`RowFormat::WHOLE_ROWS`]).
+    pub in_whole_row: bool,
 }
 
 /// Writes rows in the format `F` into the chunk `S`.
@@ -111,9 +115,20 @@ impl<'a, F: RowFormat, S: ByteSink> ByteRows<'a, F, S> {
         } else {
             // One row that was very long must not make each chunk after it a small one.
             let most = self.turn.enough_bytes / 4;
-            self.progress.longest_row_bytes.min(most)
+            let usual = self.progress.longest_row_bytes.min(most);
+            // A row that cannot be parted would move all that is there.
+            match F::WHOLE_ROWS {
+                true => usual.max(self.progress.last_row_bytes),
+                false => usual,
+            }
         };
         self.len() + next + self.format.cell_room_bytes() > self.turn.enough_bytes
+    }
+
+    /// Whether the chunk has to stay: it ends inside a row that cannot be parted.
+    #[must_use]
+    pub fn is_bound(&self) -> bool {
+        F::WHOLE_ROWS && self.progress.in_whole_row
     }
 
     /// Whether the deadline has passed.
@@ -214,6 +229,7 @@ impl<F: RowFormat, S: ByteSink> RowSink for ByteRows<'_, F, S> {
     #[inline]
     fn begin_row(&mut self) -> Result<(), SinkError> {
         let is_first = self.progress.n_rows == 0;
+        self.progress.in_whole_row = F::WHOLE_ROWS;
         self.format.begin_row(is_first, self.out).map_err(between)
     }
 
@@ -235,8 +251,10 @@ impl<F: RowFormat, S: ByteSink> RowSink for ByteRows<'_, F, S> {
         self.format
             .long_part(part, self.out)
             .map_err(|error| at(column)(error))?;
-        let size = self.take_size();
-        self.progress.longest_part_bytes = self.progress.longest_part_bytes.max(size);
+        if !F::WHOLE_ROWS {
+            let size = self.take_size();
+            self.progress.longest_part_bytes = self.progress.longest_part_bytes.max(size);
+        }
         self.look();
         Ok(())
     }
@@ -252,7 +270,9 @@ impl<F: RowFormat, S: ByteSink> RowSink for ByteRows<'_, F, S> {
     fn end_row(&mut self) -> Result<bool, SinkError> {
         self.format.end_row(self.out).map_err(between)?;
         self.progress.n_rows += 1;
+        self.progress.in_whole_row = false;
         let size = self.take_size();
+        self.progress.last_row_bytes = size;
         self.progress.longest_row_bytes = self.progress.longest_row_bytes.max(size);
         self.look();
         Ok(!self.late && !self.is_full())

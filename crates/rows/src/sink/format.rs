@@ -11,6 +11,9 @@ use crate::cell::{Cell, Date, LongKind, Time, Timestamp};
 /// Order of calls: `begin`; for each row `begin_row`, then for each column `cell` or (`long_begin`, `long_part`…,
 /// `long_end`), then `end_row`; `end` only after the last row of all. After an error nothing more is called.
 pub trait RowFormat: Send {
+    /// Whether a row has to stay in one chunk: what stands in its front depends on all of it.
+    const WHOLE_ROWS: bool = false;
+
     /// What stands before the first row.
     ///
     /// # Errors

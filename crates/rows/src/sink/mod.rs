@@ -1,4 +1,4 @@
-//! Row sinks that write JSON, NDJSON and CSV: each cell converted once, into the outgoing chunk.
+//! Row sinks that write JSON, NDJSON, CSV and BSON: each cell converted once, into the outgoing chunk.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -8,9 +8,11 @@
 //! | [`json`] | [`JsonRows`]: one array of objects |
 //! | [`ndjson`] | [`NdjsonRows`]: one object a line |
 //! | [`csv`] | [`CsvRows`]: RFC 4180 with a header line |
+//! | [`bson`] | [`BsonRows`]: one BSON document a row |
 //!
 //! A new format is one file here, one arm in `row_stream::chunks` and one in [`crate::connect::Format`].
 
+pub mod bson;
 pub mod byte_rows;
 pub mod csv;
 pub mod format;
@@ -19,6 +21,7 @@ mod long;
 pub mod ndjson;
 pub mod objects;
 
+pub use bson::{BsonOptions, BsonRows};
 pub use byte_rows::{ByteRows, SinkError, Turn};
 pub use csv::CsvRows;
 pub use format::RowFormat;

@@ -117,7 +117,7 @@ impl Objects {
     /// [`ErrorKind::Programming`] where a column has no name, or the name of one before it.
     fn new(schema: &Schema, options: ValueOptions) -> Result<Objects, Error> {
         if let Some((index, name)) = schema.unfit_name() {
-            return Err(unfit(schema, index, name));
+            return Err(unfit(schema, index, name, "JSON object"));
         }
         Ok(Objects {
             keys: KeySegments::new(schema.columns.iter().map(|c| c.name.as_str())),
@@ -225,15 +225,15 @@ impl Objects {
     }
 }
 
-/// The error that names a column which cannot be a key.
-fn unfit(schema: &Schema, index: usize, name: &str) -> Error {
+/// The error that names a column which cannot be a key of `object`, in words.
+pub(super) fn unfit(schema: &Schema, index: usize, name: &str, object: &str) -> Error {
     let what = if name.is_empty() {
-        format!("column {index} has no name, and a JSON object needs one")
+        format!("column {index} has no name, and a {object} needs one")
     } else {
         let first = schema.columns.iter().position(|c| c.name == name);
         let first = first.unwrap_or_default();
         format!(
-            "columns {first} and {index} are both named `{name}`, and the keys of a JSON object are distinct"
+            "columns {first} and {index} are both named `{name}`, and the keys of a {object} are distinct"
         )
     };
     Error::new(

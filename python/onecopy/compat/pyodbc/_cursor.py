@@ -88,7 +88,7 @@ class Cursor:
 
     @property
     def onecopy(self) -> _core.Cursor:
-        """The cursor behind it: its `json`, `ndjson` and `csv` give rows as bytes."""
+        """The cursor behind it: its `json`, `ndjson`, `csv` and `bson` give rows as bytes."""
         return self._open
 
     @property
