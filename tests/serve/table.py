@@ -1,0 +1,57 @@
+"""The conformance table of a server: ours, or the one that `ONECOPY_CONFORM_COMMAND` starts (`tests/support/serving.py`).
+
+    python -m tests.serve.table [WORDS OF A ROW]
+
+`ok`: refused, or right. `len`: taken where the RFCs leave a choice. `F`: wrong. `waits`: neither answer nor end.
+`DEAD`: the server ended, or answers nobody any more; the next row gets a new one.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+
+from tests.serve.cases import CASES
+from tests.support.cases import Case, Lenient
+from tests.support.raw_http import Silent
+from tests.support.serving import Serving
+
+
+def verdict(case: Case, server: Serving) -> tuple[str, str]:
+    """The word for one row, and why."""
+    word, why = "ok", ""
+    try:
+        case.check(server)
+    except Lenient as error:
+        word, why = "len", str(error)
+    except Silent as error:
+        word, why = "waits", str(error)
+    except Exception as error:
+        word, why = "F", f"{type(error).__name__}: {error}"
+    try:
+        server.must_serve()
+    except (AssertionError, OSError) as error:
+        word, why = "DEAD", f"{why}; {error}"
+    return word, " ".join(why.split())[:160]
+
+
+def main() -> int:
+    """Prints the table; 1 where a row is not `ok`."""
+    chosen = [case for case in CASES if " ".join(sys.argv[1:]) in case.name]
+    server, words = Serving(), Counter[str]()
+    try:
+        for case in chosen:
+            word, why = verdict(case, server)
+            words[word] += 1
+            print(f"{case.name:36} {word:5} {why}".rstrip(), flush=True)
+            if word == "DEAD":
+                server.stop()
+                server = Serving()
+    finally:
+        server.stop()
+    print(", ".join(f"{word} {n}" for word, n in words.most_common()))
+    return int(words["ok"] != len(chosen))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

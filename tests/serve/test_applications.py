@@ -1,0 +1,70 @@
+"""What applications do wrong: an honest answer, a line in the log, and the next request as if nothing had been."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.serve.app import INJECTIONS
+from tests.support.raw_http import Closed, request
+from tests.support.serving import Serving
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *("none", "number", "list-of-str", "list-of-none", "no-start", "twice"),
+        *("status-word", "status-bytes", "status-long", "status-1xx"),
+        *("fields-none", "fields-bytes", "fields-flat", "fields-number", "length-word", "length-negative"),
+    ],
+)
+def test_nonsense_is_a_500_and_a_line_in_the_log(server: Serving, kind: str) -> None:
+    n_said = len(server.said())
+    answer = server.ask(f"/nonsense/{kind}")
+    assert answer.status == 500 and answer.whole
+    said = server.said()[n_said:]
+    assert f"/nonsense/{kind}" in said or "Error" in said, said
+
+
+@pytest.mark.parametrize("kind", INJECTIONS)
+def test_a_header_that_breaks_out_is_a_500_that_names_it_in_the_log(server: Serving, kind: str) -> None:
+    n_said = len(server.said())
+    answer = server.ask(f"/inject/{kind}")
+    assert answer.status == 500 and not answer.all("x-evil") and not answer.all("x-a")
+    assert len(server.said()) > n_said
+
+
+@pytest.mark.parametrize("when", ["before", "after", "first"])
+def test_an_exception_stands_in_the_log_and_not_in_the_answer(server: Serving, when: str) -> None:
+    answer = server.ask(f"/raises/{when}")
+    assert answer.status == 500 and b"raised" not in answer.body
+    assert f"raised {when}" in server.said() and "Traceback" in server.said()
+
+
+def test_an_exception_behind_bytes_breaks_the_answer_off(server: Serving) -> None:
+    # HTTP/1.0 has no chunks: only a reset tells that the body is not whole.
+    with server.connect() as line:
+        line.send(request("/raises/late") + request())
+        answer = line.answer()
+        assert answer.status == 200 and not answer.whole
+        with pytest.raises(Closed):
+            line.answer()
+
+
+def test_an_answer_can_be_replaced_before_anything_is_out(server: Serving) -> None:
+    answer = server.ask("/replaces")
+    assert (answer.status, answer.reason, answer.body, answer.all("x-first")) == (503, b"Later", b"later", [])
+
+
+def test_an_unknown_page_is_the_applications_404(server: Serving) -> None:
+    answer = server.ask("/nowhere")
+    assert (answer.status, answer.body, answer.one("content-length")) == (404, b"", b"0")
+
+
+def test_an_answer_has_one_date(server: Serving) -> None:
+    assert len(server.ask("/hello").all("date")) == 1
+
+
+def test_validate_finds_nothing_to_say(server: Serving) -> None:
+    n_said = len(server.said())
+    assert server.ask("/validated", b"Content-Length: 5", method="POST", body=b"hello").status == 200
+    assert "AssertionError" not in server.said()[n_said:]

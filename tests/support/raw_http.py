@@ -1,0 +1,234 @@
+"""HTTP/1.1 by hand: sends any bytes, and reads answers more strictly than clients do.
+
+A standard client repairs what it is given; here an answer with a bare LF, two lengths or bytes too many is a failure.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import socket
+from typing import NamedTuple
+
+#: How long an answer may take that has to come. Right servers never use it up.
+PATIENCE_S = 5.0
+#: How long a connection is watched for what must not come. Right servers close it, which ends the wait.
+GLANCE_S = 0.4
+#: Statuses by which a server refuses the request itself; 404 and 405 are answers of an application.
+REFUSALS = frozenset({400, 408, 411, 413, 414, 417, 421, 426, 431, 501, 505})
+
+_STATUS_LINE = re.compile(rb"HTTP/(1\.[01]) (\d{3}) ([\t\x20-\x7e\x80-\xff]*)")
+_FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*?)[ \t]*")
+
+
+class Silent(AssertionError):
+    """Neither an answer nor an end of the connection within the patience."""
+
+
+class Closed(AssertionError):
+    """The connection ended before an answer began."""
+
+
+class Malformed(AssertionError):
+    """What came is no HTTP answer."""
+
+
+class Answer(NamedTuple):
+    """One answer. ``framing`` says what ends its body: ``length``, ``chunked``, ``close`` or ``none``; ``whole``, whether
+    that end came."""
+
+    version: str
+    status: int
+    reason: bytes
+    fields: list[tuple[str, bytes]]
+    body: bytes
+    framing: str
+    whole: bool
+
+    def all(self, name: str) -> list[bytes]:
+        """The values of every field of that name (lower case)."""
+        return [value for key, value in self.fields if key == name]
+
+    def one(self, name: str) -> bytes:
+        """The value of a field that is there once."""
+        (value,) = self.all(name)
+        return value
+
+
+class Line:
+    """A connection to a server under test."""
+
+    def __init__(self, address: tuple[str, int], patience_s: float = PATIENCE_S) -> None:
+        self.patience_s = patience_s
+        self.socket = socket.create_connection(address, timeout=patience_s)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.ended = False
+        #: Interim answers (1xx) that came before the last one.
+        self.interim: list[int] = []
+        self._got = bytearray()
+
+    def __enter__(self) -> Line:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes our end."""
+        self.socket.close()
+
+    def reset(self) -> None:
+        """Leaves without a goodbye: the other end sees a reset."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
+        self.socket.close()
+
+    def send(self, data: bytes) -> None:
+        """Sends all of it, or what the other end takes before it closes: what it answered is still to be read."""
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self.socket.sendall(data)
+
+    def _more(self, patience_s: float | None = None) -> bool:
+        """Takes what comes next; False at the end of the connection."""
+        if self.ended:
+            return False
+        self.socket.settimeout(self.patience_s if patience_s is None else patience_s)
+        try:
+            got = self.socket.recv(1 << 16)
+        except TimeoutError:
+            raise Silent(f"nothing more comes; so far {bytes(self._got[:200])!r}") from None
+        except ConnectionResetError:
+            got = b""
+        self._got += got
+        self.ended = not got
+        return not self.ended
+
+    def _line(self) -> bytes:
+        """The next line, without its CRLF."""
+        while (end := self._got.find(b"\n")) < 0:
+            if not self._more():
+                raise Malformed(f"the connection ends inside a line: {bytes(self._got[:200])!r}")
+        line = bytes(self._got[: end + 1])
+        del self._got[: end + 1]
+        if not line.endswith(b"\r\n"):
+            raise Malformed(f"a line ends without CR: {line[:200]!r}")
+        return line[:-2]
+
+    def _take(self, n_bytes: int) -> tuple[bytes, bool]:
+        """That many bytes, or those that come before the end, and whether all came."""
+        while len(self._got) < n_bytes:
+            if not self._more():
+                break
+        taken = bytes(self._got[:n_bytes])
+        del self._got[:n_bytes]
+        return taken, len(taken) == n_bytes
+
+    def read(self, n_bytes: int) -> bytes:
+        """At least that many raw bytes of a body that goes on, with all else that is there."""
+        while len(self._got) < n_bytes and self._more():
+            pass
+        taken = bytes(self._got)
+        self._got.clear()
+        return taken
+
+    def _chunks(self) -> tuple[bytes, bool]:
+        body = bytearray()
+        while True:
+            try:
+                size_line = self._line()
+                if not re.fullmatch(rb"[0-9A-Fa-f]+", size_line):
+                    raise Malformed(f"no chunk size: {size_line[:80]!r}")
+                size = int(size_line, 16)
+                data, is_whole = self._take(size)
+                body += data
+                if not is_whole:
+                    return bytes(body), False
+                if (end := self._line()) != b"":
+                    raise Malformed(f"a chunk does not end with CRLF: {end[:80]!r}")
+            except Malformed:
+                if self.ended:
+                    return bytes(body), False
+                raise
+            if size == 0:
+                return bytes(body), True
+
+    def head(self) -> tuple[str, int, bytes, list[tuple[str, bytes]]]:
+        """Version, status, reason and fields of the next answer; its body is yet to come."""
+        if not self._got and not self._more():
+            raise Closed("the connection ended before an answer began")
+        line = self._line()
+        match = _STATUS_LINE.fullmatch(line)
+        if match is None:
+            raise Malformed(f"no status line: {line[:200]!r}")
+        fields = []
+        while line := self._line():
+            field = _FIELD.fullmatch(line)
+            if field is None:
+                raise Malformed(f"no field: {line[:200]!r}")
+            fields.append((field[1].decode().lower(), field[2]))
+        return match[1].decode(), int(match[2]), match[3], fields
+
+    def answer(self, method: str = "GET") -> Answer:
+        """The next final answer, to a request of that method; interim ones go to ``interim``.
+
+        Raises:
+            Silent: nothing came; Closed: the connection ended first; Malformed: it is no HTTP.
+        """
+        self.interim = []
+        while True:
+            version, status, reason, fields = self.head()
+            if status < 200:
+                self.interim.append(status)
+                continue
+            break
+        named = [name for name, _ in fields]
+        lengths = [value for name, value in fields if name == "content-length"]
+        codings = [value.lower() for name, value in fields if name == "transfer-encoding"]
+        if len(lengths) > 1 or len(codings) > 1 or (lengths and codings):
+            raise Malformed(f"more than one framing: {fields}")
+        if lengths and not lengths[0].isdigit():
+            raise Malformed(f"no length: {lengths[0]!r}")
+        if version == "1.0" and codings:
+            raise Malformed("HTTP/1.0 has no Transfer-Encoding")
+        if status == 204 and (lengths or codings):
+            raise Malformed(f"204 has no body to frame: {named}")  # RFC 9110, 8.6; RFC 9112, 6.1
+        body, is_whole = b"", True
+        if method == "HEAD" or status in (204, 304):
+            framing = "none"
+        elif codings:
+            framing = "chunked"
+            if codings[0] != b"chunked":
+                raise Malformed(f"coding {codings[0]!r}")
+            body, is_whole = self._chunks()
+        elif lengths:
+            framing = "length"
+            body, is_whole = self._take(int(lengths[0]))
+        else:
+            framing = "close"
+            while self._more():
+                pass
+            body = bytes(self._got)
+            self._got.clear()
+        return Answer(version, status, reason, fields, body, framing, is_whole)
+
+    def ends(self, patience_s: float = GLANCE_S) -> bool:
+        """Whether the other end closes now and sends nothing more; False where the connection stays open.
+
+        Raises:
+            Malformed: more bytes come.
+        """
+        if not self._got:
+            try:
+                self._more(patience_s)
+            except Silent:
+                return False
+        if self._got:
+            raise Malformed(f"bytes that belong to no answer: {bytes(self._got[:200])!r}")
+        return True
+
+
+def request(
+    path: str = "/hello", *lines: bytes, method: str = "GET", body: bytes = b"", version: bytes = b"HTTP/1.1"
+) -> bytes:
+    """The bytes of a request; ``lines`` are its fields besides Host, without CRLF."""
+    head = [method.encode() + b" " + path.encode("latin-1") + b" " + version, b"Host: a", *lines]
+    return b"\r\n".join(head) + b"\r\n\r\n" + body

@@ -1,0 +1,119 @@
+"""An HTTP server under test: its process, and what it says. Ours, or the one that `ONECOPY_CONFORM_COMMAND` starts.
+
+The variable is a command line with `{port}` for the port to listen on, `{app}` for `module:name` of the application and
+`{python}` for the interpreter that runs, as in
+
+    ONECOPY_CONFORM_COMMAND="waitress-serve --listen=127.0.0.1:{port} {app}"
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.support.process import free_port, tail
+from tests.support.raw_http import Answer, Line, request
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = "ONECOPY_CONFORM_COMMAND"
+#: Longest wait for a server to listen, and to end when asked to.
+START_S = 60
+
+
+class Serving:
+    """A server that runs; use it as a context manager, or call ``stop``.
+
+    Args:
+        options: more words of the command line, for our server; another one is started as its command says.
+        app: `module:name` of the application, importable from the root of the checkout.
+    """
+
+    def __init__(self, *options: str, app: str = "tests.serve.app:app") -> None:
+        self._log = tempfile.NamedTemporaryFile(prefix="onecopy-serve-", suffix=".log", delete=False)  # noqa: SIM115
+        self.log = Path(self._log.name)
+        other = os.environ.get(COMMAND)
+        port = 0
+        if other:
+            port = free_port()
+            named = {"port": str(port), "app": app, "python": sys.executable}
+            command = [word.format_map(named) for word in shlex.split(other)]
+        else:
+            command = [sys.executable, "-m", "onecopy", "run", app, "--bind", "127.0.0.1:0", *options]
+        path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+            cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1"},
+        )
+        self._log.close()
+        try:
+            self.address = ("127.0.0.1", self._listens(port))
+        except BaseException:
+            self.stop()
+            raise
+
+    def __enter__(self) -> Serving:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _listens(self, port: int) -> int:
+        """The port, as soon as it accepts."""
+        end = time.monotonic() + START_S
+        while time.monotonic() < end and self.is_alive():
+            if port == 0 and (match := re.search(r"http://127\.0\.0\.1:(\d+)", self.said())):
+                return int(match[1])
+            if port:
+                try:
+                    Line(("127.0.0.1", port)).close()
+                except OSError:
+                    pass
+                else:
+                    return port
+            time.sleep(0.02)
+        raise RuntimeError(f"the server does not listen; it said:\n{tail(self.log)}")
+
+    def said(self) -> str:
+        """Everything the server has written to standard output and error."""
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+    def is_alive(self) -> bool:
+        """Whether its process runs."""
+        return self.process.poll() is None
+
+    def connect(self) -> Line:
+        """A connection to it."""
+        return Line(self.address)
+
+    def ask(self, path: str, *lines: bytes, method: str = "GET", body: bytes = b"") -> Answer:
+        """One request on a connection of its own."""
+        with self.connect() as line:
+            line.send(request(path, *lines, method=method, body=body))
+            return line.answer(method)
+
+    def must_serve(self) -> None:
+        """Fails where the server has ended or no longer answers."""
+        assert self.is_alive(), f"the server ended with {self.process.returncode}; it said:\n{tail(self.log)}"
+        answer = self.ask("/hello")
+        assert (answer.status, answer.body) == (200, b"hello, world")
+
+    def stop(self) -> int:
+        """Asks it to stop, insists after a while; its exit code."""
+        self.process.terminate()
+        try:
+            code = self.process.wait(timeout=START_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            code = self.process.wait()
+        self.log.unlink(missing_ok=True)
+        return code
