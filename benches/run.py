@@ -295,7 +295,7 @@ def finish(arguments: argparse.Namespace, results: list[dict[str, Any]], short: 
             if is_drawn:
                 path.with_name(f"{path.stem}-{arguments.name}.png").write_bytes(picture.read_bytes())
             print(f"record: {path.relative_to(ROOT)}")
-    print(f"{short} rows short of what was asked" if short else "every row reaches what was asked")
+    print(f"{short} rows short of what was asked" if short else "every row that was compared reaches what was asked")
     return 0
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import socket
+import struct
+import termios
 import time
-from pathlib import Path
 
 import pytest
 
@@ -24,30 +26,50 @@ PIPELINED = [
     request("/echo?3", b"X-Empty:", b"X-Tab:\ta\t"),
     request("/generator", b"Content-Length: 0", method="POST"),
 ]
+#: Of linux/netlink.h and linux/sock_diag.h.
+NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST = 4, 20, 1
+ALL_STATES = ANY = 0xFFFFFFFF
 
 
-def _hex(address: tuple[str, int]) -> str:
-    """An address as proc_net_tcp(5) writes it."""
-    return f"{socket.inet_aton(address[0])[::-1].hex()}:{address[1]:04x}".upper()
+def unread_bytes(line: Line) -> int:
+    """What lies in the kernel of that connection: sent by us and not yet taken by the server. sock_diag(7)."""
+    (own, own_port), (other, other_port) = line.socket.getsockname(), line.socket.getpeername()
+    ends = struct.pack("!HH4s12x4s12x", other_port, own_port, socket.inet_aton(other), socket.inet_aton(own))
+    # Any interface, any cookie.
+    asked = (
+        struct.pack("=BBBBI", socket.AF_INET, socket.IPPROTO_TCP, 0, 0, ALL_STATES)
+        + ends
+        + struct.pack("=III", 0, ANY, ANY)
+    )
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG) as kernel:
+        kernel.send(struct.pack("=IHHII", 16 + len(asked), SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST, 0, 0) + asked)
+        told = kernel.recv(1 << 12)
+    if struct.unpack_from("=H", told, 4)[0] != SOCK_DIAG_BY_FAMILY:
+        return 0  # The server has closed its end.
+    (received,) = struct.unpack_from("=I", told, 16 + 4 + 48 + 4)
+    (sent,) = struct.unpack("=i", fcntl.ioctl(line.socket, termios.TIOCOUTQ, bytes(4)))
+    return int(received) + int(sent)
 
 
 def wait_until_read(line: Line, patience_s: float = 5.0) -> None:
     """Returns when the server has taken all that was sent, so that what is sent now comes as a piece of its own."""
-    own, other = _hex(line.socket.getsockname()), _hex(line.socket.getpeername())
     end = time.monotonic() + patience_s
-    while time.monotonic() < end:
-        unread = 0
-        for entry in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]:
-            _, local, remote, _, queues = entry.split()[:5]
-            sent, received = (int(queue, 16) for queue in queues.split(":"))
-            if (local, remote) == (own, other):
-                unread += sent
-            elif (local, remote) == (other, own):
-                unread += received
-        if unread == 0:
-            return
-        time.sleep(0.0005)
-    raise AssertionError("the server does not read")
+    while unread_bytes(line):
+        assert time.monotonic() < end, "the server does not read"
+        time.sleep(0.0002)
+
+
+def test_unread_bytes_are_counted_until_they_are_read() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener, Line(listener.getsockname()) as line:
+        accepted, _ = listener.accept()
+        with accepted:
+            assert unread_bytes(line) == 0
+            line.send(b"hello")
+            assert unread_bytes(line) == 5
+            assert accepted.recv(3) == b"hel"
+            assert unread_bytes(line) == 2
+            accepted.recv(2)
+            assert unread_bytes(line) == 0
 
 
 def same(answer: Answer) -> Answer:
