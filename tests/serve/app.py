@@ -23,11 +23,7 @@ Page = Callable[[Environ, Start, str], Any]
 
 PLAIN = [("Content-Type", "text/plain")]
 CHUNK = b"x" * (64 << 10)
-<<<<<<< HEAD
-LARGE_BYTES = 32 << 20
-=======
 LARGE_BYTES = 16 << 20
->>>>>>> conf-tests
 #: The file of `/file` and `/slice`: each line tells where it begins.
 LINES = b"".join(b"%015d\n" % (16 * k) for k in range(40_000))
 

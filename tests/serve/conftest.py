@@ -22,11 +22,7 @@ def server(_serving: list[Serving]) -> Iterator[Serving]:
     yield _serving[0]
     try:
         _serving[0].must_serve()
-<<<<<<< HEAD
-    except AssertionError:
-=======
     except (AssertionError, OSError):
->>>>>>> conf-tests
         _serving[0].stop()
         _serving[0] = Serving("--threads", "4")
         raise

@@ -12,11 +12,7 @@ from tests.support.serving import Serving
 
 REFUSED = {
     "two empty lines before a request": b"\r\n\r\n" + request("/echo"),
-<<<<<<< HEAD
-    "chunked on two lines": post(b"Transfer-Encoding: chunked", b"Transfer-Encoding: chunked", body=HELLO),
-=======
     "chunked, chunked": post(b"Transfer-Encoding: chunked, chunked", body=HELLO),
->>>>>>> conf-tests
     "chunked, then another coding": post(b"Transfer-Encoding: chunked", b"Transfer-Encoding: gzip", body=HELLO),
     "a coding before chunked": post(b"Transfer-Encoding: gzip, chunked", body=HELLO),
     "an empty coding": post(b"Transfer-Encoding: ", b"Content-Length: 5"),

@@ -85,11 +85,7 @@ def _(server: Serving) -> None:
 CASES.refuses("TE xchunked", post(b"Transfer-Encoding: xchunked", body=HELLO))
 CASES.refuses("TE identity", post(b"Transfer-Encoding: identity", b"Content-Length: 5"))
 CASES.refuses("TE chunked, identity", post(b"Transfer-Encoding: chunked, identity", body=HELLO))
-<<<<<<< HEAD
-CASES.refuses("TE chunked x2", post(b"Transfer-Encoding: chunked, chunked", body=HELLO))
-=======
 CASES.refuses("TE chunked x2", post(b"Transfer-Encoding: chunked", b"Transfer-Encoding: chunked", body=HELLO))
->>>>>>> conf-tests
 CASES.refuses("TE \\x0bchunked", post(b"Transfer-Encoding: \x0bchunked", body=HELLO))
 # An empty element of a list is to be ignored (RFC 9110, 5.6.1.2); the length beside it makes it an attack.
 CASES.refuses(
