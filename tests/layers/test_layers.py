@@ -43,6 +43,7 @@ ROOMS = {
 MODULES = [
     "_core",
     "errors",
+    "ahead",
     "text",
     "json",
     "bson",
