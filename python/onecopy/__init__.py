@@ -9,6 +9,7 @@
 | ``onecopy.json`` | JSON to objects and back |
 | ``onecopy.rows`` | rows as dicts, named tuples, dataclasses; row streams in asyncio |
 | ``onecopy.aio`` | connections, cursors and pools for asyncio, backed by threads |
+| ``onecopy.web`` | row streams as answers of Flask, Django, Falcon, Starlette and FastAPI |
 | ``onecopy.compat`` | other libraries' names: pyodbc, mssql_python, orjson, ujson |
 | ``onecopy.sqlalchemy`` | dialects of SQLAlchemy, which finds them by itself |
 
@@ -68,7 +69,7 @@ from onecopy.errors import (
 )
 
 if TYPE_CHECKING:
-    from onecopy import aio
+    from onecopy import aio, web
     from onecopy.pool import Pool, PoolStats, PoolTimeout
 
 __all__ = [
@@ -115,15 +116,16 @@ __all__ = [
     "rows",
     "text",
     "threadsafety",
+    "web",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    # Loaded when they are asked for: a program without asyncio or a pool does not pay for them.
+    # Loaded when they are asked for: a program without asyncio, a pool or a framework does not pay for them.
     import importlib
 
-    if name == "aio":
-        return importlib.import_module("onecopy.aio")
+    if name in ("aio", "web"):
+        return importlib.import_module(f"onecopy.{name}")
     if name in ("Pool", "PoolStats", "PoolTimeout"):
         return getattr(importlib.import_module("onecopy.pool"), name)
     raise AttributeError(f"module `onecopy` has no attribute `{name}`")
