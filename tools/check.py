@@ -37,7 +37,7 @@ def _main() -> int:
         "ruff": [f"{tools}/ruff", "check", *files],
         "ruff format": [f"{tools}/ruff", "format", "--check", *files],
         "mypy": [f"{tools}/mypy"],
-        "stubtest": [python, "-m", "mypy.stubtest", "onecopy", "--concise"],
+        "stubtest": [python, "-m", "mypy.stubtest", "onecopy", "--concise", "--mypy-config-file", "pyproject.toml"],
         "layers": [python, "-m", "pytest", "-q", "tests/layers"],
         "house": [python, "-m", "pytest", "-q", "tests/house/test_files.py", "tests/house/test_licences.py"],
         "generated files: Cargo.lock": ["cargo", "metadata", "--locked", "--format-version", "1"],

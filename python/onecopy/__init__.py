@@ -10,6 +10,7 @@
 | ``onecopy.rows`` | rows as dicts, named tuples, dataclasses; row streams in asyncio |
 | ``onecopy.server`` | `Server`, `serve`, `Limits`: WSGI applications over HTTP/1.1 |
 | ``onecopy.aio`` | connections, cursors and pools for asyncio, backed by threads |
+| ``onecopy.web`` | row streams as answers of Flask, Django, Falcon, Starlette and FastAPI |
 | ``onecopy.compat`` | other libraries' names: pyodbc, mssql_python, orjson, ujson |
 | ``onecopy.sqlalchemy`` | dialects of SQLAlchemy, which finds them by itself |
 
@@ -69,7 +70,7 @@ from onecopy.errors import (
 )
 
 if TYPE_CHECKING:
-    from onecopy import aio
+    from onecopy import aio, web
     from onecopy.pool import Pool, PoolStats, PoolTimeout
     from onecopy.server import Limits, Server, serve
 
@@ -120,15 +121,16 @@ __all__ = [
     "serve",
     "text",
     "threadsafety",
+    "web",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    # Loaded when they are asked for: a program without asyncio or a pool does not pay for them.
+    # Loaded when they are asked for: a program without asyncio, a pool or a framework does not pay for them.
     import importlib
 
-    if name == "aio":
-        return importlib.import_module("onecopy.aio")
+    if name in ("aio", "web"):
+        return importlib.import_module(f"onecopy.{name}")
     if name in ("Pool", "PoolStats", "PoolTimeout"):
         return getattr(importlib.import_module("onecopy.pool"), name)
     if name in ("Limits", "Server", "serve"):

@@ -10,8 +10,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -20,7 +21,7 @@ from onecopy.errors import InterfaceError
 from onecopy.keeper import Keeper, PoolStats, PoolTimeout, Waiter
 
 if TYPE_CHECKING:
-    from onecopy._core import Connection
+    from onecopy._core import Connection, RowStream
 
 __all__ = ["Pool", "PoolStats", "PoolTimeout"]
 
@@ -144,6 +145,35 @@ class Pool:
             suspect = False
         finally:
             self._keeper.give_back(entry, suspect)
+
+    def stream(
+        self,
+        sql: str,
+        parameters: Iterable[Any] | Mapping[str, Any] | None = None,
+        *,
+        format: Literal["json", "ndjson", "csv", "bson"] = "json",
+    ) -> RowStream:
+        """The rows of one statement as a `RowStream`, on a connection that it gives back by itself: behind the last row, when it
+        fails, is closed or goes away. What the statement changed is rolled back, unless the pool's connections commit by themselves.
+
+        Raises:
+            Error: as `acquire` and `Cursor.execute`; the connection is back in the pool then.
+
+        >>> pool = Pool("sqlite::memory:")
+        >>> pool.stream("select 1 as id", format="csv").read()
+        b'id\\n1\\n'
+        >>> pool.stats().out
+        0
+        """
+        con = self.acquire()
+        entry = self._keeper.find(con)
+        try:
+            rows: RowStream = getattr(con.execute(sql, parameters), format)()
+        except BaseException:
+            self._keeper.give_back(entry, True)
+            raise
+        rows.on_close(functools.partial(self._keeper.give_back, entry))
+        return rows
 
     def stats(self) -> PoolStats:
         """What the pool holds, and what it has done."""

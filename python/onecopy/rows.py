@@ -11,7 +11,6 @@ A row factory is called once for each result, with the cursor, and gives the fun
 from __future__ import annotations
 
 import collections
-import contextlib
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,7 +19,7 @@ from onecopy.errors import ProgrammingError
 if TYPE_CHECKING:
     from onecopy._core import Cursor, RowStream
 
-__all__ = ["chunks_in_thread", "class_row", "dataclass_row", "dict_row", "namedtuple_row", "names", "scalar_row"]
+__all__ = ["chunks_ahead", "class_row", "dataclass_row", "dict_row", "namedtuple_row", "names", "scalar_row"]
 
 T = TypeVar("T")
 
@@ -121,21 +120,14 @@ def _fit_names(cursor: Cursor) -> list[str]:
     return found
 
 
-async def chunks_in_thread(stream: RowStream) -> AsyncIterator[bytes]:
-    """The chunks of ``stream``, each filled in a thread of asyncio's while the event loop runs on.
+def chunks_ahead(stream: RowStream) -> AsyncIterator[bytes]:
+    """The chunks of ``stream``, filled ahead by a thread while the event loop runs on: what ``async for chunk in stream`` does.
 
-    This is what ``async for chunk in stream`` does. It is backed by threads, not by a driver that knows asyncio. When
-    the task is cancelled, the statement is too.
+    It is backed by threads, not by a driver that knows asyncio. When the task is cancelled, the statement is too; a stream that
+    is left before its end cannot be read on.
 
     Copies: none; the chunk is the ``bytes`` that cells were converted into.
     """
-    import asyncio
+    from onecopy.ahead import Ahead  # Here: asyncio takes longer to load than all the rest.
 
-    try:
-        while (chunk := await asyncio.to_thread(next, stream, None)) is not None:
-            yield chunk
-    except BaseException:
-        # Cancelled while a chunk was being filled, or closed early: nothing is to run on in the thread.
-        with contextlib.suppress(Exception):
-            stream.cancel()
-        raise
+    return Ahead(stream)

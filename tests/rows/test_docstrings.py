@@ -24,6 +24,8 @@ import onecopy.procedures
 import onecopy.rows
 import onecopy.sizes
 import onecopy.text
+import onecopy.web
+import onecopy.web._head
 
 CLASSES = [
     onecopy.Connection,
@@ -56,6 +58,8 @@ CLASSES = [
         onecopy.rows,
         onecopy.sizes,
         onecopy.text,
+        onecopy.web,
+        onecopy.web._head,
     ],
     ids=lambda m: m.__name__,
 )

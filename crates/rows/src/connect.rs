@@ -92,6 +92,19 @@ pub enum Format {
     Bson(BsonOptions),
 }
 
+impl Format {
+    /// Its name, as users write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Json => "json",
+            Format::Ndjson => "ndjson",
+            Format::Csv => "csv",
+            Format::Bson(_) => "bson",
+        }
+    }
+}
+
 /// What a statement would take and give, learned without running it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prepared {

@@ -269,6 +269,7 @@ pub type OnError = Box<dyn FnOnce(&ChunkError) -> Response + Send>;
 /// The head is held until the first chunk is filled. At most one chunk is being sent while the next is filled.
 pub struct Chunks {
     pub(crate) source: Box<dyn ChunkSource>,
+    pub(crate) begun: Option<Held>,
     pub(crate) on_end: Option<OnEnd>,
     pub(crate) on_error: Option<OnError>,
     pub(crate) breaker: Option<Breaker>,
@@ -281,11 +282,19 @@ impl Chunks {
     pub fn new(source: impl ChunkSource + 'static) -> Chunks {
         Chunks {
             source: Box::new(source),
+            begun: None,
             on_end: None,
             on_error: None,
             breaker: None,
             ledger: Ledger::off(),
         }
+    }
+
+    /// Sends these bytes before all that the source fills: it was asked for them before.
+    #[must_use]
+    pub fn begun(mut self, bytes: Held) -> Chunks {
+        self.begun = (!bytes.is_empty()).then_some(bytes);
+        self
     }
 
     /// Calls `on_end` exactly once, with how the stream ended, on a thread of the server; it must not block.

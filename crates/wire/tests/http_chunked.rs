@@ -39,7 +39,8 @@ fn whole(bytes: &[u8]) -> Result<(Vec<u8>, usize, bool), ChunkedError> {
 
 #[test]
 fn chunks_extensions_and_trailers_are_read() {
-    let bytes = b"5\r\nhello\r\n00A;name=\"v\";x\r\n, chunked!\r\n0\r\nX-U: 1\r\nX-V: 3\r\n\r\nGET /";
+    let bytes =
+        b"5\r\nhello\r\n00A;name=\"v\";x\r\n, chunked!\r\n0\r\nX-U: 1\r\nX-V: 3\r\n\r\nGET /";
     assert_eq!(
         whole(bytes),
         Ok((b"hello, chunked!".to_vec(), bytes.len() - 5, true))

@@ -54,6 +54,11 @@ class Connection:
             raise InterfaceError("this connection was given back to its pool")
         return await self._thread.run(cancel or self._con.cancel, function, *args)
 
+    def _start(self, function: Callable[[], object]) -> None:
+        if self._thread is None:
+            raise InterfaceError("this connection was given back to its pool")
+        self._thread.start(function)
+
     @property
     def sync(self) -> _core.Connection:
         """The connection behind it, whose calls block."""

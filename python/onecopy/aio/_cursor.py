@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from onecopy import _core
+from onecopy.ahead import Ahead
 from onecopy.errors import ProgrammingError, Warning
 
 if TYPE_CHECKING:
@@ -257,30 +260,54 @@ class _Writes(Protocol):
 
 
 class RowStream:
-    """Rows as bytes: an asynchronous iterable of chunks, each filled in the connection's thread.
+    """Rows as bytes: an asynchronous iterable of chunks, filled ahead in the connection's thread. Left before its end it cannot
+    be read on.
 
     Copies: none; the chunk is the ``bytes`` that cells were converted into.
     """
 
     def __init__(self, connection: Connection, stream: _core.RowStream) -> None:
         self._connection, self._stream = connection, stream
+        # Then the connection may be another task's, and what is left of the stream is there.
+        self._ended = threading.Event()
+        stream.on_close(self._ended.set)
 
     async def _run(self, function: Callable[..., T], /, *args: Any) -> T:
+        if self._ended.is_set():
+            return await asyncio.to_thread(function, *args)
         return await self._connection._run(function, *args, cancel=self._stream.cancel)
+
+    def _start(self, function: Callable[[], None]) -> None:
+        if self._ended.is_set():
+            function()
+        else:
+            self._connection._start(function)
 
     @property
     def n_rows(self) -> int:
         """Rows written so far."""
         return self._stream.n_rows
 
-    def __aiter__(self) -> RowStream:
-        return self
+    @property
+    def format(self) -> str:
+        """As `onecopy.RowStream.format`."""
+        return self._stream.format
 
-    async def __anext__(self) -> bytes:
-        chunk = await self._run(_next_chunk, self._stream)
-        if chunk is None:
-            raise StopAsyncIteration
-        return chunk
+    @property
+    def sync(self) -> _core.RowStream:
+        """The stream behind it, whose calls block."""
+        return self._stream
+
+    async def begin(self) -> int | None:
+        """As `onecopy.RowStream.begin`: the first chunk is filled, and a failure in it raised."""
+        return await self._run(self._stream.begin)
+
+    def _ahead(self) -> Ahead:
+        """What ``async for`` reads: an asynchronous iterator that can be stopped."""
+        return Ahead(self._stream, self._start)
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._ahead()
 
     async def read(self) -> bytes:
         """All that is left."""
@@ -294,6 +321,10 @@ class RowStream:
         """Make the stream fail."""
         self._stream.cancel()
 
+    def on_close(self, function: Callable[[], object], /) -> None:
+        """As `onecopy.RowStream.on_close`: any thread may call the function."""
+        self._stream.on_close(function)
+
     async def close(self) -> None:
         """Let the statement go."""
         await self._run(self._stream.close)
@@ -305,7 +336,3 @@ class RowStream:
 
     async def __aexit__(self, *_exception: object) -> None:
         await self.close()
-
-
-def _next_chunk(stream: _core.RowStream) -> bytes | None:
-    return next(stream, None)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+import functools
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import Any, Final, Literal
 
 from onecopy import _core
 from onecopy import keeper as _keeper
 from onecopy.aio._connection import Connection
+from onecopy.aio._cursor import RowStream
 from onecopy.aio._thread import Thread
 from onecopy.errors import InterfaceError
 from onecopy.keeper import Entry, Keeper, PoolStats, Waiter
@@ -151,6 +153,32 @@ class Pool:
             suspect = False
         finally:
             await self._give_back(con, suspect)
+
+    async def stream(
+        self,
+        sql: str,
+        parameters: Iterable[Any] | Mapping[str, Any] | None = None,
+        *,
+        format: Literal["json", "ndjson", "csv", "bson"] = "json",
+    ) -> RowStream:
+        """As `onecopy.Pool.stream`: the rows of one statement, on a connection that the stream gives back."""
+        con = await self.acquire()
+        try:
+            rows: RowStream = getattr(await con.execute(sql, parameters), format)()
+        except BaseException:
+            await self._give_back(con, suspect=True)
+            raise
+        rows.on_close(functools.partial(self._give_back_soon, con))
+        return rows
+
+    def _give_back_soon(self, con: Connection) -> None:
+        """Give a connection back from any thread, in its own."""
+        entry = self._lent.pop(con)
+        con._thread = None
+        try:
+            entry.aside.start(functools.partial(self._keeper.give_back, entry))
+        except InterfaceError:
+            self._keeper.give_back(entry, True)
 
     def stats(self) -> PoolStats:
         """What the pool holds, and what it has done."""

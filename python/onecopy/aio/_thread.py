@@ -60,6 +60,13 @@ class Thread:
                 threading.Thread(target=self._stop, args=(token, future, cancel), daemon=True).start()
             raise
 
+    def start(self, function: Callable[[], object]) -> None:
+        """Have a function called in the thread, after those asked for before; it raises nothing."""
+        try:
+            self._executor.submit(function)
+        except RuntimeError:
+            raise InterfaceError("the connection is closed") from None
+
     def _call(self, token: object, call: Callable[[], T]) -> T:
         with self._lock:
             self._current = token

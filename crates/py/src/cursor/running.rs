@@ -129,6 +129,8 @@ impl Cursor {
             py,
             self.connection.clone_ref(py),
             source.map_err(|e| errors::to_py(py, &e))?,
+            format,
+            ledger,
         )
     }
 }

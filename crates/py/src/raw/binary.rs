@@ -84,6 +84,12 @@ impl BytesMemory {
         BytesMemory::growing_to(WHOLE_BYTES, capacity_bytes)
     }
 
+    /// As [`BytesMemory::whole`], for an answer that is known to be longer than its first chunk: that is not moved again.
+    pub(crate) fn longer(capacity_bytes: usize) -> PyResult<Chunk> {
+        // Where address space is short, what is asked for has to do.
+        BytesMemory::whole(WHOLE_BYTES).or_else(|_| BytesMemory::whole(capacity_bytes))
+    }
+
     fn growing_to(grown_bytes: usize, capacity_bytes: usize) -> PyResult<Chunk> {
         let memory = BytesMemory {
             bytes: None,

@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyIterator, PyList, PyTuple};
 use super::handler::Log;
 use crate::output::Output;
 use crate::raw::held::HeldBytes;
-use crate::stream::RowStream;
+use crate::stream::{Left, RowStream};
 
 /// ``environ["wsgi.file_wrapper"]``: a file as a body (PEP 3333). A regular file is sent by the kernel from its position on
 /// (sendfile(2)), no byte of it in memory; of other objects with ``read`` the blocks are read and sent.
@@ -230,8 +230,13 @@ pub(super) fn of(result: &Bound<'_, PyAny>, log: &Log) -> PyResult<Answered> {
         None => result,
     };
     if let Ok(stream) = inner.cast::<RowStream>() {
-        let chunks = RowStream::chunks(stream, closing)?;
-        let rest = Rest::Rows(Box::new(chunks));
+        let rest = match RowStream::chunks(stream, closing)? {
+            Left::Rows(chunks) => Rest::Rows(Box::new(chunks)),
+            Left::Bytes(bytes) => {
+                ready.extend(bytes.map(Held::new));
+                Rest::Nothing
+            }
+        };
         return Ok(Answered { ready, rest });
     }
     if wrapper.is_some()

@@ -12,9 +12,11 @@ use super::Phase;
 use super::answer::{Answer, Framing, Gone};
 use super::drive::{Drive, Step};
 use crate::access::Outcome;
+use crate::body::Held;
 use crate::buffers::Buffers;
 use crate::guard;
 use crate::headers::Headers;
+use crate::out::OutQueue;
 use crate::response::{Breaker, Chunks, OnEnd, OnError, Response, StreamEnd};
 use crate::workers::{Fill, FillResult, Job};
 
@@ -27,6 +29,8 @@ pub(super) struct Stream {
     chunked: bool,
     /// `None` while a worker has it, and after its end.
     source: Option<Box<dyn ChunkSource>>,
+    /// What was filled before the answer began.
+    begun: Option<Held>,
     /// A filled chunk that waits for the one before it.
     ready: Option<Chunk>,
     progress: Progress,
@@ -67,6 +71,7 @@ impl Drive<'_> {
             chunked,
             cancel: chunks.source.cancel_handle(),
             source: Some(chunks.source),
+            begun: chunks.begun,
             ready: None,
             progress: Progress::Running,
             breaker: chunks.breaker,
@@ -86,10 +91,16 @@ impl Drive<'_> {
         }
         stream.look_at_breaker();
         let mut queued = false;
-        if self.state.out.is_empty()
+        if let Some(begun) = stream.begun.take() {
+            let n_bytes = begun.len();
+            self.push_piece(&mut stream, n_bytes, |out| out.held(begun));
+            queued = true;
+        } else if self.state.out.is_empty()
             && let Some(chunk) = stream.ready.take()
         {
-            self.push_chunk(&mut stream, chunk);
+            planted::extra_work_on_chunk(&chunk);
+            let n_bytes = chunk.len();
+            self.push_piece(&mut stream, n_bytes, |out| out.chunk(chunk));
             queued = true;
         }
         if stream.ready.is_none()
@@ -112,17 +123,21 @@ impl Drive<'_> {
         if queued { Step::Again } else { Step::Wait }
     }
 
-    /// Queues a chunk, with the head before it if it is the first. Copies of the payload: none.
-    fn push_chunk(&mut self, stream: &mut Stream, chunk: Chunk) {
-        planted::extra_work_on_chunk(&chunk);
-        let size = ChunkHead::new(chunk.len());
+    /// Queues a piece of the body, with the head before it if it is the first. Copies of the payload: none.
+    fn push_piece(
+        &mut self,
+        stream: &mut Stream,
+        n_bytes: usize,
+        push: impl FnOnce(&mut OutQueue),
+    ) {
+        let size = ChunkHead::new(n_bytes);
         let size = if stream.chunked { size.as_bytes() } else { b"" };
         if stream.head.is_some() {
             self.push_stream_head(stream, size);
         } else {
             self.state.out.frame(|out| out.extend_from_slice(size));
         }
-        self.state.out.chunk(chunk);
+        push(&mut self.state.out);
         if stream.chunked {
             self.state.out.frame(|out| out.extend_from_slice(b"\r\n"));
         }

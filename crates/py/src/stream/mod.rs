@@ -6,19 +6,26 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use onecopy_files::{AtomicFile, OnFailure};
-use onecopy_text::{ByteSink, Chunk, planted};
+use onecopy_rows::connect::Format;
+use onecopy_text::{Chunk, Ledger, planted};
 use onecopy_wire::{CancelHandle, ChunkError, ChunkSource, Filled};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
+use self::held::Held;
+use self::ready::Ready;
 use crate::connection::Connection;
 use crate::errors;
 use crate::fetch::Detached;
 use crate::guard::{Guarded, Locked};
 use crate::output::{self, Output};
 use crate::raw::binary::BytesMemory;
+use crate::raw::held::HeldBytes;
 use crate::raw::interrupt;
 use crate::raw::output::Writer;
+
+mod held;
+mod ready;
 
 /// Bytes of a chunk: large enough that a system call or a yield per chunk is nothing, small enough to stay in L2 and below
 /// the size that malloc asks the system for each time.
@@ -40,6 +47,15 @@ enum State {
     Closed,
 }
 
+/// What is left of a stream.
+struct Rest {
+    state: State,
+    /// Bytes that were filled and not given yet.
+    ready: Option<Ready>,
+    /// Whether any were given.
+    is_touched: bool,
+}
+
 /// The rows of a statement as bytes: to iterate over (also ``async for``), to write to a file or socket, or to hand to a
 /// WSGI server.
 ///
@@ -47,10 +63,12 @@ enum State {
 /// never just ends.
 #[pyclass(frozen, weakref, module = "onecopy")]
 pub(crate) struct RowStream {
-    connection: Py<Connection>,
-    state: Guarded<State>,
+    rest: Guarded<Rest>,
+    held: Held,
     cancel: CancelHandle,
     n_rows: AtomicU64,
+    format: Format,
+    ledger: Ledger,
 }
 
 impl RowStream {
@@ -58,24 +76,45 @@ impl RowStream {
         py: Python<'_>,
         connection: Py<Connection>,
         source: Box<dyn ChunkSource>,
+        format: Format,
+        ledger: Ledger,
     ) -> PyResult<RowStream> {
         connection.get().db(py)?;
+        let cancel = source.cancel_handle();
+        let rest = Rest {
+            state: State::Open(Detached::new(source)),
+            ready: None,
+            is_touched: false,
+        };
         Ok(RowStream {
-            connection,
-            cancel: source.cancel_handle(),
+            rest: Guarded::new("stream", rest),
+            held: Held::new(connection),
+            cancel,
             n_rows: AtomicU64::new(0),
-            state: Guarded::new("stream", State::Open(Detached::new(source))),
+            format,
+            ledger,
         })
     }
 
-    fn lock(&self, py: Python<'_>) -> PyResult<Locked<'_, State>> {
-        self.connection.get().db(py)?;
-        let state = self.state.lock(py)?;
-        match &*state {
+    fn lock(&self, py: Python<'_>) -> PyResult<Locked<'_, Rest>> {
+        let rest = self.rest.lock(py)?;
+        match &rest.state {
             State::Failed(e) => Err(errors::again(py, e)),
             State::Closed => Err(errors::interface(py, "the stream is closed")),
-            State::Open(_) | State::Done => Ok(state),
+            State::Open(_) | State::Done => Ok(rest),
         }
+    }
+
+    /// Runs `work` on what is left; where the statement has ended by then, what the stream holds is let go.
+    fn with<T>(&self, py: Python<'_>, work: impl FnOnce(&mut Rest) -> PyResult<T>) -> PyResult<T> {
+        let mut rest = self.lock(py)?;
+        let done = work(&mut rest);
+        let has_ended = !matches!(rest.state, State::Open(_));
+        drop(rest); // Not held while Python code runs.
+        if has_ended {
+            self.held.let_go(py);
+        }
+        done
     }
 
     /// Runs `work` on the source, detached, and remembers how it ended: `Ok(true)` when all bytes were given.
@@ -98,40 +137,27 @@ impl RowStream {
                 done
             },
         );
-        let error = match done {
-            Ok(Ok(Filled::More)) => return Ok(Filled::More),
-            Ok(Ok(Filled::Done)) => {
-                *state = State::Done;
-                return Ok(Filled::Done);
-            }
-            Ok(Err(Failure::Source(e))) => errors::from_chunks(py, &e),
-            Ok(Err(Failure::Output(e))) => e.into(),
-            Err(raised) => {
-                // By a signal handler (Ctrl-C): it is raised once, here.
-                let ended = "the stream ended when it was interrupted\nexecute the statement again";
-                *state = State::Failed(errors::interface(py, ended));
-                return Err(raised);
-            }
-        };
-        *state = State::Failed(errors::again(py, &error));
-        Err(error)
+        let done = failed(py, state, done)?;
+        if done == Filled::Done {
+            *state = State::Done;
+        }
+        Ok(done)
     }
 
     /// The next bytes as a `bytes`, or `None` at the end.
     fn next_chunk<'py>(
         &self,
         py: Python<'py>,
-        state: &mut State,
+        rest: &mut Rest,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        while matches!(state, State::Open(_)) {
+        rest.is_touched = true;
+        if let Some(ready) = rest.ready.take() {
+            return ready.into_bytes(py, &self.ledger).map(Some);
+        }
+        while matches!(rest.state, State::Open(_)) {
             let mut chunk = BytesMemory::chunk(CHUNK_BYTES)?;
             let n_rows = self.n_rows();
-            let pumped = self.pump(py, state, |source| {
-                let filled = source.fill(&mut chunk).map_err(Failure::Source)?;
-                planted::extra_work_on_chunk(&chunk);
-                Ok(filled)
-            });
-            match pumped {
+            match self.fill(py, &mut rest.state, &mut chunk) {
                 Ok(_) => {}
                 // The rows before a failure come first; it is raised by the next call. What a signal handler raised does not
                 // wait.
@@ -145,17 +171,26 @@ impl RowStream {
         Ok(None)
     }
 
+    fn fill(&self, py: Python<'_>, state: &mut State, chunk: &mut Chunk) -> PyResult<Filled> {
+        self.pump(py, state, |source| {
+            let filled = source.fill(chunk).map_err(Failure::Source)?;
+            planted::extra_work_on_chunk(chunk);
+            Ok(filled)
+        })
+    }
+
     /// A file that appears whole or not at all.
     fn write_to_file(&self, py: Python<'_>, path: PathBuf) -> PyResult<u64> {
         let failed = |e: onecopy_files::Error| PyErr::from(std::io::Error::from(e));
-        // First: a stream that can give nothing makes no file either.
-        let mut state = self.lock(py)?;
-        let mut file = py
-            .detach(|| AtomicFile::create(&path, OnFailure::Remove))
-            .map_err(failed)?;
-        let n_bytes = self.write_detached(py, &mut state, |bytes| file.write(bytes))?;
-        py.detach(|| file.commit()).map_err(failed)?;
-        Ok(n_bytes)
+        // Inside: a stream that can give nothing makes no file either.
+        self.with(py, |rest| {
+            let mut file = py
+                .detach(|| AtomicFile::create(&path, OnFailure::Remove))
+                .map_err(failed)?;
+            let n_bytes = self.write_detached(py, rest, |bytes| file.write(bytes))?;
+            py.detach(|| file.commit()).map_err(failed)?;
+            Ok(n_bytes)
+        })
     }
 
     /// Writes all chunks by `write`, which takes at least one byte of what it is given, or waits. The rows before a failure
@@ -163,17 +198,24 @@ impl RowStream {
     fn write_detached(
         &self,
         py: Python<'_>,
-        state: &mut State,
+        rest: &mut Rest,
         mut write: impl FnMut(&[u8]) -> std::io::Result<usize> + Send,
     ) -> PyResult<u64> {
+        rest.is_touched = true;
+        let mut n_bytes = match rest.ready.take() {
+            Some(ready) => {
+                let done = ready.write(py, &self.cancel, &mut write);
+                failed(py, &mut rest.state, done)?
+            }
+            None => 0,
+        };
         let mut chunk = Chunk::with_capacity(CHUNK_BYTES + CHUNK_BYTES / 4);
-        let mut n_bytes = 0;
         let mut written = 0; // of `chunk`
         let mut filled = Filled::More;
         let mut failure = None;
         loop {
             // One release of the GIL for many chunks: taking it back beside a busy thread costs milliseconds.
-            let done = self.pump(py, state, |source| {
+            let done = self.pump(py, &mut rest.state, |source| {
                 let until = Instant::now() + SIGNALS_EVERY;
                 loop {
                     while written < chunk.len() {
@@ -214,7 +256,7 @@ impl RowStream {
         let mut n_bytes = 0;
         loop {
             // The lock is not held while Python code runs.
-            let chunk = self.next_chunk(py, &mut *self.lock(py)?)?;
+            let chunk = self.with(py, |rest| self.next_chunk(py, rest))?;
             let Some(chunk) = chunk else {
                 return Ok(n_bytes);
             };
@@ -253,28 +295,76 @@ impl<K: Send> ChunkSource for Pumped<K> {
 
 impl RowStream {
     /// What a server pumps, detached, from the stream's place on; the stream is closed for all others. `kept` lives as long.
-    pub(crate) fn chunks(
-        slf: &Bound<'_, Self>,
-        kept: impl Send + 'static,
-    ) -> PyResult<onecopy_serve::Chunks> {
-        let mut state = slf.get().lock(slf.py())?;
-        match std::mem::replace(&mut *state, State::Closed) {
-            State::Open(source) => Ok(onecopy_serve::Chunks::new(Pumped {
-                source: source.into_inner(),
-                stream: slf.clone().unbind(),
-                _kept: kept,
-            })),
-            other => {
-                *state = other;
-                Err(errors::interface(slf.py(), "the stream was read before"))
+    pub(crate) fn chunks(slf: &Bound<'_, Self>, kept: impl Send + 'static) -> PyResult<Left> {
+        let mut rest = slf.get().lock(slf.py())?;
+        let begun = rest.ready.take();
+        let begun = begun
+            .map(|ready| ready.into_bytes(slf.py(), &slf.get().ledger))
+            .transpose()?
+            .map(HeldBytes::new);
+        Ok(match std::mem::replace(&mut rest.state, State::Closed) {
+            State::Open(source) => {
+                let chunks = onecopy_serve::Chunks::new(Pumped {
+                    source: source.into_inner(),
+                    stream: slf.clone().unbind(),
+                    _kept: kept,
+                });
+                Left::Rows(match begun {
+                    Some(begun) => chunks.begun(onecopy_serve::Held::new(begun)),
+                    None => chunks,
+                })
             }
-        }
+            _ => Left::Bytes(begun),
+        })
     }
+}
+
+/// What a server has to send of a row stream.
+pub(crate) enum Left {
+    /// What was filled before, and what comes.
+    Rows(onecopy_serve::Chunks),
+    /// All that is left was filled before.
+    Bytes(Option<HeldBytes>),
 }
 
 enum Failure {
     Source(ChunkError),
     Output(std::io::Error),
+}
+
+/// What a call that ran detached gave; where it failed, the stream has.
+fn failed<T>(py: Python<'_>, state: &mut State, done: PyResult<Result<T, Failure>>) -> PyResult<T> {
+    let error = match done {
+        Ok(Ok(done)) => return Ok(done),
+        Ok(Err(Failure::Source(e))) => errors::from_chunks(py, &e),
+        Ok(Err(Failure::Output(e))) => e.into(),
+        Err(raised) => {
+            // By a signal handler (Ctrl-C): it is raised once, here.
+            let ended = "the stream ended when it was interrupted\nexecute the statement again";
+            *state = State::Failed(errors::interface(py, ended));
+            return Err(raised);
+        }
+    };
+    *state = State::Failed(errors::again(py, &error));
+    Err(error)
+}
+
+impl Drop for RowStream {
+    fn drop(&mut self) {
+        // Where the interpreter is ending, or in a forked child, nothing is called.
+        Python::try_attach(|py| {
+            // It may go away while an exception is on its way.
+            let raised = PyErr::take(py);
+            if let Ok(mut rest) = self.rest.lock(py) {
+                rest.state = State::Closed;
+                drop(rest);
+                self.held.let_go(py);
+            }
+            if let Some(raised) = raised {
+                raised.restore(py);
+            }
+        });
+    }
 }
 
 #[pymethods]
@@ -284,34 +374,56 @@ impl RowStream {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        self.next_chunk(py, &mut *self.lock(py)?)
+        self.with(py, |rest| self.next_chunk(py, rest))
     }
 
     fn __aiter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
         slf.py()
             .import("onecopy.rows")?
-            .getattr("chunks_in_thread")?
+            .getattr("chunks_ahead")?
             .call1((slf,))
     }
 
-    /// All bytes still to come, in one ``bytes``. Copies: the first 64 KiB where there are more, and the ledger counts it;
-    /// past them the ``bytes`` grows by pages.
-    fn read<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let mut state = self.lock(py)?;
-        let mut chunk = BytesMemory::whole(CHUNK_BYTES)?;
-        self.pump(py, &mut state, |source| {
-            loop {
-                if chunk.capacity() - chunk.len() < LEAST_ROOM_BYTES {
-                    let full = |_| Failure::Output(std::io::ErrorKind::OutOfMemory.into());
-                    chunk.spare(CHUNK_BYTES).map_err(full)?;
-                }
-                if source.fill(&mut chunk).map_err(Failure::Source)? == Filled::Done {
-                    planted::extra_work_on_chunk(&chunk);
-                    return Ok(Filled::Done);
-                }
+    /// Fetches the first rows and fills the first chunk with them, which the next call gives: a statement that fails there
+    /// fails here, before anything was promised to a client.
+    ///
+    /// Returns:
+    ///     The length in bytes of the whole answer, where the first chunk is all of it; the statement has ended then. ``None``
+    ///     where more may come, and where bytes were given before.
+    ///
+    /// Raises:
+    ///     Error: the statement failed, in the first rows or before.
+    ///
+    /// Copies: none; the chunk is given as it is.
+    ///
+    /// >>> rows = onecopy.connect("sqlite::memory:").execute("select 1 as id").json()
+    /// >>> rows.begin(), rows.read()
+    /// (10, b'[{"id":1}]')
+    fn begin(&self, py: Python<'_>) -> PyResult<Option<usize>> {
+        self.with(py, |rest| {
+            if rest.is_touched {
+                return Ok(None);
             }
-        })?;
-        BytesMemory::finish(py, chunk)
+            if rest.ready.is_none() && matches!(rest.state, State::Open(_)) {
+                let mut chunk = BytesMemory::chunk(CHUNK_BYTES)?;
+                self.fill(py, &mut rest.state, &mut chunk)?;
+                rest.ready = Ready::new(py, chunk)?;
+            }
+            let is_whole = matches!(rest.state, State::Done);
+            Ok(is_whole.then(|| rest.ready.as_ref().map_or(0, |ready| ready.len(py))))
+        })
+    }
+
+    /// All bytes still to come, in one ``bytes``; or with a ``size`` up to so many of them, none at the end: as files are read.
+    ///
+    /// Copies: the first 64 KiB where there are more, past which the ``bytes`` grows by pages; with a ``size`` one, of what is
+    /// no whole chunk. The ledger counts it.
+    #[pyo3(signature = (size=None, /))]
+    fn read<'py>(&self, py: Python<'py>, size: Option<isize>) -> PyResult<Bound<'py, PyBytes>> {
+        self.with(py, |rest| match size.map(usize::try_from) {
+            Some(Ok(size)) => self.read_some(py, rest, size),
+            _ => self.read_all(py, rest),
+        })
     }
 
     /// Writes all bytes still to come to ``target``, and returns their number.
@@ -339,31 +451,54 @@ impl RowStream {
         // Before the target is looked at: a buffered file is flushed then.
         drop(slf.get().lock(py)?);
         match Output::of(target)? {
-            Output::Descriptor(to) => {
-                let mut state = slf.get().lock(py)?;
+            Output::Descriptor(to) => slf.get().with(py, |rest| {
                 let mut to = Writer::new(to);
                 slf.get()
-                    .write_detached(py, &mut state, |bytes| to.write_some(bytes))
-            }
+                    .write_detached(py, rest, |bytes| to.write_some(bytes))
+            }),
             Output::Object(write) => slf.get().write_to_object(py, &write),
         }
     }
 
     /// Stops the statement, from any thread: the call under way, and each later one, raises `OperationalError`.
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {
-        self.connection.get().db(py)?;
+        self.rest.check_process(py)?;
         py.detach(|| self.cancel.cancel());
         Ok(())
     }
 
     /// Closes the statement behind it. A stream that was not read to its end raises where it is read on.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        self.connection.get().db(py)?;
-        let mut state = self.state.lock(py)?;
-        if matches!(*state, State::Open(_)) {
-            *state = State::Closed;
+        let mut rest = self.rest.lock(py)?;
+        if matches!(rest.state, State::Open(_)) || rest.ready.is_some() {
+            rest.state = State::Closed;
+            rest.ready = None;
         }
+        drop(rest);
+        self.held.let_go(py);
         Ok(())
+    }
+
+    /// Has ``function`` called, with nothing, once the statement has ended: behind the last row, when it has failed, when the
+    /// stream is closed or goes away; now, where that was. What it raises is reported by `sys.unraisablehook`.
+    ///
+    /// It may not hold the stream itself: the two would keep each other alive.
+    ///
+    /// >>> rows = onecopy.connect("sqlite::memory:").execute("select 1 as id").json()
+    /// >>> rows.on_close(lambda: print("closed"))
+    /// >>> rows.read()
+    /// closed
+    /// b'[{"id":1}]'
+    #[pyo3(signature = (function, /))]
+    fn on_close(&self, py: Python<'_>, function: Bound<'_, PyAny>) -> PyResult<()> {
+        self.rest.check_process(py)?;
+        self.held.add(py, function)
+    }
+
+    /// The name of the format: ``"json"``, ``"ndjson"`` or ``"csv"``.
+    #[getter]
+    fn format(&self) -> &'static str {
+        self.format.name()
     }
 
     /// Rows written so far.
@@ -383,5 +518,13 @@ impl RowStream {
         _exception: &Bound<'_, pyo3::types::PyTuple>,
     ) -> PyResult<()> {
         self.close(py)
+    }
+
+    fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        self.held.traverse(&visit)
+    }
+
+    fn __clear__(&self) {
+        self.held.forget();
     }
 }

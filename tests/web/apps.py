@@ -1,0 +1,163 @@
+"""The same application in each framework: a stream for each name, one connection for all, so that one left out is missed.
+
+The database stands in the environment; servers import this module in processes of their own.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import django
+import falcon
+import falcon.asgi
+import fastapi
+import flask
+from django.conf import settings
+from django.core.asgi import get_asgi_application
+from django.core.wsgi import get_wsgi_application
+from django.http import HttpRequest
+from django.urls import path
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.routing import Route
+
+import onecopy
+from onecopy import aio
+
+#: By the name of an address. The rows of `long` fill many chunks; `late` fails in row 150,000, `atonce` in its first.
+QUERIES = {
+    "short": "select id, name from city limit 3",
+    "long": "select id, name from city",
+    "empty": "select id, name from city where 0",
+    "atonce": "select cast(x'ff' as text) as t",
+    "late": "with recursive c(i) as (select 0 union all select i + 1 from c where i < 199999) "
+    "select i, case when i = 150000 then cast(x'ff' as text) else 'text ' || i end as t from c",
+    "endless": "with recursive c(i) as (select 1 union all select i + 1 from c) select i from c",
+}
+#: What each answer is saved as.
+FILENAME = "Städte.json"
+
+
+@functools.cache
+def pool() -> onecopy.Pool:
+    """One connection: who does not give it back is noticed by the next."""
+    return onecopy.Pool(os.environ["ONECOPY_WEB_DATABASE"], max_size=1, timeout=60)
+
+
+@functools.cache
+def aio_pool() -> aio.Pool:
+    """The same for asyncio."""
+    return aio.Pool(os.environ["ONECOPY_WEB_DATABASE"], max_size=1, timeout=60)
+
+
+def rows(name: str) -> onecopy.RowStream:
+    """The stream of a name."""
+    return pool().stream(QUERIES[name])
+
+
+def plain(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    """A WSGI application of no framework; what fails before the answer is its server's to say."""
+    name = environ["PATH_INFO"].strip("/")
+    return onecopy.web.wsgi(start_response, rows(name), filename=FILENAME)
+
+
+flask_app = flask.Flask(__name__)
+
+
+@flask_app.get("/<name>")
+def _flask(name: str) -> flask.Response:
+    made: flask.Response = onecopy.web.response(rows(name), filename=FILENAME)
+    return made
+
+
+def _django(request: HttpRequest, name: str) -> Any:
+    return onecopy.web.response(rows(name), filename=FILENAME)
+
+
+async def _django_async(request: HttpRequest, name: str) -> Any:
+    stream = await aio_pool().stream(QUERIES[name])
+    await stream.begin()
+    return onecopy.web.response(stream, filename=FILENAME)
+
+
+urlpatterns = [path("async/<name>", _django_async), path("<name>", _django)]
+settings.configure(ROOT_URLCONF=__name__, ALLOWED_HOSTS=["*"], SECRET_KEY="of no use", MIDDLEWARE=[])
+django.setup()
+django_app = get_wsgi_application()
+django_asgi = get_asgi_application()
+
+
+class _Falcon:
+    def on_get(self, req: falcon.Request, resp: falcon.Response, name: str) -> None:
+        onecopy.web.response(rows(name), resp, filename=FILENAME)
+
+
+class _FalconAsync:
+    async def on_get(self, req: Any, resp: Any, name: str) -> None:
+        stream = await aio_pool().stream(QUERIES[name])
+        await stream.begin()
+        onecopy.web.response(stream, resp, filename=FILENAME)
+
+
+falcon_app = falcon.App()
+falcon_app.add_route("/{name}", _Falcon())
+falcon_asgi = falcon.asgi.App()
+falcon_asgi.add_route("/{name}", _FalconAsync())
+
+fastapi_app = fastapi.FastAPI()
+
+
+@fastapi_app.get("/async/{name}")
+async def _fastapi_async(name: str) -> fastapi.Response:
+    """A stream of `onecopy.aio`."""
+    stream = await aio_pool().stream(QUERIES[name])
+    made: fastapi.Response = onecopy.web.response(stream, filename=FILENAME)
+    return made
+
+
+@fastapi_app.get("/{name}")
+def _fastapi(name: str) -> fastapi.Response:
+    """A stream of `onecopy`, from a thread."""
+    made: fastapi.Response = onecopy.web.response(rows(name), filename=FILENAME)
+    return made
+
+
+async def _starlette(request: Request) -> Any:
+    """A stream of `onecopy`, on the loop."""
+    return onecopy.web.response(rows(request.path_params["name"]), filename=FILENAME)
+
+
+starlette_app = Starlette(routes=[Route("/{name}", _starlette)])
+
+
+_WSGI = {"wsgi": plain, "flask": flask_app, "django": django_app, "falcon": falcon_app}
+_ASGI = {
+    "fastapi": (fastapi_app, ""),
+    "fastapi_async": (fastapi_app, "/async"),
+    "starlette": (starlette_app, ""),
+    "django": (django_asgi, ""),
+    "django_async": (django_asgi, "/async"),
+    "falcon": (falcon_asgi, ""),
+}
+
+
+def all_wsgi(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    """Each WSGI application under its name: one server serves them all."""
+    _, name, rest = environ["PATH_INFO"].split("/", 2)
+    environ = {**environ, "PATH_INFO": f"/{rest}"}
+    app: Callable[..., Iterable[bytes]] = _WSGI[name]
+    return app(environ, start_response)
+
+
+async def all_asgi(scope: Any, receive: Any, send: Any) -> None:
+    """Each ASGI application under its name."""
+    if scope["type"] != "http":
+        return
+    _, name, rest = scope["path"].split("/", 2)
+    app, prefix = _ASGI[name]
+    address = f"{prefix}/{rest}"
+    # Copied: Starlette takes it by its type.
+    await app({**scope, "path": address, "raw_path": address.encode()}, receive, send)
