@@ -18,12 +18,16 @@ __all__ = [
     "Cursor",
     "Decoder",
     "Encoder",
+    "FileWrapper",
     "Fragment",
+    "Input",
     "JSONChunks",
     "JSONLines",
     "Ledger",
     "LongValue",
     "RowStream",
+    "Server",
+    "StartResponse",
     "__version__",
     "ascii_decode",
     "ascii_encode",
@@ -575,6 +579,39 @@ class RowStream:
     def close(self) -> None: ...
     def __enter__(self) -> RowStream: ...
     def __exit__(self, *_exception: object) -> None: ...
+
+@final
+class Server:
+    def __new__(cls, app: Callable[..., Any], host: str, port: int, options: dict[str, float]) -> Server: ...
+    @property
+    def address(self) -> tuple[str, int]: ...
+    def run(self, signals: bool) -> tuple[int, int]: ...
+    def stop(self, now: bool) -> None: ...
+
+@final
+class StartResponse:
+    def __call__(
+        self,
+        status: str | bytes,
+        headers: Sequence[tuple[str, str]] | None = None,
+        exc_info: Any = None,
+        /,
+    ) -> StartResponse: ...
+
+@final
+class Input:
+    def read(self, size: int | None = None, /) -> bytes: ...
+    def readline(self, size: int | None = None, /) -> bytes: ...
+    def readlines(self, hint: int | None = None, /) -> list[bytes]: ...
+    def __iter__(self) -> Input: ...
+    def __next__(self) -> bytes: ...
+
+@final
+class FileWrapper:
+    def __new__(cls, filelike: Any, block_size: int = 65536, /) -> FileWrapper: ...
+    def __iter__(self) -> FileWrapper: ...
+    def __next__(self) -> bytes: ...
+    def close(self) -> None: ...
 
 @final
 class Ledger:

@@ -106,6 +106,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _version() -> str:
-    from onecopy import __version__
+    from onecopy._core import __version__
 
     return __version__

@@ -14,8 +14,6 @@ from onecopy import _core
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from typing_extensions import Self
-
 __all__ = ["Limits", "Server", "serve"]
 
 App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
@@ -87,7 +85,7 @@ class Server:
         if threads < 1 or streams < 1:
             raise ValueError("`threads` and `streams` are at least 1")
         host, port = _address(bind)
-        options = {"threads": threads, "streams": streams, "multiprocess": multiprocess}
+        options: dict[str, float] = {"threads": threads, "streams": streams, "multiprocess": multiprocess}
         options.update((limits or Limits())._asdict())
         self._core = _core.Server(app, host, port, options)
         self._thread: threading.Thread | None = None
@@ -124,7 +122,7 @@ class Server:
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> Server:
         self.start()
         return self
 

@@ -127,7 +127,7 @@ def test_flask_closes_the_stream_of_a_head(database: str) -> None:
 class _Wrapper:
     """As the `wsgi.file_wrapper` of onecopy's server: it knows a stream."""
 
-    __module__ = "onecopy.wsgi"
+    __module__ = "onecopy"
 
     def __init__(self, filelike: Any, block_size: int = 8192) -> None:
         self.filelike = filelike
@@ -193,7 +193,7 @@ def test_the_stream_itself_reaches_the_server_from_falcon_where_it_is_ours(
 ) -> None:
     rows, _, _ = held(database)
     assert not hasattr(of_falcon(rows), "read")
-    monkeypatch.setitem(sys.modules, "onecopy.wsgi", types.ModuleType("onecopy.wsgi"))
+    monkeypatch.setitem(sys.modules, "onecopy.server", types.ModuleType("onecopy.server"))
     rows, _, _ = held(database)
     assert of_falcon(rows) is rows
 

@@ -17,7 +17,7 @@ pub(crate) struct HeldBytes {
 // SAFETY: a `bytes` is immutable, and its data stays where it is while the object lives, which `object` keeps; the pointer is
 // only read through.
 unsafe impl Send for HeldBytes {}
-// SAFETY: as above.
+// SAFETY: threads that share it only read the data, which nobody writes.
 unsafe impl Sync for HeldBytes {}
 
 impl HeldBytes {
@@ -37,7 +37,7 @@ impl HeldBytes {
 
 impl AsRef<[u8]> for HeldBytes {
     fn as_ref(&self) -> &[u8] {
-        // SAFETY: as for `Send`.
+        // SAFETY: the data of the `bytes` that `object` keeps, as long as its size says.
         unsafe { std::slice::from_raw_parts(self.at, self.len) }
     }
 }

@@ -122,8 +122,7 @@ impl Items for Iteration {
             }
         }
         Python::attach(|py| {
-            let mut iterator = self.iterator.bind(py).clone();
-            while let Some(item) = iterator.next() {
+            for item in self.iterator.bind(py).clone() {
                 let item = match item.and_then(|item| held(&item)) {
                     Ok(item) => item,
                     Err(error) => {

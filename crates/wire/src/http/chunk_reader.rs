@@ -211,7 +211,7 @@ impl ChunkedReader {
             (State::TrailerName, b':') => {
                 let name = self.name.get(..self.name_bytes).unwrap_or(&[]);
                 let is_refused = |known: &&str| known.as_bytes().eq_ignore_ascii_case(name);
-                match NOT_IN_TRAILERS.iter().any(|known| is_refused(&known)) {
+                match NOT_IN_TRAILERS.iter().any(is_refused) {
                     true => Err(ChunkedError::Trailer),
                     false => Ok(State::TrailerValue),
                 }
