@@ -164,11 +164,12 @@ fn chunked_request_bodies_are_read_strictly() {
     let head = "POST /c HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
     let mut client = server.connect();
     client.send(format!(
-        "{head}5;a=b\r\nhello\r\n1\r\n!\r\n0\r\nContent-Length: 9\r\n\r\nGET /next HTTP/1.1\r\nHost: x\r\n\r\n"
+        "{head}5;a=b\r\nhello\r\n1\r\n!\r\n0\r\nX-Length: 9\r\n\r\nGET /next HTTP/1.1\r\nHost: x\r\n\r\n"
     ));
     assert_eq!(client.answer().text(), "POST /c|hello!");
     assert_eq!(client.answer().text(), "GET /next|");
     for body in [
+        "5\r\nhello\r\n0\r\nContent-Length: 9\r\n\r\n",
         "10000000000000005\r\nhello\r\n0\r\n\r\n",
         "0x5\r\nhello\r\n0\r\n\r\n",
         "+5\r\nhello\r\n0\r\n\r\n",
