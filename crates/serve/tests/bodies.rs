@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use common::{Client, PATIENCE, TestServer};
 use onecopy_serve::{
@@ -304,10 +305,27 @@ fn items_are_cut_at_the_announced_length_and_fewer_end_the_connection() {
     let mut client = server.connect();
     client.send(GET);
     steps.send(Step::Item("12345")).unwrap();
+    client.read_until(b"\r\n\r\n12345");
     drop(steps);
-    let (bytes, _) = client.rest();
-    assert!(bytes.ends_with(b"\r\n\r\n12345"));
+    client.assert_closed();
     assert_eq!(server.line().outcome, Outcome::Failed);
+}
+
+#[test]
+fn a_client_that_is_taken_for_gone_is_never_told_that_it_has_all() {
+    let (server, steps, told) = scripted(None);
+    let mut client = server.connect();
+    client.send(GET);
+    steps.send(Step::Item("first")).unwrap();
+    client.read_until(b"5\r\nfirst\r\n");
+    // Its sending side alone: it reads on.
+    client.shut();
+    while told.recv_timeout(Duration::from_millis(1)).is_err() {
+        steps.send(Step::Item("more")).unwrap();
+    }
+    let (bytes, _) = client.rest();
+    assert!(!bytes.ends_with(b"0\r\n\r\n"), "{}", bytes.escape_ascii());
+    assert_eq!(server.line().outcome, Outcome::ClientGone);
 }
 
 #[test]

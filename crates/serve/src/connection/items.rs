@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use onecopy_wire::http::ChunkHead;
 
-use super::answer::{Answer, Framing};
+use super::answer::{Answer, Framing, Gone};
 use super::drive::{Drive, Step};
 use super::{Connection, HUNG_UP, Phase};
 use crate::access::Outcome;
@@ -78,6 +78,8 @@ pub struct ItemSink<'a> {
     shared: &'a Shared,
     chunked: bool,
     left: Option<u64>,
+    /// The client has gone: what was made is not the whole.
+    gone: bool,
 }
 
 impl ItemSink<'_> {
@@ -91,7 +93,8 @@ impl ItemSink<'_> {
         let Some(loan) = &mut *loan else {
             return Pushed::Enough;
         };
-        if loan.dead || self.connection.is_raised(HUNG_UP) {
+        self.gone |= loan.dead || self.connection.is_raised(HUNG_UP);
+        if self.gone {
             return Pushed::Enough;
         }
         if !item.is_empty() {
@@ -108,7 +111,8 @@ impl ItemSink<'_> {
         if loan.out.n_pending() >= FLUSH_BYTES {
             loan.flush(self.shared);
         }
-        if loan.dead || self.left == Some(0) {
+        self.gone |= loan.dead;
+        if self.gone || self.left == Some(0) {
             Pushed::Enough
         } else if loan.out.n_pending() > MOST_WAITING_BYTES {
             Pushed::Full
@@ -203,12 +207,20 @@ impl Drive<'_> {
             shared: self.shared,
             chunked: stream.chunked,
             left: stream.left,
+            gone: false,
         };
         let pulled = guard(|| stream.items.pull(&mut sink));
+        let gone = sink.gone;
         stream.left = sink.left;
         self.take_back();
         self.shared.turns.leave_handler();
         self.kit.now_ms = self.shared.now_ms();
+        if gone {
+            // The items stopped because of that: nothing may say that these are all.
+            self.state.phase = Phase::Items(stream);
+            self.end(Gone::Client);
+            return Step::Again;
+        }
         match pulled {
             Some(Pulled::More) => self.state.phase = Phase::Items(stream),
             Some(Pulled::Done) => self.complete_items(*stream),
@@ -242,6 +254,7 @@ impl Drive<'_> {
         drop(stream.items);
         answer.end = self.state.out.n_pushed();
         self.state.answers.push_back(answer);
+        self.finish_answers(); // All of it may be with the kernel already.
         self.await_request();
     }
 
@@ -258,12 +271,7 @@ impl Drive<'_> {
     }
 
     /// The connection ends while items are made.
-    pub(super) fn abandon_items(
-        &mut self,
-        stream: ItemStream,
-        why: super::answer::Gone,
-        n_sent: u64,
-    ) {
+    pub(super) fn abandon_items(&mut self, stream: ItemStream, why: Gone, n_sent: u64) {
         let mut answer = stream.answer;
         answer.end = n_sent;
         answer.cut(why);
