@@ -85,7 +85,7 @@ def begun(stream: RowStream | aio.RowStream) -> tuple[RowStream, int | None]:
     core = stream if isinstance(stream, RowStream) else getattr(stream, "sync", None)
     if not isinstance(core, RowStream):
         raise TypeError(
-            f"`{type(stream).__name__}` is no row stream\ngive what `cursor.json()`, `ndjson()` or `csv()` gives"
+            f"`{type(stream).__name__}` is no row stream\ngive what `cursor.json()`, `ndjson()`, `csv()` or `bson()` gives"
         )
     return core, core.begin()
 

@@ -149,7 +149,7 @@ fn latin1_or_known<'py>(
 }
 
 /// A new `str` with a character for each byte. Copies: one, into the `str`.
-pub(crate) fn make_latin1<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+fn make_latin1<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     if let Some(made) = text::make_bytes_uncounted(py, bytes, true) {
         return Ok(made);
     }

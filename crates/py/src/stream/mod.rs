@@ -119,7 +119,7 @@ impl RowStream {
         done
     }
 
-    /// Runs `work` on the source, detached, and remembers how it ended: `Ok(true)` when all bytes were given.
+    /// Runs `work` on the source, detached, and remembers how it ended.
     fn pump(
         &self,
         py: Python<'_>,
@@ -436,7 +436,7 @@ impl RowStream {
         self.held.add(py, function)
     }
 
-    /// The name of the format: ``"json"``, ``"ndjson"`` or ``"csv"``.
+    /// The name of the format: ``"json"``, ``"ndjson"``, ``"csv"`` or ``"bson"``.
     #[getter]
     fn format(&self) -> &'static str {
         self.format.name()

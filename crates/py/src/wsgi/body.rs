@@ -121,7 +121,7 @@ impl Items for Iteration {
                 Pushed::Enough => return Pulled::Done,
             }
         }
-        Python::attach(|py| {
+        let pulled = Python::try_attach(|py| {
             for item in self.iterator.bind(py).clone() {
                 let item = match item.and_then(|item| held(&item)) {
                     Ok(item) => item,
@@ -139,7 +139,8 @@ impl Items for Iteration {
                 }
             }
             Pulled::Done
-        })
+        });
+        pulled.unwrap_or(Pulled::Failed) // No interpreter any more.
     }
 }
 
@@ -166,6 +167,7 @@ pub(super) struct Answered {
 enum Rest {
     Nothing,
     Items(Py<PyIterator>, Closing),
+    /// These two with nothing before them.
     File(FileBody),
     Rows(Box<Chunks>),
 }
@@ -186,12 +188,10 @@ impl Answered {
                 };
                 (body, Some(n_bytes))
             }
-            Rest::File(file) if self.ready.is_empty() => {
+            Rest::File(file) => {
                 let n_bytes = file.len_bytes() as u64;
                 (Body::File(file), Some(n_bytes))
             }
-            // `write` and a stream of its own: nobody does both.
-            Rest::File(_) => (Body::Parts(self.ready), None),
             Rest::Rows(chunks) => (Body::Chunks(chunks), None),
             Rest::Items(iterator, closing) => {
                 let items = Iteration {
@@ -205,8 +205,8 @@ impl Answered {
     }
 }
 
-/// Looks at what the application returned.
-pub(super) fn of(result: &Bound<'_, PyAny>, log: &Log) -> PyResult<Answered> {
+/// Looks at what the application returned. Where it `has_written` before, files and row streams are iterables like others.
+pub(super) fn of(result: &Bound<'_, PyAny>, has_written: bool, log: &Log) -> PyResult<Answered> {
     let mut ready = Vec::new();
     if let Ok(list) = result.cast_exact::<PyList>() {
         for item in list.iter() {
@@ -223,6 +223,9 @@ pub(super) fn of(result: &Bound<'_, PyAny>, log: &Log) -> PyResult<Answered> {
         return Ok(Answered { ready, rest });
     }
     let closing = Closing::new(result.clone(), log);
+    if has_written {
+        return iterated(result, closing);
+    }
     let wrapper = result.cast_exact::<FileWrapper>().ok();
     let inner = match wrapper {
         Some(wrapper) => wrapper.get().file.bind(result.py()),
@@ -249,6 +252,12 @@ pub(super) fn of(result: &Bound<'_, PyAny>, log: &Log) -> PyResult<Answered> {
         let rest = Rest::File(FileBody::new(file, offset, n_bytes));
         return Ok(Answered { ready, rest });
     }
+    iterated(result, closing)
+}
+
+/// An iterable of which nothing else is known.
+fn iterated(result: &Bound<'_, PyAny>, closing: Closing) -> PyResult<Answered> {
+    let mut ready = Vec::new();
     let mut iterator = result.try_iter()?;
     while ready.is_empty() {
         let Some(item) = iterator.next() else {

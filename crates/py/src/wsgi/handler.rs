@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex, TryLockError};
 
 use onecopy_serve::{Body, BodyPolicy, Chunks, Handler, Request, RequestBody, Response, StreamEnd};
 use onecopy_text::Chunk;
-use onecopy_wire::ChunkError;
 use pyo3::exceptions::PyAssertionError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -172,7 +171,7 @@ impl Wsgi {
         let environ = self.environ(py, request, body)?;
         let start = Bound::new(py, StartResponse::new())?;
         let result = self.app.bind(py).call1((environ, &start))?;
-        let answered = body::of(&result, &self.log)?;
+        let answered = body::of(&result, start.get().has_written(), &self.log)?;
         let Some((mut response, written)) = start.get().take() else {
             return Err(PyAssertionError::new_err(
                 "the application gave a body before it called start_response",
@@ -189,25 +188,17 @@ impl Wsgi {
         Ok(response.body(body))
     }
 
-    /// A row stream's failures, told where those of the application are.
+    /// A row stream's failure, told where those of the application are.
     fn logged(&self, chunks: Chunks) -> Chunks {
-        let (log, log_later) = (self.log.clone(), self.log.clone());
-        let tell = |log: &Log, error: &ChunkError| {
-            Python::try_attach(|py| {
-                let error = errors::from_chunks(py, error);
-                log.failed(py, "a row stream failed", &error);
-            });
-        };
-        chunks
-            .on_error(move |error| {
-                tell(&log, error);
-                failed()
-            })
-            .on_end(move |end| {
-                if let StreamEnd::Failed(error) = end {
-                    tell(&log_later, &error);
-                }
-            })
+        let log = self.log.clone();
+        chunks.on_error(|_| failed()).on_end(move |end| {
+            if let StreamEnd::Failed(error) = end {
+                Python::try_attach(|py| {
+                    let error = errors::from_chunks(py, &error);
+                    log.failed(py, "a row stream failed", &error);
+                });
+            }
+        })
     }
 }
 

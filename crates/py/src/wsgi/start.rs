@@ -42,6 +42,11 @@ impl StartResponse {
         Some((response, std::mem::take(&mut state.written)))
     }
 
+    /// Whether `write` was given something.
+    pub(crate) fn has_written(&self) -> bool {
+        !self.state().written.is_empty()
+    }
+
     fn start(
         &self,
         status: &Bound<'_, PyAny>,
