@@ -6,6 +6,7 @@ asked for at `/seen/WORD`: whether a body was read whole, whether `close()` was 
 
 from __future__ import annotations
 
+import atexit
 import io
 import json
 import sys
@@ -32,6 +33,7 @@ _gates: dict[str, threading.Event] = defaultdict(threading.Event)
 _file = tempfile.NamedTemporaryFile(prefix="onecopy-serve-app-")  # noqa: SIM115
 _file.write(LINES)
 _file.flush()
+atexit.register(_file.close)
 
 
 class Watched:

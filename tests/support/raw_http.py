@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import re
 import socket
+from collections.abc import Sequence
 from typing import NamedTuple
 
 #: How long an answer may take that has to come. Right servers never use it up.
@@ -44,6 +45,7 @@ class Answer(NamedTuple):
     body: bytes
     framing: str
     whole: bool
+    trailers: Sequence[tuple[str, bytes]] = ()
 
     def all(self, name: str) -> list[bytes]:
         """The values of every field of that name (lower case)."""
@@ -130,7 +132,8 @@ class Line:
         self._got.clear()
         return taken
 
-    def _chunks(self) -> tuple[bytes, bool]:
+    def _chunks(self) -> tuple[bytes, bool, list[tuple[str, bytes]]]:
+        """The bytes of the chunks, whether the last one came, and the trailers behind it."""
         body = bytearray()
         while True:
             try:
@@ -138,18 +141,18 @@ class Line:
                 if not re.fullmatch(rb"[0-9A-Fa-f]+", size_line):
                     raise Malformed(f"no chunk size: {size_line[:80]!r}")
                 size = int(size_line, 16)
+                if size == 0:
+                    return bytes(body), True, self._fields()
                 data, is_whole = self._take(size)
                 body += data
                 if not is_whole:
-                    return bytes(body), False
+                    return bytes(body), False, []
                 if (end := self._line()) != b"":
                     raise Malformed(f"a chunk does not end with CRLF: {end[:80]!r}")
             except Malformed:
                 if self.ended:
-                    return bytes(body), False
+                    return bytes(body), False, []
                 raise
-            if size == 0:
-                return bytes(body), True
 
     def head(self) -> tuple[str, int, bytes, list[tuple[str, bytes]]]:
         """Version, status, reason and fields of the next answer; its body is yet to come."""
@@ -159,13 +162,17 @@ class Line:
         match = _STATUS_LINE.fullmatch(line)
         if match is None:
             raise Malformed(f"no status line: {line[:200]!r}")
+        return match[1].decode(), int(match[2]), match[3], self._fields()
+
+    def _fields(self) -> list[tuple[str, bytes]]:
+        """The field lines up to the empty one."""
         fields = []
         while line := self._line():
             field = _FIELD.fullmatch(line)
             if field is None:
                 raise Malformed(f"no field: {line[:200]!r}")
             fields.append((field[1].decode().lower(), field[2]))
-        return match[1].decode(), int(match[2]), match[3], fields
+        return fields
 
     def answer(self, method: str = "GET") -> Answer:
         """The next final answer, to a request of that method; interim ones go to ``interim``.
@@ -192,13 +199,14 @@ class Line:
         if status == 204 and (lengths or codings):
             raise Malformed(f"204 has no body to frame: {named}")  # RFC 9110, 8.6; RFC 9112, 6.1
         body, is_whole = b"", True
+        trailers: list[tuple[str, bytes]] = []
         if method == "HEAD" or status in (204, 304):
             framing = "none"
         elif codings:
             framing = "chunked"
             if codings[0] != b"chunked":
                 raise Malformed(f"coding {codings[0]!r}")
-            body, is_whole = self._chunks()
+            body, is_whole, trailers = self._chunks()
         elif lengths:
             framing = "length"
             body, is_whole = self._take(int(lengths[0]))
@@ -208,7 +216,7 @@ class Line:
                 pass
             body = bytes(self._got)
             self._got.clear()
-        return Answer(version, status, reason, fields, body, framing, is_whole)
+        return Answer(version, status, reason, fields, body, framing, is_whole, trailers)
 
     def ends(self, patience_s: float = GLANCE_S) -> bool:
         """Whether the other end closes now and sends nothing more; False where the connection stays open.

@@ -15,10 +15,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.support.process import free_port, tail
-from tests.support.raw_http import Answer, Line, request
+from tests.support.raw_http import PATIENCE_S, Answer, Line, request
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = "ONECOPY_CONFORM_COMMAND"
@@ -32,14 +33,24 @@ class Serving:
     Args:
         options: more words of the command line, for our server; another one is started as its command says.
         app: `module:name` of the application, importable from the root of the checkout.
+        module: words behind `python -m` in place of all that: a server that takes a free port and tells it.
     """
 
-    def __init__(self, *options: str, app: str = "tests.serve.app:app") -> None:
+    def __init__(
+        self,
+        *options: str,
+        app: str = "tests.serve.app:app",
+        module: Sequence[str] = (),
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        self.patience_s = patience_s
         self._log = tempfile.NamedTemporaryFile(prefix="onecopy-serve-", suffix=".log", delete=False)  # noqa: SIM115
         self.log = Path(self._log.name)
         other = os.environ.get(COMMAND)
         port = 0
-        if other:
+        if module:
+            command = [sys.executable, "-m", *module]
+        elif other:
             port = free_port()
             named = {"port": str(port), "app": app, "python": sys.executable}
             command = [word.format_map(named) for word in shlex.split(other)]
@@ -93,7 +104,7 @@ class Serving:
 
     def connect(self) -> Line:
         """A connection to it."""
-        return Line(self.address)
+        return Line(self.address, self.patience_s)
 
     def ask(self, path: str, *lines: bytes, method: str = "GET", body: bytes = b"") -> Answer:
         """One request on a connection of its own."""

@@ -191,6 +191,7 @@ def test_a_middleware_of_django_that_changes_the_body_is_not_passed_by(database:
 def test_the_stream_itself_reaches_the_server_from_falcon_where_it_is_ours(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delitem(sys.modules, "onecopy.server", raising=False)
     rows, _, _ = held(database)
     assert not hasattr(of_falcon(rows), "read")
     monkeypatch.setitem(sys.modules, "onecopy.server", types.ModuleType("onecopy.server"))

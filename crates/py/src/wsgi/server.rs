@@ -19,7 +19,11 @@ pub(crate) struct Server {
     address: std::net::SocketAddr,
     app: Py<PyAny>,
     place: Place,
+    threads: Threads,
 }
+
+/// The `threading.Thread`s of a server.
+type Threads = Arc<Mutex<Vec<Py<PyAny>>>>;
 
 /// Options of `Server`, by the names of the Python side.
 #[derive(FromPyObject)]
@@ -65,7 +69,16 @@ impl Server {
         config.limits = limits;
         config.handler_threads = options.threads;
         config.workers = options.streams;
-        config.spawn = Arc::new(spawn);
+        let threads = Threads::default();
+        let started = Arc::clone(&threads);
+        config.spawn = Arc::new(move |name, run| {
+            let thread = spawn(name, run)?;
+            started
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(thread);
+            Ok(())
+        });
         let address = (host, port);
         let found = std::net::ToSocketAddrs::to_socket_addrs(&address)?.next();
         let found = found.ok_or_else(|| PyOSError::new_err(format!("`{host}` has no address")))?;
@@ -78,6 +91,7 @@ impl Server {
             address,
             state: Mutex::new(Some(server)),
             app,
+            threads,
             place: Place {
                 name: host.to_owned(),
                 port: address.port().to_string(),
@@ -118,6 +132,14 @@ impl Server {
                 .map_err(|e| io::Error::other(e.to_string()))
         })?;
         let Stopped { n_cut, n_left, .. } = stopped;
+        let threads =
+            std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        if n_left == 0 {
+            // All are through with the server; what is left is the end that `threading` itself gives them.
+            for thread in threads {
+                thread.call_method0(py, "join")?;
+            }
+        }
         Ok((n_cut, n_left))
     }
 
@@ -131,9 +153,9 @@ impl Server {
 }
 
 /// Starts a thread of Python's.
-fn spawn(name: String, run: Box<dyn FnOnce() + Send + 'static>) -> io::Result<()> {
+fn spawn(name: String, run: Box<dyn FnOnce() + Send + 'static>) -> io::Result<Py<PyAny>> {
     let run = Mutex::new(Some(run));
-    Python::attach(|py| -> PyResult<()> {
+    Python::attach(|py| {
         let body = PyCFunction::new_closure(py, None, None, move |args, _| {
             let run = run.lock().unwrap_or_else(PoisonError::into_inner).take();
             if let Some(run) = run {
@@ -148,7 +170,7 @@ fn spawn(name: String, run: Box<dyn FnOnce() + Send + 'static>) -> io::Result<()
             .import("threading")?
             .call_method("Thread", (), Some(&kwargs))?;
         thread.call_method0("start")?;
-        Ok(())
+        Ok(thread.unbind())
     })
-    .map_err(io::Error::other)
+    .map_err(|e: PyErr| io::Error::other(e))
 }
