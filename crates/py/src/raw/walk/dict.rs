@@ -39,6 +39,21 @@ pub(super) unsafe fn len(dict: *mut ffi::PyObject) -> isize {
     }
 }
 
+/// Where the table of entries begins, to be fetched.
+///
+/// # Safety
+/// As [`len`].
+#[inline(always)]
+pub(super) unsafe fn table(dict: *mut ffi::PyObject) -> *const i8 {
+    #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
+    // SAFETY: a `dict`.
+    unsafe {
+        (*dict.cast::<ffi::PyDictObject>()).ma_keys.cast()
+    }
+    #[cfg(any(Py_3_14, Py_GIL_DISABLED))]
+    dict.cast_const().cast()
+}
+
 /// Where the entries are, until the `dict` is changed.
 ///
 /// # Safety
@@ -117,6 +132,16 @@ impl Entries {
         stride: 0,
         n: 0,
     };
+
+    /// The first values, as many as that at the most; null for one that was deleted. None where `PyDict_Next` has to be asked.
+    ///
+    /// # Safety
+    /// The `dict` was not changed since.
+    #[inline(always)]
+    pub(super) unsafe fn values(self, n_max: usize) -> impl Iterator<Item = *mut ffi::PyObject> {
+        // SAFETY: inside of the table; a value follows its key.
+        (0..self.n.min(n_max)).map(move |i| unsafe { *self.first.add(i * self.stride + 1) })
+    }
 
     /// The first member at `at` or behind it; moves `at` behind that.
     ///

@@ -8,6 +8,7 @@ use onecopy_text::convert::{Kernels, Work};
 use onecopy_text::{Pen, Put};
 use pyo3::ffi;
 
+use super::ahead;
 use super::frames::Form;
 use super::object::{self, Kind};
 use super::step::{Step, short_key, step};
@@ -109,7 +110,7 @@ impl<'w, 'a, 'py, 's, const IS_DICT: bool> Members<'w, 'a, 'py, 's, IS_DICT> {
                     break;
                 }
                 let value = items[at];
-                object::fetch(items, at);
+                ahead::fetch_object(items, at);
                 at += 1;
                 match step(kernels, walk, value, &mut pen) {
                     Step::Done => {}
@@ -118,6 +119,7 @@ impl<'w, 'a, 'py, 's, const IS_DICT: bool> Members<'w, 'a, 'py, 's, IS_DICT> {
                         break;
                     }
                     Step::Large(kind) => {
+                        ahead::fetch_rows(items, at);
                         pen = inside(kernels, walk, value, kind, at as isize, levels, pen);
                         if walk.rest.why != Why::Done {
                             break;

@@ -19,6 +19,7 @@
 //! can run. All other objects are handed to [`Others`], which may run any: before that, the walk takes references to what it
 //! is inside of.
 
+mod ahead;
 mod asked;
 mod beside;
 mod dict;

@@ -132,24 +132,6 @@ pub(super) unsafe fn ascii<'a>(object: *mut ffi::PyObject) -> Option<&'a [u8]> {
     }
 }
 
-/// Fetches an object that comes later into the first cache: those of a list stand in memory by their sizes, not in its order.
-#[inline(always)]
-pub(super) fn fetch(items: &[*mut ffi::PyObject], at: usize) {
-    const AHEAD: usize = 8;
-    #[cfg(target_arch = "x86_64")]
-    if let Some(&later) = items.get(at + AHEAD) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let line: *const i8 = later.cast();
-        // SAFETY: part of every x86-64; a fetch reads nothing, wherever it points.
-        unsafe {
-            _mm_prefetch::<_MM_HINT_T0>(line);
-            _mm_prefetch::<_MM_HINT_T0>(line.wrapping_add(64));
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (items, at, AHEAD);
-}
-
 /// The value of an `int` of at most two digits of its own (60 bits); `None` of a longer one.
 ///
 /// # Safety

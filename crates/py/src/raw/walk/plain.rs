@@ -4,6 +4,7 @@ use onecopy_text::convert::Kernels;
 use onecopy_text::{Pen, Put};
 use pyo3::ffi;
 
+use super::ahead;
 use super::dict;
 use super::frames::Form;
 use super::inner::{self, LEVELS, Why};
@@ -100,7 +101,7 @@ pub(super) unsafe fn run<K: Kernels>(
                             }
                             is_due = false;
                             let member = items[at];
-                            object::fetch(items, at);
+                            ahead::fetch_object(items, at);
                             at += 1;
                             (*frame).at = at as isize;
                             match step(kernels, walk, member, &mut pen) {
@@ -110,6 +111,7 @@ pub(super) unsafe fn run<K: Kernels>(
                                     continue 'members;
                                 }
                                 Step::Large(found) => {
+                                    ahead::fetch_rows(items, at);
                                     let base = walk.frames.len();
                                     let levels =
                                         LEVELS.min(walk.style.max_depth.saturating_sub(base));
@@ -217,6 +219,8 @@ pub(super) unsafe fn run<K: Kernels>(
                                 continue 'members;
                             }
                             is_due = false;
+                            ahead::fetch_object(items, at);
+                            ahead::fetch_rows(items, at);
                             (*frame).at += 1;
                             walk.enter_row(items[at], at)?;
                             continue 'members;

@@ -1,0 +1,78 @@
+//! What is written soon, fetched into the first cache meanwhile: objects stand in memory by their sizes, not in the order of a list,
+//! and a processor that goes from one to the next waits for each.
+//!
+//! A fetch reads nothing and fails nowhere, wherever it points. Where there is none for the processor, these do nothing.
+
+use pyo3::ffi;
+
+use super::dict;
+use super::object::{self, Kind};
+
+/// How many items ahead an object is fetched, by its first two lines: what follows finds its type and its size there.
+const OBJECTS: usize = 8;
+/// How many rows ahead the entries of a `dict` are.
+const ENTRIES: usize = 4;
+/// How many rows ahead the values are.
+const VALUES: usize = 2;
+/// Lines of a table of entries: those of ten.
+const TABLE_LINES: usize = 4;
+/// Values of a row: of wide ones the processor has those behind it in time.
+const ROW_VALUES: usize = 12;
+/// Bytes of a line of the cache.
+const LINE: usize = 64;
+
+/// Fetches an object behind `items[at]`.
+#[inline(always)]
+pub(super) fn fetch_object(items: &[*mut ffi::PyObject], at: usize) {
+    if let Some(&later) = items.get(at + OBJECTS) {
+        lines::<2>(later.cast());
+    }
+}
+
+/// Fetches what rows behind `items[at]` hold: the entries of one that is a `dict`, and the values of one before it, whose entries
+/// are there by now. Those that are neither dicts nor tuples are passed over.
+///
+/// # Safety
+/// The items are alive.
+#[inline(always)]
+pub(super) unsafe fn fetch_rows(items: &[*mut ffi::PyObject], at: usize) {
+    // SAFETY: alive, by the caller's word, and read as what they are.
+    unsafe {
+        if let Some(&later) = items.get(at + ENTRIES)
+            && object::kind(later) == Kind::Dict
+        {
+            lines::<TABLE_LINES>(dict::table(later));
+        }
+        let Some(&later) = items.get(at + VALUES) else {
+            return;
+        };
+        match object::kind(later) {
+            Kind::Dict => {
+                for value in dict::entries(later).values(ROW_VALUES) {
+                    lines::<2>(value.cast());
+                }
+            }
+            Kind::Tuple => {
+                for &value in object::items(later, false).iter().take(ROW_VALUES) {
+                    lines::<2>(value.cast());
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Fetches lines of the cache, the first of them at `place`.
+#[inline(always)]
+fn lines<const N: usize>(place: *const i8) {
+    for i in 0..N {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: part of every x86-64; a fetch reads nothing, wherever it points.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(place.wrapping_add(i * LINE));
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = (place, i);
+    }
+}
