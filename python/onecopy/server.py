@@ -49,7 +49,8 @@ class Server:
 
     Args:
         app: a WSGI application (PEP 3333), called from ``threads`` threads at once.
-        bind: ``HOST:PORT``; port 0 takes a free one, see `address`.
+        bind: ``HOST:PORT``; port 0 takes a free one, see `address`. ``fd://N``: the descriptor of a socket that listens, which is
+            duplicated.
         threads: requests that the application is asked at once.
         streams: row streams that are filled at once, each by a thread of its own while it is.
         limits: see `Limits`.
@@ -84,10 +85,9 @@ class Server:
             raise TypeError("`app` is not callable: a WSGI application is a function of environ and start_response")
         if threads < 1 or streams < 1:
             raise ValueError("`threads` and `streams` are at least 1")
-        host, port = _address(bind)
         options: dict[str, float] = {"threads": threads, "streams": streams, "multiprocess": multiprocess}
         options.update((limits or Limits())._asdict())
-        self._core = _core.Server(app, host, port, options)
+        self._core = _core.Server(app, _address(bind), options)
         self._thread: threading.Thread | None = None
         _servers.add(self)
 
@@ -137,10 +137,12 @@ def serve(app: App, bind: str = "127.0.0.1:8000", **options: Any) -> None:
     Server(app, bind, **options).run()
 
 
-def _address(bind: str) -> tuple[str, int]:
+def _address(bind: str) -> tuple[str, int] | int:
+    if bind.startswith("fd://") and bind[5:].isascii() and bind[5:].isdigit():
+        return int(bind[5:])
     host, colon, port = bind.rpartition(":")
     if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise ValueError(f"`{bind}` is not an address\nwrite `HOST:PORT`, for example `127.0.0.1:8000`")
+        raise ValueError(f"`{bind}` is not an address\nwrite `HOST:PORT`, for example `127.0.0.1:8000`, or `fd://N`")
     return host.strip("[]") or "0.0.0.0", int(port)
 
 

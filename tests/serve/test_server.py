@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import socket
 import sys
 import threading
 import urllib.error
@@ -91,6 +93,30 @@ def test_it_begins_once_and_ends_with_its_block() -> None:
 def test_what_is_no_address_is_refused(bind: str) -> None:
     with pytest.raises(ValueError, match="HOST:PORT"):
         onecopy.Server(lambda environ, start: [], bind)
+
+
+def test_a_socket_that_listens_already_is_served_on() -> None:
+    def app(environ: dict[str, Any], start: Start) -> Iterable[bytes]:
+        start("200 OK", [])
+        return [environ["SERVER_PORT"].encode()]
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        for _ in range(2):  # The descriptor stays the caller's: a second server takes it as the first did.
+            with onecopy.Server(app, f"fd://{listener.fileno()}") as server:
+                assert server.address == ("127.0.0.1", port)
+                assert urllib.request.urlopen(server.url, timeout=60).read() == str(port).encode()
+
+
+def test_a_descriptor_that_does_not_listen_is_refused() -> None:
+    number = os.open(os.devnull, os.O_RDONLY)
+    try:
+        with pytest.raises(OSError, match="socket"):
+            onecopy.Server(lambda environ, start: [], f"fd://{number}")
+    finally:
+        os.close(number)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        onecopy.Server(lambda environ, start: [], f"fd://{number}")
 
 
 def test_options_out_of_their_range_are_refused() -> None:

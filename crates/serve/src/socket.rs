@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::Command;
 
 use crate::error::Error;
@@ -34,6 +34,16 @@ impl Socket {
             io::ErrorKind::AddrInUse => Error::AddressInUse { address },
             _ => Error::Bind { address, source },
         })?;
+        Socket::new(listener, EventFd::new().map_err(Error::system("eventfd"))?)
+    }
+
+    /// A socket that another program listens at, or has bound for this one: of a service manager, or of the parent of this process.
+    ///
+    /// # Errors
+    /// [`Error::System`]: it is no TCP socket that listens.
+    pub fn of_descriptor(descriptor: OwnedFd) -> Result<Socket, Error> {
+        let listener = TcpListener::from(descriptor);
+        sys::prepare(&listener).map_err(Error::system("taking a socket that listens"))?;
         Socket::new(listener, EventFd::new().map_err(Error::system("eventfd"))?)
     }
 

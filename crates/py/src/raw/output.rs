@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{BorrowedFd, RawFd};
+use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
 /// A descriptor that belongs to a Python object, which is kept alive and open by whoever holds this.
@@ -15,13 +15,18 @@ pub(crate) struct Descriptor {
     pub(crate) timeout: Option<Duration>,
 }
 
-/// Another descriptor of the open file `fd`, where it is a regular file: the object that `fd` belongs to may be closed then.
-pub(crate) fn regular_file(fd: RawFd) -> io::Result<Option<File>> {
+/// Another descriptor of what `fd` has open.
+pub(crate) fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     // SAFETY: not -1, and used within this call alone; the system checks that it is open.
-    let file = File::from(unsafe { BorrowedFd::borrow_raw(fd) }.try_clone_to_owned()?);
+    unsafe { BorrowedFd::borrow_raw(fd) }.try_clone_to_owned()
+}
+
+/// Another descriptor of the open file `fd`, where it is a regular file: the object that `fd` belongs to may be closed then.
+pub(crate) fn regular_file(fd: RawFd) -> io::Result<Option<File>> {
+    let file = File::from(duplicate(fd)?);
     Ok(file.metadata()?.is_file().then_some(file))
 }
 

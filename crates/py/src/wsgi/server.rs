@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict};
 
 use super::handler::{Place, Wsgi};
+use crate::raw::output;
 
 /// A server of a WSGI application; `onecopy.Server` is its public face.
 #[pyclass(frozen, module = "onecopy")]
@@ -24,6 +25,16 @@ pub(crate) struct Server {
 
 /// The `threading.Thread`s of a server.
 type Threads = Arc<Mutex<Vec<Py<PyAny>>>>;
+
+/// Where a server listens.
+#[derive(FromPyObject)]
+enum Bind {
+    /// A host and a port.
+    Inet(String, u16),
+    /// The number of a descriptor that listens already; the caller keeps it.
+    #[pyo3(transparent)]
+    Descriptor(i32),
+}
 
 /// Options of `Server`, by the names of the Python side.
 #[derive(FromPyObject)]
@@ -52,7 +63,7 @@ fn seconds(name: &str, value: f64) -> PyResult<Duration> {
 #[pymethods]
 impl Server {
     #[new]
-    fn new(app: Py<PyAny>, host: &str, port: u16, options: Options) -> PyResult<Server> {
+    fn new(app: Py<PyAny>, bind: Bind, options: Options) -> PyResult<Server> {
         let mut limits = Limits::default();
         limits.head = seconds("header_timeout", options.header_timeout)?;
         limits.body_stall = seconds("body_timeout", options.body_timeout)?;
@@ -79,11 +90,18 @@ impl Server {
                 .push(thread);
             Ok(())
         });
-        let address = (host, port);
-        let found = std::net::ToSocketAddrs::to_socket_addrs(&address)?.next();
-        let found = found.ok_or_else(|| PyOSError::new_err(format!("`{host}` has no address")))?;
         let failed = |e: onecopy_serve::Error| PyOSError::new_err(e.to_string());
-        let socket = Socket::bind(found).map_err(failed)?;
+        let socket = match &bind {
+            Bind::Inet(host, port) => {
+                let found =
+                    std::net::ToSocketAddrs::to_socket_addrs(&(host.as_str(), *port))?.next();
+                let found =
+                    found.ok_or_else(|| PyOSError::new_err(format!("`{host}` has no address")))?;
+                Socket::bind(found)
+            }
+            Bind::Descriptor(number) => Socket::of_descriptor(output::duplicate(*number)?),
+        }
+        .map_err(failed)?;
         let server = onecopy_serve::Server::on(socket, config).map_err(failed)?;
         let address = server.local_addr();
         Ok(Server {
@@ -93,7 +111,10 @@ impl Server {
             app,
             threads,
             place: Place {
-                name: host.to_owned(),
+                name: match bind {
+                    Bind::Inet(host, _) => host,
+                    Bind::Descriptor(_) => address.ip().to_string(),
+                },
                 port: address.port().to_string(),
                 scheme: "http",
                 multithread: options.threads > 1,

@@ -10,7 +10,9 @@ pub(crate) use epoll::{Epoll, Event, Interest};
 pub(crate) use eventfd::EventFd;
 pub(crate) use inherit::{lend, take_lent};
 pub use signal::{SignalGuard, stop_on_signals};
-pub(crate) use socket::{accept, listen, max_open_files, receive, reset_on_close, send, send_file};
+pub(crate) use socket::{
+    accept, listen, max_open_files, prepare, receive, reset_on_close, send, send_file,
+};
 
 use std::io;
 

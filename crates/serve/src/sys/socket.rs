@@ -12,12 +12,17 @@ use super::check;
 /// Listens at `address` with a long queue; connections inherit TCP_NODELAY from the listener.
 pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let listener = TcpListener::bind(address)?;
+    prepare(&listener)?;
+    Ok(listener)
+}
+
+/// The same for one that is bound already.
+pub(crate) fn prepare(listener: &TcpListener) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let fd = listener.as_raw_fd();
     // SAFETY: no pointer is passed. A second listen(2) sets the queue's length anew; the kernel caps it.
     check(unsafe { libc::listen(fd, 4096) })?;
-    set_option(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, &1_i32)?;
-    Ok(listener)
+    set_option(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, &1_i32)
 }
 
 /// Takes a connection that waits, non-blocking and closed on exec.
