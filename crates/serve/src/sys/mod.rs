@@ -1,17 +1,19 @@
 //! System calls under the names of what they do. The only place of this crate with `unsafe`.
 
+mod coarse;
 mod epoll;
 mod eventfd;
 mod inherit;
 mod signal;
 mod socket;
 
+pub(crate) use coarse::{monotonic_ms, unix_seconds};
 pub(crate) use epoll::{Epoll, Event, Interest};
 pub(crate) use eventfd::EventFd;
 pub(crate) use inherit::{lend, take_lent};
 pub use signal::{SignalGuard, stop_on_signals};
 pub(crate) use socket::{
-    accept, listen, max_open_files, prepare, receive, reset_on_close, send, send_file,
+    accept, listen, max_open_files, prepare, receive, reset_on_close, send, send_bytes, send_file,
 };
 
 use std::io;
