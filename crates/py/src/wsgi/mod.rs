@@ -5,6 +5,7 @@
 //! | `server` | `onecopy._core.Server`: bind, start, stop; its threads are Python's |
 //! | `handler` | a request to the application's call, its answer to a response |
 //! | `start` | `start_response`, and what was said by it |
+//! | `lines` | header fields that are constants of the application |
 //! | `input` | `wsgi.input` |
 //! | `body` | iterables, files and row streams as bodies |
 //!
@@ -16,6 +17,7 @@
 mod body;
 mod handler;
 mod input;
+mod lines;
 mod server;
 mod start;
 
