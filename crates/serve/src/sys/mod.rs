@@ -3,6 +3,7 @@
 mod epoll;
 mod eventfd;
 mod inherit;
+mod listener;
 mod signal;
 mod socket;
 
@@ -10,9 +11,8 @@ pub(crate) use epoll::{Epoll, Event, Interest};
 pub(crate) use eventfd::EventFd;
 pub(crate) use inherit::{lend, take_lent};
 pub use signal::{SignalGuard, stop_on_signals};
-pub(crate) use socket::{
-    accept, listen, max_open_files, prepare, receive, reset_on_close, send, send_file,
-};
+pub(crate) use listener::{Listener, Name};
+pub(crate) use socket::{Stream, max_open_files, read_file};
 
 use std::io;
 
