@@ -1,12 +1,11 @@
 //! Answers that need neither a socket nor a database: guards, parameters, the page.
 #![allow(clippy::unwrap_used)] // Functions beside tests are tests too.
 
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use onecopy_gateway::{Config, Gateway, Log};
-use onecopy_serve::{Body, Handler, Request, Response};
+use onecopy_serve::{Address, Body, Handler, Request, Response};
 use onecopy_text::Ledger;
 
 const CONFIG: &str = r#"
@@ -32,7 +31,7 @@ struct Setup {
 
 fn setup_at(bound: &str) -> Setup {
     let config = Config::parse(CONFIG, Path::new("c.toml"), &|_| None).unwrap();
-    let bound: SocketAddr = bound.parse().unwrap();
+    let bound: Address = bound.parse().unwrap();
     let log = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&log);
     let write = Log::new(move |line| sink.lock().unwrap().push(line.to_owned()));

@@ -82,7 +82,9 @@ mod tests {
         for text in ["127.0.0.1:8000", "[::1]:0", "unix:/run/a b.sock", "unix:at"] {
             assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
         }
-        assert!(matches!(Address::resolve("localhost:1"), Ok(Address::Ip(a)) if a.ip().is_loopback()));
+        assert!(
+            matches!(Address::resolve("localhost:1"), Ok(Address::Ip(a)) if a.ip().is_loopback())
+        );
     }
 
     #[test]

@@ -177,7 +177,10 @@ impl Shared {
             });
             drop(connections);
             let deadline_ms = now_ms + millis(self.config.limits.head);
-            if connection.open(transport, &self.epoll, deadline_ms).is_err() {
+            if connection
+                .open(transport, &self.epoll, deadline_ms)
+                .is_err()
+            {
                 lock(&self.connections).remove(connection.token);
                 continue;
             }

@@ -77,7 +77,11 @@ impl Tls {
         let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
         let built = builder
             .with_safe_default_protocol_versions()
-            .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, private));
+            .and_then(|builder| {
+                builder
+                    .with_no_client_auth()
+                    .with_single_cert(chain, private)
+            });
         let mut config = built.map_err(|error| match error {
             rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
                 of(key)(TlsProblem::Mismatch)

@@ -76,6 +76,10 @@ impl Wsgi {
         template.set_item("REMOTE_PORT", "")?;
         template.set_item("wsgi.version", (1, 0))?;
         template.set_item("wsgi.url_scheme", place.scheme)?;
+        if place.scheme == "https" {
+            // Of Apache, and named by PEP 3333.
+            template.set_item("HTTPS", "on")?;
+        }
         template.set_item("wsgi.input", &no_input)?;
         template.set_item("wsgi.input_terminated", true)?;
         template.set_item("wsgi.errors", &errors)?;
@@ -138,11 +142,13 @@ impl Wsgi {
         if request.is_http_1_0() {
             environ.set_item(intern!(py, "SERVER_PROTOCOL"), intern!(py, "HTTP/1.0"))?;
         }
-        let peer = request.peer();
-        let address = strings.other(py, Other::Address, Text::of(peer.ip()).bytes())?;
-        environ.set_item(intern!(py, "REMOTE_ADDR"), address)?;
-        let port = strings.other(py, Other::Port, Text::of(peer.port()).bytes())?;
-        environ.set_item(intern!(py, "REMOTE_PORT"), port)?;
+        // Through a unix socket nobody has one: both stay empty.
+        if let Some(peer) = request.peer() {
+            let address = strings.other(py, Other::Address, Text::of(peer.ip()).bytes())?;
+            environ.set_item(intern!(py, "REMOTE_ADDR"), address)?;
+            let port = strings.other(py, Other::Port, Text::of(peer.port()).bytes())?;
+            environ.set_item(intern!(py, "REMOTE_PORT"), port)?;
+        }
         for (name, value) in request.headers() {
             // A body is measured by now.
             if name.eq_ignore_ascii_case("content-length") {

@@ -17,7 +17,7 @@ use super::socket::{RawAddress, Stream, set_option};
 #[derive(Debug)]
 pub(crate) struct Listener {
     /// Dropped before the descriptor is closed: who finds the file meanwhile still finds somebody who listens.
-    file: Option<SocketFile>,
+    _file: Option<SocketFile>,
     fd: OwnedFd,
 }
 
@@ -120,7 +120,7 @@ impl Listener {
     }
 
     fn prepared(fd: OwnedFd, file: Option<SocketFile>) -> io::Result<Listener> {
-        let listener = Listener { file, fd };
+        let listener = Listener { _file: file, fd };
         let fd = listener.as_raw_fd();
         // SAFETY: no pointer is passed.
         let flags = check(unsafe { libc::fcntl(fd, libc::F_GETFL) })?;
@@ -146,7 +146,9 @@ impl Listener {
             [0, rest @ ..] if !rest.is_empty() => [b"@", rest].concat(),
             name => name.split(|b| *b == 0).next().unwrap_or(name).to_vec(),
         };
-        Ok(Name::Unix(PathBuf::from(std::ffi::OsStr::from_bytes(&name))))
+        Ok(Name::Unix(PathBuf::from(std::ffi::OsStr::from_bytes(
+            &name,
+        ))))
     }
 
     /// Takes a connection that waits, non-blocking and closed on exec, and the peer's address, which unix sockets have none of.

@@ -10,8 +10,8 @@ mod socket;
 pub(crate) use epoll::{Epoll, Event, Interest};
 pub(crate) use eventfd::EventFd;
 pub(crate) use inherit::{lend, take_lent};
-pub use signal::{SignalGuard, stop_on_signals};
 pub(crate) use listener::{Listener, Name};
+pub use signal::{SignalGuard, stop_on_signals};
 pub(crate) use socket::{Stream, max_open_files, read_file};
 
 use std::io;

@@ -105,21 +105,12 @@ impl Stream {
             l_onoff: 1,
             l_linger: 0,
         };
-        set_option(
-            self.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_LINGER,
-            &linger,
-        )
+        set_option(self.as_raw_fd(), libc::SOL_SOCKET, libc::SO_LINGER, &linger)
     }
 }
 
 /// Reads from `file` at `offset` into `buffer`, whatever the position of `file`; 0 at its end.
-pub(crate) fn read_file(
-    file: BorrowedFd<'_>,
-    offset: u64,
-    buffer: &mut [u8],
-) -> io::Result<usize> {
+pub(crate) fn read_file(file: BorrowedFd<'_>, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
     let at = libc::off_t::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
     let (to, n) = (buffer.as_mut_ptr(), buffer.len());
     // SAFETY: an open descriptor; the kernel writes at most `n` bytes into `buffer`, which is borrowed for the calls.
@@ -157,8 +148,7 @@ impl RawAddress {
     /// The address that a socket is bound to.
     pub(super) fn local(fd: RawFd) -> io::Result<RawAddress> {
         // SAFETY: `filled` gives room for the largest address there is, and its size.
-        let (_, address) =
-            RawAddress::filled(|to, len| unsafe { libc::getsockname(fd, to, len) })?;
+        let (_, address) = RawAddress::filled(|to, len| unsafe { libc::getsockname(fd, to, len) })?;
         Ok(address)
     }
 
@@ -192,7 +182,8 @@ impl RawAddress {
         // SAFETY: the family says that the kernel wrote a sockaddr_un; the storage is aligned and large enough for it, and was
         // zeroed before.
         let a = unsafe { &*(&raw const self.storage).cast::<libc::sockaddr_un>() };
-        let len = (self.len as usize).saturating_sub(std::mem::offset_of!(libc::sockaddr_un, sun_path));
+        let len =
+            (self.len as usize).saturating_sub(std::mem::offset_of!(libc::sockaddr_un, sun_path));
         let path = &a.sun_path[..len.min(a.sun_path.len())];
         // SAFETY: `c_char` and `u8` have the same size and alignment, and every value of one is one of the other.
         Some(unsafe { std::slice::from_raw_parts(path.as_ptr().cast::<u8>(), path.len()) })

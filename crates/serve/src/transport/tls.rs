@@ -155,7 +155,10 @@ impl TlsStream {
     fn object(&mut self) {
         let is_http = self.heard.first.is_some_and(|b| b.is_ascii_uppercase());
         let _ = match is_http && self.session.is_handshaking() {
-            true => self.stream.send(&[IoSlice::new(PLAIN_HTTP)], false).map(drop),
+            true => self
+                .stream
+                .send(&[IoSlice::new(PLAIN_HTTP)], false)
+                .map(drop),
             false => self.write_out().map(drop),
         };
     }
