@@ -1,6 +1,6 @@
 //! Time as the limits see it.
 
-use std::time::Instant;
+use crate::sys;
 
 /// A clock that never goes back. Limits are kept in whole milliseconds.
 pub trait Clock: Send + Sync {
@@ -8,18 +8,13 @@ pub trait Clock: Send + Sync {
     fn now_ms(&self) -> u64;
 }
 
-/// The clock of the machine.
-#[derive(Debug)]
-pub struct SystemClock(Instant);
-
-impl Default for SystemClock {
-    fn default() -> SystemClock {
-        SystemClock(Instant::now())
-    }
-}
+/// The clock of the machine, as of its last tick: some milliseconds old at most.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now_ms(&self) -> u64 {
-        u64::try_from(self.0.elapsed().as_millis()).unwrap_or(u64::MAX)
+        sys::monotonic_ms()
     }
 }

@@ -101,7 +101,7 @@ impl Default for Config {
             workers: 16,
             chunk_bytes: 64 * 1024,
             on_access: None,
-            clock: Arc::new(SystemClock::default()),
+            clock: Arc::new(SystemClock),
             tls: None,
             body_folder: std::env::temp_dir(),
             spawn: Arc::new(|name, run| {

@@ -1,6 +1,8 @@
 //! The `Date` field, made once a second.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
+
+use crate::sys;
 
 /// The current date in the form of RFC 9110 5.6.7, kept by each thread for the second it is true.
 pub(crate) struct Date {
@@ -17,8 +19,7 @@ impl Date {
     }
 
     pub(crate) fn now(&mut self) -> &str {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH);
-        let second = since.unwrap_or_default().as_secs();
+        let second = sys::unix_seconds();
         if second != self.second {
             self.second = second;
             self.text = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(second));

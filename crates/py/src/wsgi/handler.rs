@@ -144,9 +144,8 @@ impl Wsgi {
         }
         // Through a unix socket nobody has one: both stay empty.
         if let Some(peer) = request.peer() {
-            let address = strings.other(py, Other::Address, Text::of(peer.ip()).bytes())?;
+            let (address, port) = strings.peer(py, peer)?;
             environ.set_item(intern!(py, "REMOTE_ADDR"), address)?;
-            let port = strings.other(py, Other::Port, Text::of(peer.port()).bytes())?;
             environ.set_item(intern!(py, "REMOTE_PORT"), port)?;
         }
         for (name, value) in request.headers() {
@@ -259,43 +258,4 @@ fn percent_decoded(path: &[u8]) -> Vec<u8> {
         }
     }
     decoded
-}
-
-/// A short text, made without memory of the heap.
-struct Text {
-    bytes: [u8; 48],
-    len: usize,
-}
-
-impl Text {
-    fn of(value: impl std::fmt::Display) -> Text {
-        let mut text = Text {
-            bytes: [0; 48],
-            len: 0,
-        };
-        text.put(value);
-        text
-    }
-
-    fn put(&mut self, value: impl std::fmt::Display) {
-        use std::fmt::Write;
-        // Addresses and ports fit.
-        let _ = write!(self, "{value}");
-    }
-
-    fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.len]
-    }
-}
-
-impl std::fmt::Write for Text {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        let to = self
-            .bytes
-            .get_mut(self.len..self.len + text.len())
-            .ok_or(std::fmt::Error)?;
-        to.copy_from_slice(text.as_bytes());
-        self.len += text.len();
-        Ok(())
-    }
 }

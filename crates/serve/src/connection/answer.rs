@@ -16,6 +16,9 @@ use crate::headers::Headers;
 use crate::response::{Body, OnEnd, Response, StreamEnd};
 use crate::workers::Job;
 
+/// Up to so many bytes are copied behind the head: a part of their own costs the kernel more than that.
+const FEW_BYTES: usize = 1024;
+
 /// What an answer must know of its request.
 pub(super) struct Exchange {
     pub(super) is_head: bool,
@@ -176,6 +179,17 @@ impl Drive<'_> {
                 answer.exchange.outcome = Outcome::Failed;
             }
             known.cut(usize::try_from(announced).unwrap_or(usize::MAX));
+            let few = match &known {
+                Body::Bytes(bytes) => Some(&bytes[..]),
+                Body::Shared(bytes) => Some(&bytes[..]),
+                Body::Static(bytes) => Some(*bytes),
+                Body::Held(bytes) => Some(&bytes[..]),
+                _ => None,
+            };
+            if let Some(few) = few.filter(|few| few.len() <= FEW_BYTES) {
+                self.state.out.frame(|out| out.extend_from_slice(few));
+                known = Body::Empty;
+            }
             match known {
                 Body::Bytes(bytes) => self.state.out.owned(bytes),
                 Body::Shared(bytes) => self.state.out.shared(bytes),
@@ -213,8 +227,7 @@ impl Drive<'_> {
             .unwrap_or_else(|| Response::new(status))
     }
 
-    /// Queues a head. The handler's fields go out from the buffer they were checked in; `after` follows the empty line
-    /// there.
+    /// Queues a head, and `after` behind its empty line. Fields of more than a few bytes go out from the buffer they were checked in.
     pub(super) fn push_head(
         &mut self,
         answer: &Answer,
@@ -256,6 +269,13 @@ impl Drive<'_> {
             );
         });
         let mut fields = headers.into_wire();
+        if fields.len() <= FEW_BYTES {
+            return self.state.out.frame(|out| {
+                out.extend_from_slice(&fields);
+                out.extend_from_slice(b"\r\n");
+                out.extend_from_slice(after);
+            });
+        }
         fields.extend_from_slice(b"\r\n");
         fields.extend_from_slice(after);
         self.state.out.owned(fields);

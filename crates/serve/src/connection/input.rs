@@ -114,7 +114,7 @@ impl Drive<'_> {
                 None
             }
             // The end, or an error. A request that is cut off here is never shown to the handler.
-            _ if socket.is_in_handshake() => {
+            _ if socket.is_in_handshake() && socket.has_heard() => {
                 self.refuse_handshake();
                 None
             }

@@ -1,5 +1,6 @@
 //! System calls under the names of what they do. The only place of this crate with `unsafe`.
 
+mod coarse;
 mod epoll;
 mod eventfd;
 mod inherit;
@@ -7,6 +8,7 @@ mod listener;
 mod signal;
 mod socket;
 
+pub(crate) use coarse::{monotonic_ms, unix_seconds};
 pub(crate) use epoll::{Epoll, Event, Interest};
 pub(crate) use eventfd::EventFd;
 pub(crate) use inherit::{lend, take_lent};

@@ -76,6 +76,13 @@ impl Stream {
         again(|| unsafe { libc::sendmsg(self.as_raw_fd(), &raw const message, flags) })
     }
 
+    /// As [`Stream::send`], of bytes in one piece.
+    pub(crate) fn send_bytes(&self, bytes: &[u8]) -> io::Result<usize> {
+        let (fd, start, n) = (self.as_raw_fd(), bytes.as_ptr(), bytes.len());
+        // SAFETY: the kernel reads `n` bytes there, borrowed for the calls.
+        again(|| unsafe { libc::send(fd, start.cast(), n, libc::MSG_NOSIGNAL) })
+    }
+
     /// Sends up to `n_bytes` of `file` from `offset` on, whatever its own position, and returns how many the kernel took; 0 at
     /// the end of the file. Copies: none in user space.
     pub(crate) fn send_file(

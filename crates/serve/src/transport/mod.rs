@@ -84,11 +84,19 @@ impl Transport {
         }
     }
 
-    /// Inside a handshake of which something has come.
+    /// Inside a handshake, or before it.
     pub(crate) fn is_in_handshake(&self) -> bool {
         match self {
             Transport::Plain(_) => false,
             Transport::Tls(tls) => tls.is_in_handshake(),
+        }
+    }
+
+    /// Whether a handshake was begun: something has come.
+    pub(crate) fn has_heard(&self) -> bool {
+        match self {
+            Transport::Plain(_) => true,
+            Transport::Tls(tls) => tls.has_heard(),
         }
     }
 

@@ -64,7 +64,7 @@ impl Read for Wire<'_> {
 
 impl Write for Wire<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.send(&[IoSlice::new(bytes)], false)
+        self.0.send_bytes(bytes)
     }
 
     fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
@@ -95,7 +95,11 @@ impl TlsStream {
     }
 
     pub(super) fn is_in_handshake(&self) -> bool {
-        self.heard.first.is_some() && self.session.is_handshaking()
+        self.session.is_handshaking()
+    }
+
+    pub(super) fn has_heard(&self) -> bool {
+        self.heard.first.is_some()
     }
 
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
