@@ -145,6 +145,12 @@ fn hosts_that_do_not_name_a_loopback_address_are_421() {
         public.ask("GET", "/", &[("Host", b"any.example")]).status(),
         200
     );
+    // At a unix socket it is the proxy's, and no page of a browser comes there.
+    let local = setup_at("unix:/run/rows.sock");
+    assert_eq!(
+        local.ask("GET", "/", &[("Host", b"any.example")]).status(),
+        200
+    );
 }
 
 #[test]
