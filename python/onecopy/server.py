@@ -164,7 +164,9 @@ def _address(bind: str) -> tuple[str, int] | str | int:
         return int(bind[5:])
     host, colon, port = bind.rpartition(":")
     if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise ValueError(f"`{bind}` is not an address\nwrite `HOST:PORT`, for example `127.0.0.1:8000`, `unix:PATH` or `fd://N`")
+        raise ValueError(
+            f"`{bind}` is not an address\nwrite `HOST:PORT`, for example `127.0.0.1:8000`, `unix:PATH` or `fd://N`"
+        )
     return host.strip("[]") or "0.0.0.0", int(port)
 
 

@@ -3,143 +3,22 @@
 #![allow(clippy::unwrap_used)] // Tests, and their helpers.
 
 mod common;
+mod secure;
 
-use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::io::{Read, Write};
+use std::path::Path;
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{Act, Client, PATIENCE, Script, TestServer, echo, streaming};
+use common::{Act, PATIENCE, Script, echo, streaming};
 use onecopy_serve::{
     Body, BodyPolicy, Config, Error, FileBody, FnHandler, Handler, Held, ItemSink, Items, Outcome,
     Pulled, Pushed, Request, Response, Tls, TlsProblem,
 };
 use onecopy_wire::chunk_source::ChunkErrorKind;
-use rustls::pki_types::ServerName;
 use rustls::version::{TLS12, TLS13};
-use rustls::{
-    ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedProtocolVersion,
-};
-use tempfile::TempDir;
-
-/// A certificate that was made just now, in files, and what a client trusts.
-struct Identity {
-    _folder: TempDir,
-    certificate: PathBuf,
-    key: PathBuf,
-    roots: RootCertStore,
-}
-
-impl Identity {
-    fn new() -> Identity {
-        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let (certificate, key) = (
-            folder.path().join("cert.pem"),
-            folder.path().join("key.pem"),
-        );
-        std::fs::write(&certificate, made.cert.pem()).unwrap();
-        std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
-        let mut roots = RootCertStore::empty();
-        roots.add(made.cert.der().clone()).unwrap();
-        Identity {
-            _folder: folder,
-            certificate,
-            key,
-            roots,
-        }
-    }
-
-    fn tls(&self) -> Tls {
-        Tls::from_files(&self.certificate, &self.key).unwrap()
-    }
-
-    fn client(&self, versions: &[&'static SupportedProtocolVersion]) -> ClientConfig {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder = ClientConfig::builder_with_provider(provider);
-        let builder = builder.with_protocol_versions(versions).unwrap();
-        let builder = builder.with_root_certificates(self.roots.clone());
-        builder.with_no_client_auth()
-    }
-}
-
-/// A socket that writes a few bytes at a time.
-struct Cut(TcpStream, usize);
-
-impl Read for Cut {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        self.0.read(buffer)
-    }
-}
-
-impl Write for Cut {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.write(&bytes[..bytes.len().min(self.1)])
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.0.flush()
-    }
-}
-
-type Session = StreamOwned<ClientConnection, Cut>;
-
-/// A server that speaks TLS, and clients that trust it.
-struct Secure {
-    server: TestServer,
-    identity: Identity,
-}
-
-impl Secure {
-    fn with(mut config: Config, handler: impl Handler) -> Secure {
-        let identity = Identity::new();
-        config.tls = Some(identity.tls());
-        Secure {
-            server: TestServer::with(config, handler),
-            identity,
-        }
-    }
-
-    fn start(handler: impl Handler) -> Secure {
-        Secure::with(Config::default(), handler)
-    }
-
-    fn socket(&self) -> TcpStream {
-        let socket = TcpStream::connect(self.server.address).unwrap();
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        socket.set_nodelay(true).unwrap();
-        socket
-    }
-
-    fn connect_by(&self, config: ClientConfig, cut: usize) -> Client<Session> {
-        let name = ServerName::try_from("localhost").unwrap();
-        let session = ClientConnection::new(Arc::new(config), name).unwrap();
-        Client::on(StreamOwned::new(session, Cut(self.socket(), cut)))
-    }
-
-    fn connect(&self) -> Client<Session> {
-        self.connect_by(self.identity.client(&[&TLS13]), usize::MAX)
-    }
-}
-
-/// All that comes, and whether the end was said (close_notify) or not.
-fn rest(client: &mut Client<Session>) -> (Vec<u8>, bool) {
-    let mut all = Vec::new();
-    match client.stream.read_to_end(&mut all) {
-        Ok(_) => (all, true),
-        Err(e)
-            if matches!(
-                e.kind(),
-                ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset
-            ) =>
-        {
-            (all, false)
-        }
-        Err(e) => panic!("{e}"),
-    }
-}
+use secure::{Identity, Secure, rest};
 
 #[test]
 fn both_versions_are_spoken_and_connections_kept() {
