@@ -25,7 +25,7 @@ class Limits(NamedTuple):
     """What a client may take. Times are in seconds, sizes in bytes."""
 
     header_timeout: float = 10.0
-    """From the first byte of a request's head (or from connecting) to its end; then 408."""
+    """From the first byte of a request's head (or from connecting, a TLS handshake included) to its end; then 408."""
     body_timeout: float = 30.0
     """Without a byte of the request's body; then 408."""
     idle_timeout: float = 60.0
