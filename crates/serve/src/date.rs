@@ -18,11 +18,13 @@ impl Date {
         }
     }
 
-    pub(crate) fn now(&mut self) -> &str {
+    /// The field with its line end.
+    pub(crate) fn line(&mut self) -> &str {
         let second = sys::unix_seconds();
         if second != self.second {
             self.second = second;
-            self.text = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(second));
+            let now = UNIX_EPOCH + Duration::from_secs(second);
+            self.text = format!("Date: {}\r\n", httpdate::fmt_http_date(now));
         }
         &self.text
     }

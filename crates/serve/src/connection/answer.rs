@@ -235,7 +235,7 @@ impl Drive<'_> {
         framing: Framing,
         after: &[u8],
     ) {
-        let date = (!headers.has_date()).then(|| self.kit.date.now());
+        let date = (!headers.has_date()).then(|| self.kit.date.line());
         let exchange = &answer.exchange;
         let connection = match (exchange.keep_alive, exchange.http_1_0) {
             (false, _) => Some("close"),
@@ -248,9 +248,6 @@ impl Drive<'_> {
                 Some(reason) => ResponseHead::begin_with_reason(answer.status, reason, out),
             };
             let written = begun.and_then(|mut head| {
-                if let Some(date) = date {
-                    head = head.field("Date", date.as_bytes())?;
-                }
                 head = match framing {
                     Framing::Nothing => head,
                     Framing::Length(n) => head.content_length(n)?,
@@ -267,6 +264,7 @@ impl Drive<'_> {
             written.expect(
                 "status and phrase were checked when the answer was made; the fields are ours",
             );
+            out.extend_from_slice(date.unwrap_or_default().as_bytes());
         });
         let mut fields = headers.into_wire();
         if fields.len() <= FEW_BYTES {
