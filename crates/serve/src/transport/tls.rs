@@ -107,7 +107,7 @@ impl TlsStream {
         or_end(self.session.reader().read(buffer))
     }
 
-    /// Copies: one, out of the record, which was decrypted where it lay.
+    /// Copies: two, out of the record, which rustls has decrypted where it lay, and from there into `chunk`.
     pub(super) fn receive(&mut self, chunk: &mut Chunk, n_bytes: usize) -> io::Result<usize> {
         self.fetch()?;
         let mut reader = self.session.reader();
