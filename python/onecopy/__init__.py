@@ -8,7 +8,7 @@
 | ``onecopy.text`` | text between buffers and `str` |
 | ``onecopy.json`` | JSON to objects and back |
 | ``onecopy.rows`` | rows as dicts, named tuples, dataclasses; row streams in asyncio |
-| ``onecopy.server`` | `Server`, `serve`, `Limits`: WSGI applications over HTTP/1.1 |
+| ``onecopy.server`` | `Server`, `serve`, `Limits`, `Tls`: WSGI applications over HTTP/1.1 |
 | ``onecopy.aio`` | connections, cursors and pools for asyncio, backed by threads |
 | ``onecopy.web`` | row streams as answers of Flask, Django, Falcon, Starlette and FastAPI |
 | ``onecopy.compat`` | other libraries' names: pyodbc, mssql_python, orjson, ujson |
@@ -72,7 +72,7 @@ from onecopy.errors import (
 if TYPE_CHECKING:
     from onecopy import aio, web
     from onecopy.pool import Pool, PoolStats, PoolTimeout
-    from onecopy.server import Limits, Server, serve
+    from onecopy.server import Limits, Server, Tls, serve
 
 __all__ = [
     "BINARY",
@@ -109,6 +109,7 @@ __all__ = [
     "TimeFromTicks",
     "Timestamp",
     "TimestampFromTicks",
+    "Tls",
     "Warning",
     "__version__",
     "aio",
@@ -133,6 +134,6 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"onecopy.{name}")
     if name in ("Pool", "PoolStats", "PoolTimeout"):
         return getattr(importlib.import_module("onecopy.pool"), name)
-    if name in ("Limits", "Server", "serve"):
+    if name in ("Limits", "Server", "Tls", "serve"):
         return getattr(importlib.import_module("onecopy.server"), name)
     raise AttributeError(f"module `onecopy` has no attribute `{name}`")

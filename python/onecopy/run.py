@@ -8,7 +8,7 @@ import os
 import sys
 from typing import Any
 
-from onecopy.server import Limits, Server
+from onecopy.server import Limits, Server, Tls
 
 __all__ = ["main"]
 
@@ -34,7 +34,8 @@ def main(arguments: list[str]) -> int:
         max_connections=given.max_connections,
     )
     try:
-        server = Server(app, given.bind, threads=given.threads, limits=limits)
+        tls = _tls(given.certfile, given.keyfile)
+        server = Server(app, given.bind, threads=given.threads, limits=limits, tls=tls, socket_mode=given.socket_mode)
     except (OSError, ValueError) as error:
         print(f"onecopy run: {error}", file=sys.stderr)
         return 1
@@ -84,7 +85,11 @@ def _parser() -> argparse.ArgumentParser:
     default = Limits()
     add = parser.add_argument
     add("app", metavar="MODULE:APP", help="where the application is; `MODULE:FACTORY()` is called for it")
-    add("--bind", default="127.0.0.1:8000", metavar="HOST:PORT", help="where to listen; port 0 takes a free one")
+    where = "where to listen: `HOST:PORT` (port 0 takes a free one), `unix:PATH` or `fd://N`"
+    add("--bind", default="127.0.0.1:8000", metavar="ADDRESS", help=where)
+    add("--socket-mode", type=_octal, metavar="MODE", help="permissions of a unix socket, as `660`")
+    add("--certfile", metavar="FILE", help="certificates in PEM, the server's own first: the server speaks TLS")
+    add("--keyfile", metavar="FILE", help="the certificate's key in PEM; by default it stands in --certfile")
     add("--threads", type=int, default=8, metavar="N", help="requests that the application is asked at once")
     add("--chdir", default=".", metavar="FOLDER", help="where modules are looked for first")
     for name, what in (
@@ -103,6 +108,18 @@ def _parser() -> argparse.ArgumentParser:
     ):
         add(f"--{name.replace('_', '-')}", type=int, default=getattr(default, name), metavar="N", help=what)
     return parser
+
+
+def _octal(text: str) -> int:
+    return int(text, 8)
+
+
+def _tls(certfile: str | None, keyfile: str | None) -> Tls | None:
+    if certfile is None:
+        if keyfile is not None:
+            raise ValueError("`--keyfile` is the key of a certificate\ngive its file too: `--certfile FILE`")
+        return None
+    return Tls(certfile, keyfile or certfile)
 
 
 def _version() -> str:

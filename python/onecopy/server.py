@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import os
 import threading
+import urllib.parse
 import weakref
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,7 +16,7 @@ from onecopy import _core
 if TYPE_CHECKING:
     from types import TracebackType
 
-__all__ = ["Limits", "Server", "serve"]
+__all__ = ["Limits", "Server", "Tls", "serve"]
 
 App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
@@ -23,7 +25,7 @@ class Limits(NamedTuple):
     """What a client may take. Times are in seconds, sizes in bytes."""
 
     header_timeout: float = 10.0
-    """From the first byte of a request's head (or from connecting) to its end; then 408."""
+    """From the first byte of a request's head (or from connecting, a TLS handshake included) to its end; then 408."""
     body_timeout: float = 30.0
     """Without a byte of the request's body; then 408."""
     idle_timeout: float = 60.0
@@ -44,17 +46,29 @@ class Limits(NamedTuple):
     """At once; then 503."""
 
 
+class Tls(NamedTuple):
+    """The files by which a server speaks TLS (1.2 and 1.3), in PEM (RFC 7468). They are read once, when the server is made."""
+
+    certfile: str | os.PathLike[str]
+    """The server's certificate, and behind it those that signed it."""
+    keyfile: str | os.PathLike[str]
+    """Its private key (PKCS#8, PKCS#1 or SEC1), without a password. It may be the same file."""
+
+
 class Server:
     """A WSGI application behind an HTTP/1.1 server, listening from the moment it is made.
 
     Args:
         app: a WSGI application (PEP 3333), called from ``threads`` threads at once.
-        bind: ``HOST:PORT``; port 0 takes a free one, see `address`. ``fd://N``: the descriptor of a socket that listens, which is
+        bind: ``HOST:PORT``; port 0 takes a free one, see `address`. ``unix:PATH``: a unix socket; one that nobody listens at any
+            more is replaced, no other file is. ``fd://N``: the descriptor of a socket that listens (TCP or unix), which is
             duplicated.
         threads: requests that the application is asked at once.
         streams: row streams that are filled at once, each by a thread of its own while it is.
         limits: see `Limits`.
         multiprocess: what ``wsgi.multiprocess`` says.
+        tls: certificate and key, to be asked by ``https``; without it the server speaks plain HTTP.
+        socket_mode: permissions of the file of a unix socket, as of `os.chmod` (``0o660``); by default what the umask leaves.
 
     As a context manager it serves in threads of its own until the block is left:
 
@@ -67,8 +81,8 @@ class Server:
     b'hello'
 
     Raises:
-        OSError: the address is in use, or is none.
-        ValueError: an option is out of its range.
+        OSError: the address is in use, or is none; a file of `Tls` cannot be read.
+        ValueError: an option is out of its range; a file of `Tls` does not hold what it is to hold.
     """
 
     def __init__(
@@ -80,6 +94,8 @@ class Server:
         streams: int = 16,
         limits: Limits | None = None,
         multiprocess: bool = False,
+        tls: Tls | None = None,
+        socket_mode: int | None = None,
     ) -> None:
         if not callable(app):
             raise TypeError("`app` is not callable: a WSGI application is a function of environ and start_response")
@@ -87,20 +103,24 @@ class Server:
             raise ValueError("`threads` and `streams` are at least 1")
         options: dict[str, float] = {"threads": threads, "streams": streams, "multiprocess": multiprocess}
         options.update((limits or Limits())._asdict())
-        self._core = _core.Server(app, _address(bind), options)
+        files = None if tls is None else (os.fspath(tls.certfile), os.fspath(tls.keyfile))
+        self._scheme = "http" if tls is None else "https"
+        self._core = _core.Server(app, _address(bind), options, files, socket_mode)
         self._thread: threading.Thread | None = None
         _servers.add(self)
 
     @property
-    def address(self) -> tuple[str, int]:
-        """Host and port that are listened at."""
+    def address(self) -> tuple[str, int] | str:
+        """Host and port that are listened at; the path of a unix socket, as a `str`."""
         return self._core.address
 
     @property
     def url(self) -> str:
-        """The address as a URL."""
+        """The address as a URL; ``http+unix://`` and the quoted path for a unix socket, as some clients take it."""
+        if isinstance(self.address, str):
+            return f"{self._scheme}+unix://{urllib.parse.quote(os.fsencode(self.address), safe='')}/"
         host, port = self.address
-        return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+        return f"{self._scheme}://[{host}]:{port}/" if ":" in host else f"{self._scheme}://{host}:{port}/"
 
     def run(self) -> None:
         """Serve until `stop` is called; in the main thread SIGINT and SIGTERM stop it too (a second one cuts requests)."""
@@ -137,12 +157,16 @@ def serve(app: App, bind: str = "127.0.0.1:8000", **options: Any) -> None:
     Server(app, bind, **options).run()
 
 
-def _address(bind: str) -> tuple[str, int] | int:
+def _address(bind: str) -> tuple[str, int] | str | int:
+    if bind.startswith("unix:") and len(bind) > 5:
+        return bind[5:]
     if bind.startswith("fd://") and bind[5:].isascii() and bind[5:].isdigit():
         return int(bind[5:])
     host, colon, port = bind.rpartition(":")
     if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise ValueError(f"`{bind}` is not an address\nwrite `HOST:PORT`, for example `127.0.0.1:8000`, or `fd://N`")
+        raise ValueError(
+            f"`{bind}` is not an address\nwrite `HOST:PORT`, for example `127.0.0.1:8000`, `unix:PATH` or `fd://N`"
+        )
     return host.strip("[]") or "0.0.0.0", int(port)
 
 

@@ -75,6 +75,7 @@ def test_it_begins_once_and_ends_with_its_block() -> None:
 
     before = set(threading.enumerate())
     with onecopy.Server(app, "127.0.0.1:0") as server:
+        assert isinstance(server.address, tuple)
         host, port = server.address
         assert server.url == f"http://{host}:{port}/" and port > 0
         assert urllib.request.urlopen(server.url, data=b"body", timeout=60).read() == b"body"

@@ -82,7 +82,7 @@ class Serving:
         """The port, as soon as it accepts."""
         end = time.monotonic() + START_S
         while time.monotonic() < end and self.is_alive():
-            if port == 0 and (match := re.search(r"http://127\.0\.0\.1:(\d+)", self.said())):
+            if port == 0 and (match := re.search(r"https?://127\.0\.0\.1:(\d+)", self.said())):
                 return int(match[1])
             if port:
                 try:

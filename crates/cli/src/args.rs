@@ -120,8 +120,8 @@ pub struct Serve {
     /// The configuration, a TOML file
     pub file: PathBuf,
 
-    /// Address and port to listen at, instead of the file's
-    #[arg(long, value_name = "ADDRESS:PORT", env = "ONECOPY_BIND")]
+    /// Address and port to listen at, or unix:PATH, instead of the file's
+    #[arg(long, value_name = "ADDRESS", env = "ONECOPY_BIND")]
     pub bind: Option<String>,
 
     /// Port to listen at, instead of the file's

@@ -8,7 +8,7 @@ use std::path::Path;
 use onecopy_gateway::{
     Checked, Config, ConfigError, Log, Options, ServeError, Serving, check, curl, listen, serve_on,
 };
-use onecopy_serve::{Error as ServerError, Socket, stop_on_signals};
+use onecopy_serve::{Address, Error as ServerError, Socket, stop_on_signals};
 use onecopy_text::Ledger;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
@@ -36,6 +36,7 @@ pub(crate) fn run(args: &Serve, again: Option<&[OsString]>) -> i32 {
             .server
             .bind
             .rsplit_once(':')
+            .filter(|_| !config.server.bind.starts_with("unix:"))
             .map_or("127.0.0.1", |(host, _)| host);
         config.server.bind = format!("{host}:{port}");
     }
@@ -48,7 +49,7 @@ pub(crate) fn run(args: &Serve, again: Option<&[OsString]>) -> i32 {
     };
     let foreign = supervisor::foreign_databases(&config);
     if let Some(again) = again.filter(|_| !args.unsupervised && !foreign.is_empty()) {
-        tell(&welcome(&config, &socket.local_addr().to_string()));
+        tell(&welcome(&config, socket.address()));
         let start = supervisor::Start {
             again,
             config: &text,
@@ -62,7 +63,7 @@ pub(crate) fn run(args: &Serve, again: Option<&[OsString]>) -> i32 {
             Ok(g) => guard = Some(g),
             Err(e) => notice(&format!("Ctrl-C will not end requests in order: {e}")),
         }
-        tell(&welcome(config, &serving.address.to_string()));
+        tell(&welcome(config, &serving.address));
     })
 }
 
@@ -148,15 +149,24 @@ fn tell_failure(e: &ServeError) -> i32 {
 }
 
 /// What there is to try.
-fn welcome(config: &Config, address: &str) -> String {
+fn welcome(config: &Config, address: &Address) -> String {
     let colour = coloured(std::io::stderr().is_terminal());
+    let (at, host, with) = match address {
+        Address::Ip(ip) => (format!("http://{ip}/"), ip.to_string(), "curl".to_owned()),
+        Address::Unix(path) => {
+            let path = path.display().to_string().replace('\'', "'\\''");
+            let with = format!("curl --unix-socket '{path}'");
+            (address.to_string(), "localhost".to_owned(), with)
+        }
+    };
     let mut out = format!(
         "{} serves at {}\n",
         config.server.title,
-        styled(&format!("http://{address}/"), "1", colour)
+        styled(&at, "1", colour)
     );
     for query in &config.queries {
-        let _ = writeln!(out, "  {}", curl(query, address));
+        let line = curl(query, &host);
+        let _ = writeln!(out, "  {}", line.replacen("curl", &with, 1));
     }
     out.push_str("Ctrl-C stops.");
     out

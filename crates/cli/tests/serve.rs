@@ -10,7 +10,7 @@ struct Serving {
     child: Child,
     said: BufReader<ChildStderr>,
     address: String,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 const CONFIG: &str = "[databases.d]\nurl = \"sqlite::memory:\"\n[queries.one]\nsql = \"select 1 as one\"\n\
@@ -19,23 +19,7 @@ const CONFIG: &str = "[databases.d]\nurl = \"sqlite::memory:\"\n[queries.one]\ns
 
 impl Serving {
     fn start() -> Serving {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("c.toml"), CONFIG).unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_onecopy"))
-            .args(["serve", "c.toml", "--port", "0"])
-            .current_dir(folder.path())
-            .env_remove("ONECOPY_BIND")
-            .env_remove("ONECOPY_PORT")
-            .env_remove("CLICOLOR_FORCE")
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut serving = Serving {
-            said: BufReader::new(child.stderr.take().unwrap()),
-            child,
-            address: String::new(),
-            _folder: folder,
-        };
+        let mut serving = Serving::at(&["--port", "0"]);
         let line = serving.line_with("serves at http://");
         serving.address = line
             .trim()
@@ -45,6 +29,27 @@ impl Serving {
             .trim_end_matches('/')
             .to_owned();
         serving
+    }
+
+    fn at(place: &[&str]) -> Serving {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("c.toml"), CONFIG).unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_onecopy"))
+            .args(["serve", "c.toml"])
+            .args(place)
+            .current_dir(folder.path())
+            .env_remove("ONECOPY_BIND")
+            .env_remove("ONECOPY_PORT")
+            .env_remove("CLICOLOR_FORCE")
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Serving {
+            said: BufReader::new(child.stderr.take().unwrap()),
+            child,
+            address: String::new(),
+            folder,
+        }
     }
 
     /// The next line on stderr that holds `part`.
@@ -107,6 +112,25 @@ fn it_tells_what_to_try_serves_logs_and_ends_in_order() {
         serving.signal(name);
         assert_eq!(serving.child.wait().unwrap().code(), Some(0), "{name}");
     }
+}
+
+#[test]
+fn it_serves_at_a_unix_socket_whatever_the_host_and_takes_its_file_along() {
+    let mut serving = Serving::at(&["--bind", "unix:rows.sock"]);
+    serving.line_with("serves at unix:rows.sock");
+    serving.line_with("curl --unix-socket 'rows.sock' 'http://localhost/one.json'");
+    let path = serving.folder.path().join("rows.sock");
+    let mut stream = std::os::unix::net::UnixStream::connect(&path).unwrap();
+    stream
+        .write_all(b"GET /one.json HTTP/1.1\r\nHost: a.proxy\r\nConnection: close\r\n\r\n")
+        .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("[{\"one\":1}]"), "{answer}");
+    assert!(serving.line_with("GET /one.json 200").contains("peer=unix"));
+    serving.signal("TERM");
+    assert_eq!(serving.child.wait().unwrap().code(), Some(0));
+    assert!(!path.exists());
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! Requests to answers: the paths, the methods, the guards.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -8,7 +7,7 @@ use onecopy_rows::Value;
 use onecopy_rows::connect::Format;
 use onecopy_rows::named::Dialect;
 use onecopy_serve::{
-    Access, BodyPolicy, Chunks, Handler, Request, Response, StreamEnd, host_is_loopback,
+    Access, Address, BodyPolicy, Chunks, Handler, Request, Response, StreamEnd, host_is_loopback,
 };
 use onecopy_text::{Chunk, Ledger};
 use onecopy_wire::http::reason_phrase;
@@ -28,7 +27,7 @@ pub struct Gateway(Arc<Inner>);
 
 struct Inner {
     config: Config,
-    bound: SocketAddr,
+    bound: Address,
     pools: Vec<Arc<Pool>>,
     /// The SQL of each query.
     sql: Vec<Arc<Sql>>,
@@ -57,7 +56,7 @@ impl Gateway {
     /// The system's, where the thread of the time limits cannot be started.
     pub fn new(
         config: Config,
-        bound: SocketAddr,
+        bound: Address,
         log: Log,
         ledger: &Ledger,
     ) -> std::io::Result<Gateway> {
@@ -122,7 +121,11 @@ impl Gateway {
             let host = request
                 .header("Host")
                 .and_then(|h| std::str::from_utf8(h).ok());
-            let host = host.map_or_else(|| self.0.bound.to_string(), str::to_owned);
+            let bound = || match &self.0.bound {
+                Address::Ip(address) => address.to_string(),
+                Address::Unix(_) => "localhost".to_owned(),
+            };
+            let host = host.map_or_else(bound, str::to_owned);
             page::html(config, &host)
         }
     }
@@ -196,11 +199,10 @@ impl Handler for Gateway {
 }
 
 impl Inner {
-    /// On a loopback address `Host` must name it: else a page of another site reaches it by rebinding its own name.
+    /// On a loopback address `Host` must name it: else a page of another site reaches it by rebinding its own name. No page reaches
+    /// a unix socket, and the proxy in front of it passes names of its own.
     fn check_host(&self, request: &Request<'_>, authority: Option<&str>) -> Option<Response> {
-        if !self.bound.ip().is_loopback() {
-            return None;
-        }
+        let bound = self.bound.ip().filter(|bound| bound.ip().is_loopback())?;
         let host = match (authority, request.header("Host")) {
             (Some(authority), _) => authority.as_bytes(),
             (None, Some(host)) => host,
@@ -209,7 +211,7 @@ impl Inner {
             (None, None) => b"",
         };
         let named = |name: &String| name.as_bytes().eq_ignore_ascii_case(host);
-        if host_is_loopback(host, self.bound.port()) || self.config.server.hosts.iter().any(named) {
+        if host_is_loopback(host, bound.port()) || self.config.server.hosts.iter().any(named) {
             return None;
         }
         Some(

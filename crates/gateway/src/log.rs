@@ -38,13 +38,16 @@ impl Log {
         let rows = access
             .n_rows
             .map_or_else(String::new, |n| format!(" rows={n}"));
+        let peer = access
+            .peer
+            .map_or_else(|| "unix".to_owned(), |peer| peer.ip().to_string());
         self.line(&format!(
             "{method} {path} {} {}{rows} bytes={} ms={:.1} peer={}",
             access.status,
             access.outcome.name(),
             access.n_bytes,
             access.duration.as_secs_f64() * 1000.0,
-            access.peer.ip(),
+            peer,
         ));
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use onecopy_serve::{Handle, Server, Socket, Stopped};
+use onecopy_serve::{Address, Handle, Server, Socket, Stopped};
 use onecopy_text::Ledger;
 
 use crate::config::{Config, resolve};
@@ -44,7 +44,7 @@ impl Options {
 #[derive(Clone, Debug)]
 pub struct Serving {
     /// Where it listens, with the port that was taken.
-    pub address: SocketAddr,
+    pub address: Address,
     /// Stops it.
     pub handle: Handle,
 }
@@ -53,7 +53,7 @@ pub struct Serving {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// `bind` is no address and port. Write it as `127.0.0.1:8000`.
+    /// `bind` is no address. Write it as `127.0.0.1:8000` or `unix:/run/rows.sock`.
     Address {
         /// As written.
         bind: String,
@@ -74,7 +74,7 @@ impl fmt::Display for ServeError {
         match self {
             ServeError::Address { bind } => write!(
                 f,
-                "`{bind}` is no address and port\nwrite it as `127.0.0.1:8000` or `[::1]:8000`"
+                "`{bind}` is no address and port\nwrite it as `127.0.0.1:8000`, `[::1]:8000` or `unix:/run/rows.sock`"
             ),
             ServeError::NotPublic { address } => write!(
                 f,
@@ -98,7 +98,8 @@ pub fn listen(config: &Config, public: bool) -> Result<Socket, ServeError> {
     let address = resolve(&config.server.bind).ok_or_else(|| ServeError::Address {
         bind: config.server.bind.clone(),
     })?;
-    if !address.ip().is_loopback() && !public {
+    // Who reaches a unix socket is a matter of the permissions of its file.
+    if let Some(address) = address.ip().filter(|a| !a.ip().is_loopback() && !public) {
         return Err(ServeError::NotPublic { address });
     }
     Socket::bind(address).map_err(ServeError::Server)
@@ -142,13 +143,18 @@ pub fn serve_on(
     }));
     let server = Server::on(socket, server_config).map_err(ServeError::Server)?;
     let serving = Serving {
-        address: server.local_addr(),
+        address: server.address().clone(),
         handle: server.handle(),
     };
     let shown = config.clone();
     let log = options.log.clone();
-    let handler = Gateway::new(config, serving.address, options.log, &options.ledger)
-        .map_err(ServeError::Thread)?;
+    let handler = Gateway::new(
+        config,
+        serving.address.clone(),
+        options.log,
+        &options.ledger,
+    )
+    .map_err(ServeError::Thread)?;
     let handler = Arc::clone(gateway.get_or_init(|| Arc::new(handler)));
     on_ready(&serving, &shown);
     if options.check_at_start {

@@ -1,12 +1,11 @@
 //! Answers that need neither a socket nor a database: guards, parameters, the page.
 #![allow(clippy::unwrap_used)] // Functions beside tests are tests too.
 
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use onecopy_gateway::{Config, Gateway, Log};
-use onecopy_serve::{Body, Handler, Request, Response};
+use onecopy_serve::{Address, Body, Handler, Request, Response};
 use onecopy_text::Ledger;
 
 const CONFIG: &str = r#"
@@ -32,7 +31,7 @@ struct Setup {
 
 fn setup_at(bound: &str) -> Setup {
     let config = Config::parse(CONFIG, Path::new("c.toml"), &|_| None).unwrap();
-    let bound: SocketAddr = bound.parse().unwrap();
+    let bound: Address = bound.parse().unwrap();
     let log = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&log);
     let write = Log::new(move |line| sink.lock().unwrap().push(line.to_owned()));
@@ -144,6 +143,12 @@ fn hosts_that_do_not_name_a_loopback_address_are_421() {
     let public = setup_at("0.0.0.0:8000");
     assert_eq!(
         public.ask("GET", "/", &[("Host", b"any.example")]).status(),
+        200
+    );
+    // At a unix socket it is the proxy's, and no page of a browser comes there.
+    let local = setup_at("unix:/run/rows.sock");
+    assert_eq!(
+        local.ask("GET", "/", &[("Host", b"any.example")]).status(),
         200
     );
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 pub struct Access<'a> {
     /// The method; empty if the head could not be read.
     pub method: &'a str,
-    /// The target up to its `?`; empty if the head could not be read.
+    /// The target up to its `?`; empty if the head could not be read. Both are empty for a handshake of TLS that came to nothing.
     pub path: &'a str,
     /// The status sent; 0 if the connection ended before one was.
     pub status: u16,
@@ -21,8 +21,8 @@ pub struct Access<'a> {
     pub duration: Duration,
     /// How it ended.
     pub outcome: Outcome,
-    /// The client.
-    pub peer: SocketAddr,
+    /// The client; `None` where it came through a unix socket.
+    pub peer: Option<SocketAddr>,
 }
 
 /// How an answer ended.

@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use crate::access::Access;
 use crate::clock::{Clock, SystemClock};
+use crate::tls::Tls;
 
 /// Limits on what a client may take, each with a default that is safe on a public address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Time from the first byte of a head (or from connecting) to its end. Past it: 408, closed. Default 10 s.
+    /// Time from the first byte of a head (or from connecting) to its end, a handshake of TLS included. Past it: 408, closed. Default 10 s.
     pub head: Duration,
     /// Bytes of a head, request line included. Past it: 431 (414 for the target), closed. Default 64 KiB.
     pub head_bytes: usize,
@@ -84,6 +85,8 @@ pub struct Config {
     pub on_access: Option<OnAccess>,
     /// The clock of the limits; tests give one they move by hand.
     pub clock: Arc<dyn Clock>,
+    /// The certificate, where the server speaks TLS. Default: it does not.
+    pub tls: Option<Tls>,
     /// Where files of long request bodies are made. Default: the system's folder for temporary files.
     pub body_folder: PathBuf,
     /// Starts the threads. Default: `std::thread`.
@@ -99,6 +102,7 @@ impl Default for Config {
             chunk_bytes: 64 * 1024,
             on_access: None,
             clock: Arc::new(SystemClock),
+            tls: None,
             body_folder: std::env::temp_dir(),
             spawn: Arc::new(|name, run| {
                 std::thread::Builder::new()

@@ -1,7 +1,6 @@
 //! What all threads of a server share, its threads, and its end. See `docs/decisions/0003-event-loop.md`.
 
 use std::io;
-use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -14,7 +13,7 @@ use crate::lock;
 use crate::poll::{self, N_REFUSED_AT_ONCE, PollTimers};
 use crate::server::{Signals, Stopped};
 use crate::slab::Slab;
-use crate::sys::{self, Epoll, Event, Interest};
+use crate::sys::{self, Epoll, Event, Interest, Listener};
 use crate::timers::NEVER;
 use crate::turn::{Next, Turns};
 use crate::workers::Workers;
@@ -36,7 +35,7 @@ pub(crate) struct Shared {
     pub(crate) lent: Mutex<Vec<Arc<Connection>>>,
     pub(crate) n_connections_max: usize,
     pub(crate) timers: Mutex<PollTimers>,
-    pub(crate) listener: Mutex<Option<TcpListener>>,
+    pub(crate) listener: Mutex<Option<Listener>>,
     stopping: AtomicBool,
     cutting: AtomicBool,
     ending: Mutex<Ending>,
@@ -79,14 +78,14 @@ impl ThreadKit {
 
 impl Shared {
     pub(crate) fn new(
-        listener: Option<TcpListener>,
+        listener: Option<Listener>,
         handler: Box<dyn Handler>,
         config: Config,
         signals: Arc<Signals>,
     ) -> io::Result<Shared> {
         let epoll = Epoll::new()?;
         if let Some(listener) = &listener {
-            epoll.add(listener, poll::LISTENER, Interest::ReadLevel)?;
+            epoll.add(listener, poll::LISTENER, Interest::Shared)?;
         }
         epoll.add(&signals.stop, poll::STOP, Interest::ReadLevel)?;
         epoll.add(&signals.wake, poll::WAKE, Interest::ReadLevel)?;

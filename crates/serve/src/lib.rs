@@ -15,18 +15,22 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`server`] | [`Server`], [`Handle`]: bind, run, stop |
+//! | [`address`] | [`Address`]: IP address and port, or the path of a unix socket |
 //! | [`socket`] | [`Socket`]: what listens, which can outlive the process that serves |
+//! | [`tls`] | [`Tls`]: certificates and their key |
 //! | [`handler`], [`request`], [`response`], [`headers`] | what an application sees |
 //! | [`config`], [`clock`] | limits and their time |
 //! | [`access`] | the access log, as data |
 //! | [`host`] | the `Host` guard of loopback servers |
 //! | `event_loop`, `turn`, `poll`, `workers` | who polls, who runs handlers, who fills chunks; how it ends |
 //! | `connection`, `out` | one connection: requests in, answers out |
+//! | `transport` | what it speaks through: the socket, or TLS over it |
 //! | `slab`, `timers`, `buffers`, `date` | connections by token, deadlines, chunks to use again, the `Date` field |
 //! | `sys` | system calls: the only `unsafe` |
 #![deny(unsafe_code)]
 
 pub mod access;
+pub mod address;
 mod body;
 mod buffers;
 pub mod clock;
@@ -48,6 +52,8 @@ pub mod socket;
 #[allow(unsafe_code)] // Fence: system calls.
 mod sys;
 mod timers;
+pub mod tls;
+mod transport;
 mod turn;
 mod workers;
 
@@ -55,6 +61,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use access::{Access, Outcome};
+pub use address::Address;
 pub use clock::{Clock, SystemClock};
 pub use config::{Config, Limits};
 pub use connection::ItemSink;
@@ -69,6 +76,7 @@ pub use response::{
 pub use server::{Handle, Server, Stopped};
 pub use socket::Socket;
 pub use sys::{SignalGuard, stop_on_signals};
+pub use tls::{Tls, TlsProblem};
 
 /// Locks a mutex whose data is whole even after a panic: no code that can panic runs while one is held, but handlers,
 /// which are caught.

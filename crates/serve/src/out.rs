@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
-use std::net::TcpStream;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -10,7 +9,8 @@ use onecopy_text::Chunk;
 
 use crate::body::{FileBody, Held};
 use crate::buffers::Buffers;
-use crate::sys;
+use crate::sys::Stream;
+use crate::transport::{TlsStream, Transport};
 
 /// Parts handed to the kernel in one call: of one answer, and at most.
 const FEW_PARTS: usize = 8;
@@ -46,6 +46,15 @@ pub(crate) enum Flushed {
     All,
     /// The kernel takes no more for now; some bytes went if `progress`.
     Blocked { progress: bool },
+}
+
+/// What [`OutQueue::views`] shows.
+#[derive(Default)]
+struct Offered {
+    n_views: usize,
+    n_bytes: usize,
+    /// A file comes next.
+    before_file: bool,
 }
 
 impl OutQueue {
@@ -123,7 +132,14 @@ impl OutQueue {
     ///
     /// # Errors
     /// What sendmsg(2) or sendfile(2) says when the connection is dead; a file that has become shorter.
-    pub(crate) fn flush(&mut self, stream: &TcpStream, buffers: &Buffers) -> io::Result<Flushed> {
+    pub(crate) fn flush(&mut self, to: &mut Transport, buffers: &Buffers) -> io::Result<Flushed> {
+        match to {
+            Transport::Plain(stream) => self.flush_plain(stream, buffers),
+            Transport::Tls(tls) => self.flush_tls(tls, buffers),
+        }
+    }
+
+    fn flush_plain(&mut self, stream: &Stream, buffers: &Buffers) -> io::Result<Flushed> {
         let mut progress = false;
         while self.n_pending > 0 {
             let (sent, offered) = match self.parts.front() {
@@ -131,7 +147,7 @@ impl OutQueue {
                     let left = file.n_bytes - self.n_of_first;
                     let at = file.offset + self.n_of_first as u64;
                     // A short count says nothing here: the kernel sends a file in portions.
-                    (sys::send_file(stream, file.fd(), at, left), None)
+                    (stream.send_file(file.fd(), at, left), None)
                 }
                 Some(part) if self.parts.len() == 1 => self.send_part(stream, part),
                 _ if self.parts.len() <= FEW_PARTS => self.send_parts::<FEW_PARTS>(stream),
@@ -156,31 +172,64 @@ impl OutQueue {
         Ok(Flushed::All)
     }
 
+    /// Through TLS: what is in records stays in the queue until the kernel has these, so that what waits is counted alike.
+    fn flush_tls(&mut self, tls: &mut TlsStream, buffers: &Buffers) -> io::Result<Flushed> {
+        let mut progress = false;
+        loop {
+            let written = tls.write_out()?;
+            progress |= written.any;
+            if !written.all {
+                return Ok(Flushed::Blocked { progress });
+            }
+            self.advance(tls.take_encrypted(), buffers);
+            if self.n_pending == 0 {
+                tls.rest();
+                return Ok(Flushed::All);
+            }
+            if let Some(Part::File(file)) = self.parts.front() {
+                let at = file.offset + self.n_of_first as u64;
+                tls.encrypt_file(file.fd(), at, file.n_bytes - self.n_of_first)?;
+            } else {
+                let mut views = [IoSlice::new(&[]); MAX_PARTS];
+                let offered = self.views(&mut views, TlsStream::MOST_BYTES);
+                tls.encrypt(&views[..offered.n_views])?;
+            }
+        }
+    }
+
     /// Sends the first part alone.
-    fn send_part(&self, stream: &TcpStream, part: &Part) -> (io::Result<usize>, Option<usize>) {
+    fn send_part(&self, stream: &Stream, part: &Part) -> (io::Result<usize>, Option<usize>) {
         let bytes = &part.bytes(&self.framing)[self.n_of_first..];
-        (sys::send_bytes(stream, bytes), Some(bytes.len()))
+        (stream.send_bytes(bytes), Some(bytes.len()))
     }
 
     /// Sends the first parts, up to a file; how many bytes the kernel took, and were offered to it.
-    fn send_parts<const N: usize>(&self, stream: &TcpStream) -> (io::Result<usize>, Option<usize>) {
+    fn send_parts<const N: usize>(&self, stream: &Stream) -> (io::Result<usize>, Option<usize>) {
         let mut views = [IoSlice::new(&[]); N];
-        let mut n_views = 0;
-        let mut offered = 0;
-        let mut before_file = false;
-        for part in self.parts.iter().take(N) {
-            before_file = matches!(part, Part::File(_));
-            if before_file {
+        let offered = self.views(&mut views, usize::MAX);
+        let sent = stream.send(&views[..offered.n_views], offered.before_file);
+        (sent, Some(offered.n_bytes))
+    }
+
+    /// Views of the first parts, up to a file, of `most_bytes` together.
+    fn views<'a>(&'a self, views: &mut [IoSlice<'a>], most_bytes: usize) -> Offered {
+        let mut offered = Offered::default();
+        for part in self.parts.iter().take(views.len()) {
+            offered.before_file = matches!(part, Part::File(_));
+            if offered.before_file || offered.n_bytes == most_bytes {
                 break;
             }
-            let skip = if n_views == 0 { self.n_of_first } else { 0 };
+            let skip = match offered.n_views {
+                0 => self.n_of_first,
+                _ => 0,
+            };
             let bytes = &part.bytes(&self.framing)[skip..];
-            views[n_views] = IoSlice::new(bytes);
-            n_views += 1;
-            offered += bytes.len();
+            let bytes = &bytes[..bytes.len().min(most_bytes - offered.n_bytes)];
+            views[offered.n_views] = IoSlice::new(bytes);
+            offered.n_views += 1;
+            offered.n_bytes += bytes.len();
         }
-        let sent = sys::send(stream, &views[..n_views], before_file);
-        (sent, Some(offered))
+        offered
     }
 
     fn advance(&mut self, mut n: usize, buffers: &Buffers) {
@@ -239,7 +288,8 @@ impl Part {
 mod tests {
     use super::*;
     use std::io::Read;
-    use std::net::TcpListener;
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::OwnedFd;
 
     fn pair() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -247,6 +297,11 @@ mod tests {
         let (b, _) = listener.accept().unwrap();
         a.set_nonblocking(true).unwrap();
         (a, b)
+    }
+
+    fn plain(stream: &TcpStream) -> Transport {
+        let fd = OwnedFd::from(stream.try_clone().unwrap());
+        Transport::new(Stream::from(fd), None).unwrap()
     }
 
     #[test]
@@ -264,10 +319,11 @@ mod tests {
             out.chunk(Chunk::from(b"chunk".to_vec()));
         }
         assert_eq!(out.n_pending(), 1200);
-        assert_eq!(out.flush(&a, &buffers).unwrap(), Flushed::All);
+        let mut to = plain(&a);
+        assert_eq!(out.flush(&mut to, &buffers).unwrap(), Flushed::All);
         assert!(out.is_empty() && out.n_sent() == 1200);
         assert_eq!(buffers.n_kept(), 4, "sent chunks are kept, up to the limit");
-        drop(a);
+        drop((a, to));
         let mut got = Vec::new();
         b.read_to_end(&mut got).unwrap();
         let expected: Vec<u8> = (0..100_u8)
@@ -281,16 +337,17 @@ mod tests {
         let (a, mut b) = pair();
         let buffers = Buffers::new(16, 4);
         let mut out = OutQueue::default();
+        let mut to = plain(&a);
         let payload: Vec<u8> = (0..40_000_000_u32).map(|i| (i / 7) as u8).collect();
         for piece in payload.chunks(999_983) {
             out.owned(piece.to_vec());
         }
         assert_eq!(
-            out.flush(&a, &buffers).unwrap(),
+            out.flush(&mut to, &buffers).unwrap(),
             Flushed::Blocked { progress: true }
         );
         assert_eq!(
-            out.flush(&a, &buffers).unwrap(),
+            out.flush(&mut to, &buffers).unwrap(),
             Flushed::Blocked { progress: false }
         );
         let reader = std::thread::spawn(move || {
@@ -299,8 +356,8 @@ mod tests {
             got
         });
         a.set_nonblocking(false).unwrap();
-        while out.flush(&a, &buffers).unwrap() != Flushed::All {}
-        drop(a);
+        while out.flush(&mut to, &buffers).unwrap() != Flushed::All {}
+        drop((a, to));
         assert!(reader.join().unwrap() == payload);
     }
 }

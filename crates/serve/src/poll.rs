@@ -7,8 +7,9 @@ use std::sync::atomic::Ordering::SeqCst;
 use crate::connection::{self, Connection};
 use crate::event_loop::{Shared, millis};
 use crate::lock;
-use crate::sys::{self, Event, Interest};
+use crate::sys::{Event, Interest};
 use crate::timers::{NEVER, Timers};
+use crate::transport::Transport;
 
 /// Tokens of what is no connection; connections count up from 0.
 pub(crate) const LISTENER: u64 = u64::MAX;
@@ -109,7 +110,7 @@ impl Shared {
                 FORCE_TIMER => self.finish(true),
                 ACCEPT_TIMER => {
                     if let Some(listener) = lock(&self.listener).as_ref() {
-                        let _ = self.epoll.add(listener, LISTENER, Interest::ReadLevel);
+                        let _ = self.epoll.add(listener, LISTENER, Interest::Shared);
                     }
                 }
                 token => {
@@ -137,7 +138,7 @@ impl Shared {
             return;
         };
         loop {
-            let (stream, peer) = match sys::accept(listener) {
+            let (stream, peer) = match listener.accept() {
                 Ok(accepted) => accepted,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
                 Err(e) => match e.raw_os_error() {
@@ -156,7 +157,12 @@ impl Shared {
             if n >= self.n_connections_max + N_REFUSED_AT_ONCE {
                 continue; // Dropped: closed.
             }
-            let Ok(local) = stream.local_addr() else {
+            let local = match peer {
+                Some(_) => stream.local(),
+                None => Ok(None),
+            };
+            let transport = Transport::new(stream, self.config.tls.as_ref());
+            let (Ok(local), Ok(transport)) = (local, transport) else {
                 continue;
             };
             let busy = n >= self.n_connections_max;
@@ -171,7 +177,10 @@ impl Shared {
             });
             drop(connections);
             let deadline_ms = now_ms + millis(self.config.limits.head);
-            if connection.open(stream, &self.epoll, deadline_ms).is_err() {
+            if connection
+                .open(transport, &self.epoll, deadline_ms)
+                .is_err()
+            {
                 lock(&self.connections).remove(connection.token);
                 continue;
             }

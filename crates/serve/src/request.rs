@@ -14,8 +14,8 @@ use onecopy_wire::http::{RequestHead, Version};
 pub struct Request<'a> {
     head: Head<'a>,
     body: &'a [u8],
-    peer: SocketAddr,
-    local: SocketAddr,
+    peer: Option<SocketAddr>,
+    local: Option<SocketAddr>,
 }
 
 #[derive(Clone, Copy)]
@@ -32,7 +32,6 @@ impl<'a> Request<'a> {
     /// A request that came through no socket: for tests of handlers. Nothing is checked.
     #[must_use]
     pub fn new(method: &'a str, target: &'a str, fields: &'a [(&'a str, &'a [u8])]) -> Request<'a> {
-        let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
         Request {
             head: Head::Given {
                 method,
@@ -40,16 +39,16 @@ impl<'a> Request<'a> {
                 fields,
             },
             body: &[],
-            peer: nowhere,
-            local: nowhere,
+            peer: None,
+            local: None,
         }
     }
 
     pub(crate) fn parsed(
         head: RequestHead<'a>,
         body: &'a [u8],
-        peer: SocketAddr,
-        local: SocketAddr,
+        peer: Option<SocketAddr>,
+        local: Option<SocketAddr>,
     ) -> Request<'a> {
         Request {
             head: Head::Parsed(head),
@@ -144,15 +143,15 @@ impl<'a> Request<'a> {
         self.body
     }
 
-    /// The client's address.
+    /// The client's address; `None` where it came through a unix socket.
     #[must_use]
-    pub fn peer(&self) -> SocketAddr {
+    pub fn peer(&self) -> Option<SocketAddr> {
         self.peer
     }
 
-    /// The server's address the client connected to.
+    /// The server's address the client connected to; `None` where it is a unix socket.
     #[must_use]
-    pub fn local(&self) -> SocketAddr {
+    pub fn local(&self) -> Option<SocketAddr> {
         self.local
     }
 }

@@ -1,22 +1,22 @@
 //! Bind, run, stop.
 
-use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::address::Address;
 use crate::config::Config;
 use crate::error::Error;
 use crate::event_loop::Shared;
 use crate::handler::Handler;
 use crate::socket::Socket;
-use crate::sys::EventFd;
+use crate::sys::{EventFd, Listener};
 
 /// A server that listens. Nothing is answered until [`Server::run`].
 pub struct Server {
     /// `None`: the socket was stopped before.
-    listener: Option<TcpListener>,
-    local: SocketAddr,
+    listener: Option<Listener>,
+    address: Address,
     config: Config,
     signals: Arc<Signals>,
 }
@@ -46,11 +46,11 @@ pub(crate) struct Signals {
 }
 
 impl Server {
-    /// Listens at `address` (port 0: a free port, see [`Server::local_addr`]).
+    /// Listens at `address` (port 0: a free port, see [`Server::address`]).
     ///
     /// # Errors
-    /// [`Error::AddressInUse`], [`Error::Bind`], [`Error::System`].
-    pub fn bind(address: SocketAddr, config: Config) -> Result<Server, Error> {
+    /// As [`Socket::bind`].
+    pub fn bind(address: Address, config: Config) -> Result<Server, Error> {
         Server::on(Socket::bind(address)?, config)
     }
 
@@ -59,8 +59,7 @@ impl Server {
     /// # Errors
     /// [`Error::System`].
     pub fn on(socket: Socket, config: Config) -> Result<Server, Error> {
-        let local = socket.local_addr();
-        let (listener, stop) = socket.into_parts();
+        let (listener, address, stop) = socket.into_parts();
         let signals = Arc::new(Signals {
             stop,
             wake: EventFd::new().map_err(Error::system("eventfd"))?,
@@ -68,7 +67,7 @@ impl Server {
         });
         Ok(Server {
             listener,
-            local,
+            address,
             config,
             signals,
         })
@@ -76,8 +75,8 @@ impl Server {
 
     /// The address listened at, with the port that was taken.
     #[must_use]
-    pub fn local_addr(&self) -> SocketAddr {
-        self.local
+    pub fn address(&self) -> &Address {
+        &self.address
     }
 
     /// A handle that stops this server.

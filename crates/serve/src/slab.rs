@@ -59,15 +59,13 @@ impl Slab {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::SocketAddr;
 
     #[test]
     fn a_token_of_the_past_finds_nothing() {
-        let nowhere = SocketAddr::from(([127, 0, 0, 1], 1));
         let limits = crate::Limits::default();
         let mut slab = Slab::default();
         let mut insert = || {
-            slab.insert(|token| Arc::new(Connection::new(token, nowhere, nowhere, &limits, false)))
+            slab.insert(|token| Arc::new(Connection::new(token, None, None, &limits, false)))
                 .token
         };
         let (a, b) = (insert(), insert());
@@ -75,7 +73,7 @@ mod tests {
         slab.remove(a);
         assert_eq!(slab.len(), 1);
         let c = slab
-            .insert(|token| Arc::new(Connection::new(token, nowhere, nowhere, &limits, false)))
+            .insert(|token| Arc::new(Connection::new(token, None, None, &limits, false)))
             .token;
         assert_eq!(c & 0xffff_ffff, a & 0xffff_ffff, "the place is used again");
         assert!(slab.get(a).is_none());

@@ -1,12 +1,12 @@
 //! A socket that listens, apart from the server that answers on it: it can outlive the process that serves.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::Command;
 
+use crate::address::Address;
 use crate::error::Error;
-use crate::sys::{self, EventFd};
+use crate::sys::{self, EventFd, Listener, Name};
 
 /// The signals that a process which was lent a socket leaves to its lender: a terminal and a service manager send them to
 /// both, and they are to be in force once.
@@ -19,39 +19,61 @@ const OF_THE_LENDER: &[i32] = &[libc::SIGINT, libc::SIGTERM];
 #[derive(Debug)]
 pub struct Socket {
     /// `None` once this process does not listen any more.
-    listener: Option<TcpListener>,
-    local: SocketAddr,
+    listener: Option<Listener>,
+    address: Address,
     stop: EventFd,
 }
 
 impl Socket {
-    /// Listens at `address` (port 0: a free port, see [`Socket::local_addr`]).
+    /// Listens at `address` (port 0: a free port, see [`Socket::address`]). At a path, a socket that nobody listens at any more is
+    /// replaced; the file goes when this process stops listening.
     ///
     /// # Errors
-    /// [`Error::AddressInUse`], [`Error::Bind`], [`Error::System`].
-    pub fn bind(address: SocketAddr) -> Result<Socket, Error> {
-        let listener = sys::listen(address).map_err(|source| match source.kind() {
-            io::ErrorKind::AddrInUse => Error::AddressInUse { address },
+    /// [`Error::AddressInUse`], [`Error::Occupied`], [`Error::Bind`], [`Error::System`].
+    pub fn bind(address: Address) -> Result<Socket, Error> {
+        Socket::bind_with_mode(address, None)
+    }
+
+    /// As [`Socket::bind`]; the file of a unix socket gets the permissions `mode` (as of chmod(2): `0o660`), whatever the umask.
+    ///
+    /// # Errors
+    /// As [`Socket::bind`].
+    pub fn bind_with_mode(address: Address, mode: Option<u32>) -> Result<Socket, Error> {
+        let listener = match &address {
+            Address::Ip(ip) => Listener::at_ip(*ip),
+            Address::Unix(path) => Listener::at_path(path, mode),
+        };
+        let listener = listener.map_err(|source| match (source.kind(), &address) {
+            (io::ErrorKind::AddrInUse, _) => Error::AddressInUse { address },
+            (io::ErrorKind::AlreadyExists, Address::Unix(path)) => Error::Occupied {
+                path: path.to_owned(),
+            },
             _ => Error::Bind { address, source },
         })?;
         Socket::new(listener, EventFd::new().map_err(Error::system("eventfd"))?)
     }
 
-    /// A socket that another program listens at, or has bound for this one: of a service manager, or of the parent of this process.
+    /// A socket that listens already, TCP or unix: of a service manager, or of the parent of this process. The file of a unix socket
+    /// stays that of who made it.
     ///
     /// # Errors
-    /// [`Error::System`]: it is no TCP socket that listens.
+    /// [`Error::NotListening`]: it is no such socket, or it does not listen.
     pub fn of_descriptor(descriptor: OwnedFd) -> Result<Socket, Error> {
-        let listener = TcpListener::from(descriptor);
-        sys::prepare(&listener).map_err(Error::system("taking a socket that listens"))?;
+        let number = descriptor.as_raw_fd();
+        let listener = Listener::of(descriptor).map_err(|source| Error::NotListening {
+            descriptor: number,
+            source,
+        })?;
         Socket::new(listener, EventFd::new().map_err(Error::system("eventfd"))?)
     }
 
-    fn new(listener: TcpListener, stop: EventFd) -> Result<Socket, Error> {
+    fn new(listener: Listener, stop: EventFd) -> Result<Socket, Error> {
+        let name = listener.name().map_err(Error::system("getsockname"))?;
         Ok(Socket {
-            local: listener
-                .local_addr()
-                .map_err(Error::system("getsockname"))?,
+            address: match name {
+                Name::Ip(ip) => Address::Ip(ip),
+                Name::Unix(path) => Address::Unix(path),
+            },
             listener: Some(listener),
             stop,
         })
@@ -59,8 +81,8 @@ impl Socket {
 
     /// The address listened at, with the port that was taken.
     #[must_use]
-    pub fn local_addr(&self) -> SocketAddr {
-        self.local
+    pub fn address(&self) -> &Address {
+        &self.address
     }
 
     /// Has the child that `command` starts hold the socket too; it takes it by [`Socket::inherited`]. The child ignores
@@ -81,7 +103,8 @@ impl Socket {
     pub fn inherited() -> Option<Result<Socket, Error>> {
         let taken = sys::take_lent()?.map_err(Error::system("taking the socket of the parent"));
         Some(taken.and_then(|[listener, stop]| {
-            Socket::new(TcpListener::from(listener), EventFd::from(stop))
+            let listener = Listener::of(listener).map_err(Error::system("taking the socket"))?;
+            Socket::new(listener, EventFd::from(stop))
         }))
     }
 
@@ -92,8 +115,8 @@ impl Socket {
         self.stop.add(1);
     }
 
-    /// The listener, unless it was stopped, and the counter.
-    pub(crate) fn into_parts(self) -> (Option<TcpListener>, EventFd) {
-        (self.listener, self.stop)
+    /// The listener, unless it was stopped, where it listens, and the counter.
+    pub(crate) fn into_parts(self) -> (Option<Listener>, Address, EventFd) {
+        (self.listener, self.address, self.stop)
     }
 }

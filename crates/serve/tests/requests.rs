@@ -384,7 +384,8 @@ fn ten_thousand_requests_on_one_connection_and_a_thousand_connections_leak_nothi
 #[test]
 fn a_busy_port_is_named_with_the_way_out() {
     let server = TestServer::start(echo());
-    let error = onecopy_serve::Server::bind(server.address, onecopy_serve::Config::default());
+    let error =
+        onecopy_serve::Server::bind(server.address.into(), onecopy_serve::Config::default());
     let message = error.err().expect("the port is taken").to_string();
     let port = server.address.port();
     assert!(

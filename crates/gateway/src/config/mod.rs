@@ -5,11 +5,11 @@ mod query;
 mod walk;
 
 use std::fmt;
-use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use onecopy_rows::named::Dialect;
+use onecopy_serve::Address;
 use onecopy_text::Policy;
 use toml::de::{DeTable, DeValue};
 
@@ -313,7 +313,7 @@ fn read_server(
             Ok(bind) if resolve(&bind).is_some() => server.bind = bind,
             Ok(_) => problems.add(
                 span,
-                "`bind` must be an address and a port, such as \"127.0.0.1:8000\"",
+                "`bind` must be an address and a port, such as \"127.0.0.1:8000\", or \"unix:\" and a path",
             ),
             Err(message) => problems.add(span, message),
         }
@@ -342,10 +342,10 @@ fn read_server(
     }
 }
 
-/// The first socket address of `host:port`.
+/// The path of `unix:path`, or the first socket address of `host:port`.
 #[must_use]
-pub fn resolve(bind: &str) -> Option<SocketAddr> {
-    bind.to_socket_addrs().ok()?.next()
+pub fn resolve(bind: &str) -> Option<Address> {
+    Address::resolve(bind).ok()
 }
 
 fn read_database(

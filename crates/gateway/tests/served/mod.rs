@@ -94,7 +94,7 @@ pub(crate) fn served_so(
     });
     let serving = told.recv().unwrap();
     Served {
-        address: serving.address,
+        address: serving.address.ip().unwrap(),
         handle: serving.handle,
         thread: Some(thread),
         lines,

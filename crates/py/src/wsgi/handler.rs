@@ -85,6 +85,10 @@ impl Wsgi {
         template.set_item("REMOTE_PORT", "")?;
         template.set_item("wsgi.version", (1, 0))?;
         template.set_item("wsgi.url_scheme", place.scheme)?;
+        if place.scheme == "https" {
+            // Of Apache, and named by PEP 3333.
+            template.set_item("HTTPS", "on")?;
+        }
         template.set_item("wsgi.input", &no_input)?;
         template.set_item("wsgi.input_terminated", true)?;
         template.set_item("wsgi.errors", &errors)?;
@@ -147,9 +151,12 @@ impl Wsgi {
         if head.version() == Version::Http10 {
             environ.set_item(intern!(py, "SERVER_PROTOCOL"), intern!(py, "HTTP/1.0"))?;
         }
-        let (address, port) = strings.peer(py, request.peer())?;
-        environ.set_item(intern!(py, "REMOTE_ADDR"), address)?;
-        environ.set_item(intern!(py, "REMOTE_PORT"), port)?;
+        // Through a unix socket nobody has one: both stay empty.
+        if let Some(peer) = request.peer() {
+            let (address, port) = strings.peer(py, peer)?;
+            environ.set_item(intern!(py, "REMOTE_ADDR"), address)?;
+            environ.set_item(intern!(py, "REMOTE_PORT"), port)?;
+        }
         drop(shared);
         match body {
             RequestBody::None => {

@@ -1,10 +1,11 @@
 //! `onecopy._core.Server`: bind, start, stop. Its threads are Python's.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use onecopy_serve::{Config, Handle, Limits, Socket, Stopped};
+use onecopy_serve::{Address, Config, Handle, Limits, Socket, Stopped, Tls, TlsProblem};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict};
@@ -17,7 +18,7 @@ use crate::raw::output;
 pub(crate) struct Server {
     state: Mutex<Option<onecopy_serve::Server>>,
     handle: Handle,
-    address: std::net::SocketAddr,
+    address: Address,
     app: Py<PyAny>,
     place: Place,
     threads: Threads,
@@ -31,9 +32,20 @@ type Threads = Arc<Mutex<Vec<Py<PyAny>>>>;
 enum Bind {
     /// A host and a port.
     Inet(String, u16),
+    /// The path of a unix socket.
+    #[pyo3(transparent)]
+    Unix(PathBuf),
     /// The number of a descriptor that listens already; the caller keeps it.
     #[pyo3(transparent)]
     Descriptor(i32),
+}
+
+/// What `Server.address` is.
+#[derive(IntoPyObject)]
+enum Listens {
+    Inet(String, u16),
+    #[pyo3(transparent)]
+    Unix(std::ffi::OsString),
 }
 
 /// Options of `Server`, by the names of the Python side.
@@ -60,10 +72,28 @@ fn seconds(name: &str, value: f64) -> PyResult<Duration> {
         .map_err(|_| PyValueError::new_err(format!("`{name}` is in seconds from 0")))
 }
 
+/// A file that is missing or cannot be read is an `OSError` of its kind, all else a `ValueError`.
+fn no_tls(error: onecopy_serve::Error) -> PyErr {
+    let onecopy_serve::Error::Tls { problem, .. } = &error else {
+        return PyOSError::new_err(error.to_string());
+    };
+    match problem {
+        TlsProblem::Read(source) => io::Error::new(source.kind(), error.to_string()).into(),
+        _ => PyValueError::new_err(error.to_string()),
+    }
+}
+
 #[pymethods]
 impl Server {
     #[new]
-    fn new(app: Py<PyAny>, bind: Bind, options: Options) -> PyResult<Server> {
+    #[pyo3(signature = (app, bind, options, tls=None, mode=None))]
+    fn new(
+        app: Py<PyAny>,
+        bind: Bind,
+        options: Options,
+        tls: Option<(PathBuf, PathBuf)>,
+        mode: Option<u32>,
+    ) -> PyResult<Server> {
         let mut limits = Limits::default();
         limits.head = seconds("header_timeout", options.header_timeout)?;
         limits.body_stall = seconds("body_timeout", options.body_timeout)?;
@@ -90,6 +120,10 @@ impl Server {
                 .push(thread);
             Ok(())
         });
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        if let Some((certificates, key)) = tls {
+            config.tls = Some(Tls::from_files(&certificates, &key).map_err(no_tls)?);
+        }
         let failed = |e: onecopy_serve::Error| PyOSError::new_err(e.to_string());
         let socket = match &bind {
             Bind::Inet(host, port) => {
@@ -97,13 +131,23 @@ impl Server {
                     std::net::ToSocketAddrs::to_socket_addrs(&(host.as_str(), *port))?.next();
                 let found =
                     found.ok_or_else(|| PyOSError::new_err(format!("`{host}` has no address")))?;
-                Socket::bind(found)
+                Socket::bind(found.into())
             }
+            Bind::Unix(path) => Socket::bind_with_mode(Address::Unix(path.clone()), mode),
             Bind::Descriptor(number) => Socket::of_descriptor(output::duplicate(*number)?),
         }
         .map_err(failed)?;
         let server = onecopy_serve::Server::on(socket, config).map_err(failed)?;
-        let address = server.local_addr();
+        let address = server.address().clone();
+        // PEP 3333: neither may be empty. A unix socket has neither.
+        let (name, port) = match (&bind, &address) {
+            (Bind::Inet(host, _), Address::Ip(ip)) => (host.clone(), ip.port()),
+            (_, Address::Ip(ip)) => (ip.ip().to_string(), ip.port()),
+            (_, Address::Unix(_)) => {
+                let port = if scheme == "https" { 443 } else { 80 };
+                ("localhost".to_owned(), port)
+            }
+        };
         Ok(Server {
             handle: server.handle(),
             address,
@@ -111,22 +155,22 @@ impl Server {
             app,
             threads,
             place: Place {
-                name: match bind {
-                    Bind::Inet(host, _) => host,
-                    Bind::Descriptor(_) => address.ip().to_string(),
-                },
-                port: address.port().to_string(),
-                scheme: "http",
+                name,
+                port: port.to_string(),
+                scheme,
                 multithread: options.threads > 1,
                 multiprocess: options.multiprocess,
             },
         })
     }
 
-    /// Host and port that are listened at.
+    /// Host and port that are listened at, or the path of a unix socket.
     #[getter]
-    fn address(&self) -> (String, u16) {
-        (self.address.ip().to_string(), self.address.port())
+    fn address(&self) -> Listens {
+        match &self.address {
+            Address::Ip(ip) => Listens::Inet(ip.ip().to_string(), ip.port()),
+            Address::Unix(path) => Listens::Unix(path.clone().into_os_string()),
+        }
     }
 
     /// Serves until it is stopped; with ``signals`` SIGINT and SIGTERM stop it (the main thread alone may ask for that).

@@ -91,7 +91,7 @@ impl Answer {
     }
 
     /// Tells the stream's owner and the access log.
-    fn tell(self, shared: &Shared, peer: SocketAddr, n_sent: u64) {
+    fn tell(self, shared: &Shared, peer: Option<SocketAddr>, n_sent: u64) {
         if let Some((Some(on_end), end)) = self.stream.map(|stream| *stream) {
             guard(|| on_end(end));
         }
@@ -175,6 +175,7 @@ impl Drive<'_> {
             if announced > n_body as u64 {
                 // Fewer than announced: the connection's end says so.
                 self.state.close_after = true;
+                self.state.fell_short = true;
                 answer.exchange.outcome = Outcome::Failed;
             }
             known.cut(usize::try_from(announced).unwrap_or(usize::MAX));
@@ -205,14 +206,7 @@ impl Drive<'_> {
 
     /// Answers a request that never came to the handler, or not back from it, and closes after that.
     pub(super) fn refuse(&mut self, status: u16, detail: &str, exchange: Option<Exchange>) {
-        let exchange = exchange.unwrap_or(Exchange {
-            is_head: false,
-            http_1_0: false,
-            keep_alive: false,
-            started_ms: self.kit.now_ms,
-            names: None,
-            outcome: Outcome::Refused,
-        });
+        let exchange = exchange.unwrap_or_else(|| self.unread_exchange());
         self.state.phase = Phase::Head;
         let mut response = self.refusal(status, detail);
         if status == 503 && response.headers().get("Retry-After").is_none() {
@@ -283,6 +277,33 @@ impl Drive<'_> {
         fields.extend_from_slice(b"\r\n");
         fields.extend_from_slice(after);
         self.state.out.owned(fields);
+    }
+
+    /// Tells of a handshake that came to nothing.
+    pub(super) fn tell_no_handshake(&self) {
+        let exchange = self.unread_exchange();
+        let answer = Answer {
+            exchange,
+            status: 0,
+            reason: None,
+            start: 0,
+            end: 0,
+            n_rows: None,
+            stream: None,
+        };
+        self.finish(answer, 0, None);
+    }
+
+    /// What there is to know of a request that nobody could read.
+    fn unread_exchange(&self) -> Exchange {
+        Exchange {
+            is_head: false,
+            http_1_0: false,
+            keep_alive: false,
+            started_ms: self.kit.now_ms,
+            names: None,
+            outcome: Outcome::Refused,
+        }
     }
 
     /// Tells of the answers whose last byte is with the kernel.

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::mem;
-use std::net::TcpStream;
 use std::path::Path;
 
 use onecopy_text::{ByteSink, Chunk};
@@ -17,7 +16,7 @@ use crate::access::Outcome;
 use crate::event_loop::millis;
 use crate::guard;
 use crate::request::{Request, RequestBody};
-use crate::sys;
+use crate::transport::Transport;
 
 /// A request whose head is whole and whose body is being read.
 pub(super) struct BodyReader {
@@ -194,7 +193,7 @@ impl Drive<'_> {
         let Intake::Memory(chunk) = &mut reader.body else {
             return Step::Again;
         };
-        let come = |socket: &TcpStream| sys::receive(socket, chunk, left);
+        let come = |socket: &mut Transport| socket.receive(chunk, left);
         // The socket is empty after a short read; `left` bytes are all that is wanted of it here.
         let come = self.note_read(come, left);
         if matches!(self.state.phase, Phase::Closed) {

@@ -1,8 +1,7 @@
 //! The order of steps on a connection, its deadlines, its end.
 
-use std::io::{self, Read};
+use std::io;
 use std::mem;
-use std::net::Shutdown;
 use std::sync::Arc;
 
 use super::answer::Gone;
@@ -10,8 +9,8 @@ use super::{CUT, Connection, FILLED, HUNG_UP, Phase, READABLE, STOP, State, TIME
 use crate::event_loop::{Shared, ThreadKit, millis};
 use crate::lock;
 use crate::out::Flushed;
-use crate::sys;
 use crate::timers::NEVER;
+use crate::transport::Transport;
 
 /// Steps on one connection before the others have their turn.
 const MAX_STEPS: u32 = 256;
@@ -115,6 +114,10 @@ impl Drive<'_> {
             self.end(Gone::Client);
             return Step::Again;
         }
+        if self.state.out.is_empty() && !self.state.blocked && !self.settle() {
+            self.end(Gone::Client);
+            return Step::Again;
+        }
         if self.state.peer_closed && (in_stream || in_items) {
             // Also a peer that only closed its sending side: the two look alike until a byte is refused, and a
             // query that runs for nobody costs more than such a client.
@@ -143,7 +146,7 @@ impl Drive<'_> {
     /// Sends what it can. `false` if the connection is dead.
     pub(super) fn flush(&mut self) -> bool {
         let state = &mut *self.state;
-        let Some(socket) = &state.socket else {
+        let Some(socket) = &mut state.socket else {
             return false;
         };
         match state.out.flush(socket, &self.shared.buffers) {
@@ -163,6 +166,22 @@ impl Drive<'_> {
         true
     }
 
+    /// Sends what the transport itself has to say. `false` if the connection is dead.
+    fn settle(&mut self) -> bool {
+        let Some(socket) = self.state.socket.as_mut().filter(|socket| socket.owes()) else {
+            return true;
+        };
+        match socket.settle() {
+            Ok(true) => self.state.stall_ms = NEVER,
+            Ok(false) => {
+                self.state.blocked = true;
+                self.note_stall(false);
+            }
+            Err(_) => return false,
+        }
+        true
+    }
+
     /// The client took no more at the last try; its time begins anew where it has taken some.
     pub(super) fn note_stall(&mut self, progress: bool) {
         if progress || self.state.stall_ms == NEVER {
@@ -177,7 +196,11 @@ impl Drive<'_> {
             return self.end(Gone::Stalled);
         }
         match &self.state.phase {
-            Phase::Head if self.state.input.is_empty() => self.close(false),
+            Phase::Head if self.is_in_handshake() => {
+                self.tell_no_handshake();
+                self.close(false);
+            }
+            Phase::Head if self.state.input.is_empty() => self.close_in_order(),
             Phase::Head => self.refuse(408, "the request head did not come in time", None),
             Phase::Body(_) => self.refuse(408, "the request body did not come in time", None),
             Phase::Linger => self.close(false),
@@ -187,19 +210,55 @@ impl Drive<'_> {
 
     /// Closes our side. What was sent stays readable for the peer even if it goes on sending; a close would reset.
     fn begin_linger(&mut self) -> Step {
+        self.state.input = Vec::new();
+        let fell_short = self.state.fell_short;
+        let said = match &mut self.state.socket {
+            Some(socket) if !fell_short => socket.say_end(),
+            _ => Ok(true),
+        };
+        let linger_ms = self.kit.now_ms + millis(self.shared.config.limits.linger);
+        if let Ok(false) = said {
+            self.state.blocked = true;
+            self.state.phase_ms = self.state.phase_ms.min(linger_ms);
+            return Step::Wait;
+        }
+        self.shut_and_linger(linger_ms);
+        Step::Again
+    }
+
+    fn shut_and_linger(&mut self, until_ms: u64) {
         let shut = match &self.state.socket {
-            Some(socket) => socket.shutdown(Shutdown::Write),
+            Some(socket) => socket.shut_write(),
             None => Ok(()),
         };
         if shut.is_err() {
-            self.close(false);
-            return Step::Again;
+            return self.close(false);
         }
         self.state.phase = Phase::Linger;
-        self.state.phase_ms = self.kit.now_ms + millis(self.shared.config.limits.linger);
-        self.state.input = Vec::new();
+        self.state.phase_ms = until_ms;
         self.state.readable = true;
-        Step::Again
+    }
+
+    fn is_in_handshake(&self) -> bool {
+        let socket = self.state.socket.as_ref();
+        socket.is_some_and(Transport::is_in_handshake)
+    }
+
+    /// The peer left in a handshake, or was told what is wrong with it: it is to have the time to read that.
+    pub(super) fn refuse_handshake(&mut self) {
+        self.tell_no_handshake();
+        let linger_ms = self.kit.now_ms + millis(self.shared.config.limits.linger);
+        self.shut_and_linger(linger_ms);
+    }
+
+    /// Closes between requests: the peer is to know that nothing is missing.
+    pub(super) fn close_in_order(&mut self) {
+        if let Some(socket) = &mut self.state.socket
+            && !socket.is_in_handshake()
+        {
+            let _ = socket.say_end();
+        }
+        self.close(false);
     }
 
     /// Reads and drops what the peer still sends, up to its end. Only time limits it: a close while bytes come would
@@ -211,10 +270,10 @@ impl Drive<'_> {
         if !self.kit.is_of_loop() {
             return Step::Elsewhere;
         }
-        let Some(mut socket) = self.state.socket.as_ref() else {
+        let Some(socket) = &mut self.state.socket else {
             return Step::Wait;
         };
-        match socket.read(&mut self.kit.scratch) {
+        match socket.discard(&mut self.kit.scratch) {
             Ok(n) if n > 0 => {}
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
@@ -254,7 +313,7 @@ impl Drive<'_> {
         if let Some(socket) = self.state.socket.take()
             && reset
         {
-            let _ = sys::reset_on_close(&socket);
+            let _ = socket.reset_on_close();
         }
     }
 }

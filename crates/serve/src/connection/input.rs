@@ -1,6 +1,6 @@
 //! From bytes to requests, from requests to the handler.
 
-use std::io::{self, Read};
+use std::io;
 use std::mem;
 
 use onecopy_wire::http::{
@@ -16,6 +16,7 @@ use crate::access::Outcome;
 use crate::event_loop::millis;
 use crate::guard;
 use crate::request::{BodyPolicy, Request, RequestBody};
+use crate::transport::Transport;
 
 /// Bytes of answers that may wait while further pipelined requests are answered: one write for many small ones.
 const MAX_PENDING: usize = 64 * 1024;
@@ -57,7 +58,7 @@ impl Drive<'_> {
         }
         if !readable {
             if self.shared.is_stopping() && self.is_idle() {
-                self.close(false);
+                self.close_in_order();
                 return Step::Again;
             }
             return Step::Wait;
@@ -77,7 +78,7 @@ impl Drive<'_> {
 
     fn read_scratch(&mut self, scratch: &mut [u8]) -> Step {
         let room = scratch.len();
-        let Some(n) = self.note_read(|mut socket| socket.read(scratch), room) else {
+        let Some(n) = self.note_read(|socket| socket.read(scratch), room) else {
             return Step::Again;
         };
         if self.state.input.is_empty() {
@@ -94,15 +95,15 @@ impl Drive<'_> {
     /// Reads once. `None` if nothing came: no input now, or the end of the connection, which is then closed.
     pub(super) fn note_read(
         &mut self,
-        read: impl FnOnce(&std::net::TcpStream) -> io::Result<usize>,
+        read: impl FnOnce(&mut Transport) -> io::Result<usize>,
         room: usize,
     ) -> Option<usize> {
-        let socket = self.state.socket.as_ref()?;
+        let socket = self.state.socket.as_mut()?;
         match read(socket) {
             Ok(n) if n > 0 => {
                 // A short read has emptied the socket (epoll(7)); more input makes a new edge. After the peer's end
                 // there is none, so it is read on to the very end.
-                self.state.readable = n == room;
+                self.state.readable = n == room || socket.may_hold_more();
                 Some(n)
             }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => None,
@@ -113,6 +114,10 @@ impl Drive<'_> {
                 None
             }
             // The end, or an error. A request that is cut off here is never shown to the handler.
+            _ if socket.is_in_handshake() && socket.has_heard() => {
+                self.refuse_handshake();
+                None
+            }
             _ => {
                 self.close(false);
                 None

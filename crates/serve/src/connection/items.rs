@@ -1,7 +1,6 @@
 //! Bodies that a handler's thread makes item by item, and what waits to be sent while a handler has the connection.
 
 use std::mem;
-use std::net::TcpStream;
 use std::sync::Arc;
 
 use onecopy_wire::http::ChunkHead;
@@ -16,6 +15,7 @@ use crate::guard;
 use crate::headers::Headers;
 use crate::lock;
 use crate::out::{Flushed, OutQueue};
+use crate::transport::Transport;
 
 /// What waits is sent when it is as much as this: one system call for many items.
 const FLUSH_BYTES: usize = 64 * 1024;
@@ -25,7 +25,7 @@ const MOST_WAITING_BYTES: usize = 256 * 1024;
 /// What a connection lends while a handler has it: the watch sends what waits there for longer than a tick.
 pub(super) struct Loan {
     out: OutQueue,
-    socket: TcpStream,
+    socket: Transport,
     /// The kernel took no more at the last try.
     blocked: bool,
     /// It takes nothing ever again.
@@ -38,7 +38,7 @@ impl Loan {
         if self.blocked || self.dead || self.out.is_empty() {
             return;
         }
-        match self.out.flush(&self.socket, &shared.buffers) {
+        match self.out.flush(&mut self.socket, &shared.buffers) {
             Ok(Flushed::All) => self.progress = true,
             Ok(Flushed::Blocked { progress }) => {
                 self.blocked = true;
@@ -249,6 +249,7 @@ impl Drive<'_> {
             // Fewer than announced: the connection's end says so.
             answer.exchange.outcome = Outcome::Failed;
             self.state.close_after = true;
+            self.state.fell_short = true;
         }
         // It may run foreign code, which must find the answer's end on its way.
         drop(stream.items);

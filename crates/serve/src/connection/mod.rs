@@ -19,7 +19,7 @@ mod stream;
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -30,6 +30,7 @@ use crate::lock;
 use crate::out::OutQueue;
 use crate::sys::{Epoll, Event, Interest};
 use crate::timers::NEVER;
+use crate::transport::Transport;
 use crate::workers::Fill;
 use answer::Answer;
 use body::BodyReader;
@@ -80,8 +81,8 @@ pub(crate) struct Connection {
     /// Where its deadline stands, and where its entry among the timers does; see `Shared::set_deadline`.
     pub(crate) deadline_ms: AtomicU64,
     pub(crate) timer_at_ms: AtomicU64,
-    peer: SocketAddr,
-    local: SocketAddr,
+    peer: Option<SocketAddr>,
+    local: Option<SocketAddr>,
     flags: AtomicU32,
     fill: Mutex<Option<Fill>>,
     /// What waits to be sent while a handler has the connection.
@@ -93,7 +94,7 @@ pub(crate) struct Connection {
 /// What only the owner touches.
 struct State {
     /// `None` once closed.
-    socket: Option<TcpStream>,
+    socket: Option<Transport>,
     phase: Phase,
     /// Not here while a head is looked at.
     parser: Option<Box<HeadParser>>,
@@ -115,6 +116,8 @@ struct State {
     busy: bool,
     /// No further request is read.
     close_after: bool,
+    /// An answer was less than it said: TLS must not say that all was sent.
+    fell_short: bool,
     timer_due: bool,
     cut: bool,
     /// A worker has put a fill down.
@@ -143,8 +146,8 @@ enum Phase {
 impl Connection {
     pub(crate) fn new(
         token: u64,
-        peer: SocketAddr,
-        local: SocketAddr,
+        peer: Option<SocketAddr>,
+        local: Option<SocketAddr>,
         limits: &Limits,
         busy: bool,
     ) -> Connection {
@@ -176,6 +179,7 @@ impl Connection {
                 fresh: true,
                 busy,
                 close_after: false,
+                fell_short: false,
                 timer_due: false,
                 cut: false,
                 filled: false,
@@ -189,7 +193,7 @@ impl Connection {
     /// Gives the connection its socket and watches it. Its deadline is that of the first head.
     pub(crate) fn open(
         &self,
-        socket: TcpStream,
+        socket: Transport,
         epoll: &Epoll,
         deadline_ms: u64,
     ) -> io::Result<()> {

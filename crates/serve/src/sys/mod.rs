@@ -4,6 +4,7 @@ mod coarse;
 mod epoll;
 mod eventfd;
 mod inherit;
+mod listener;
 mod signal;
 mod socket;
 
@@ -11,10 +12,9 @@ pub(crate) use coarse::{monotonic_ms, unix_seconds};
 pub(crate) use epoll::{Epoll, Event, Interest};
 pub(crate) use eventfd::EventFd;
 pub(crate) use inherit::{lend, take_lent};
+pub(crate) use listener::{Listener, Name};
 pub use signal::{SignalGuard, stop_on_signals};
-pub(crate) use socket::{
-    accept, listen, max_open_files, prepare, receive, reset_on_close, send, send_bytes, send_file,
-};
+pub(crate) use socket::{Stream, max_open_files, read_file};
 
 use std::io;
 

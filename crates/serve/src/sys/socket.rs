@@ -1,125 +1,134 @@
-//! TCP sockets, as far as `std::net` does not reach.
+//! A connected socket, TCP or unix: bytes in and out.
 
 use std::io::{self, IoSlice};
 use std::mem::{MaybeUninit, size_of};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 use onecopy_text::{ByteSink, Chunk};
 
 use super::check;
 
-/// Listens at `address` with a long queue; connections inherit TCP_NODELAY from the listener.
-pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    let listener = TcpListener::bind(address)?;
-    prepare(&listener)?;
-    Ok(listener)
+/// A connection of any family, non-blocking.
+#[derive(Debug)]
+pub(crate) struct Stream(OwnedFd);
+
+/// An address as the kernel writes it.
+pub(super) struct RawAddress {
+    storage: libc::sockaddr_storage,
+    len: libc::socklen_t,
 }
 
-/// The same for one that is bound already.
-pub(crate) fn prepare(listener: &TcpListener) -> io::Result<()> {
-    listener.set_nonblocking(true)?;
-    let fd = listener.as_raw_fd();
-    // SAFETY: no pointer is passed. A second listen(2) sets the queue's length anew; the kernel caps it.
-    check(unsafe { libc::listen(fd, 4096) })?;
-    set_option(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, &1_i32)
-}
-
-/// Takes a connection that waits, non-blocking and closed on exec.
-pub(crate) fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
-    let mut address = MaybeUninit::<libc::sockaddr_storage>::zeroed();
-    let mut len = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
-    // SAFETY: `address` has room for `len` bytes, the largest address there is.
-    let fd = check(unsafe {
-        libc::accept4(
-            listener.as_raw_fd(),
-            address.as_mut_ptr().cast(),
-            &raw mut len,
-            libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC,
-        )
-    })?;
-    // SAFETY: `fd` was just made and nobody else knows it.
-    let stream = unsafe { TcpStream::from_raw_fd(fd) };
-    // SAFETY: it was zeroed before the call, and all zeroes is a valid address of no family.
-    let address = unsafe { address.assume_init() };
-    let peer = match i32::from(address.ss_family) {
-        libc::AF_INET => {
-            // SAFETY: the family says that the kernel wrote a sockaddr_in; the storage is aligned for it.
-            let a = unsafe { &*(&raw const address).cast::<libc::sockaddr_in>() };
-            let ip = Ipv4Addr::from(u32::from_be(a.sin_addr.s_addr));
-            SocketAddr::from((ip, u16::from_be(a.sin_port)))
-        }
-        libc::AF_INET6 => {
-            // SAFETY: the family says that the kernel wrote a sockaddr_in6; the storage is aligned for it.
-            let a = unsafe { &*(&raw const address).cast::<libc::sockaddr_in6>() };
-            let ip = Ipv6Addr::from(a.sin6_addr.s6_addr);
-            SocketAddrV6::new(ip, u16::from_be(a.sin6_port), 0, a.sin6_scope_id).into()
-        }
-        _ => return Err(io::ErrorKind::Unsupported.into()),
-    };
-    Ok((stream, peer))
-}
-
-/// Sends from `parts`, in order, and returns how many bytes the kernel took; `more` comes at once, so no packet need leave for
-/// these alone. Never raises SIGPIPE. Copies: none in user space.
-pub(crate) fn send(stream: &TcpStream, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
-    // SAFETY: all zeroes is a valid msghdr: no name, no parts, no control data.
-    let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
-    // IoSlice is ABI-compatible with iovec by its documentation. sendmsg only reads through it.
-    message.msg_iov = parts.as_ptr().cast_mut().cast();
-    message.msg_iovlen = parts.len();
-    let flags = libc::MSG_NOSIGNAL | if more { libc::MSG_MORE } else { 0 };
-    loop {
-        let n =
-            // SAFETY: `message` points to `parts.len()` iovecs, borrowed for the call.
-            unsafe { libc::sendmsg(stream.as_raw_fd(), &raw const message, flags) };
-        if n >= 0 {
-            return Ok(n as usize);
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
+impl From<OwnedFd> for Stream {
+    fn from(fd: OwnedFd) -> Stream {
+        Stream(fd)
     }
 }
 
-/// As [`send`], of bytes in one piece.
-pub(crate) fn send_bytes(stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
-    loop {
-        // SAFETY: the kernel reads `bytes.len()` bytes there, borrowed for the call.
+impl AsRawFd for Stream {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+}
+
+impl Stream {
+    /// The address of this end; `None` for a unix socket.
+    pub(crate) fn local(&self) -> io::Result<Option<SocketAddr>> {
+        RawAddress::local(self.as_raw_fd()).map(|address| address.ip())
+    }
+
+    /// Reads what has come into `buffer`; 0 at the peer's end. Copies: none in user space.
+    pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        // SAFETY: the kernel writes at most `buffer.len()` bytes there.
         let n = unsafe {
-            libc::send(
-                stream.as_raw_fd(),
-                bytes.as_ptr().cast(),
-                bytes.len(),
-                libc::MSG_NOSIGNAL,
+            libc::recv(
+                self.as_raw_fd(),
+                buffer.as_mut_ptr().cast(),
+                buffer.len(),
+                0,
             )
         };
-        if n >= 0 {
-            return Ok(n as usize);
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
+        usize::try_from(n).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// Reads what has come, up to `n_bytes`, behind what `chunk` holds; returns how many bytes. Copies: none in user space.
+    pub(crate) fn receive(&self, chunk: &mut Chunk, n_bytes: usize) -> io::Result<usize> {
+        let full = |_| io::Error::from(io::ErrorKind::OutOfMemory);
+        let room = &mut chunk.spare(n_bytes).map_err(full)?[..n_bytes];
+        // SAFETY: the kernel writes at most `room.len()` bytes there.
+        let n = unsafe { libc::recv(self.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), 0) };
+        let n = usize::try_from(n).map_err(|_| io::Error::last_os_error())?;
+        // SAFETY: the kernel has written that many bytes of the spare part.
+        unsafe { chunk.commit(n) };
+        Ok(n)
+    }
+
+    /// Sends from `parts`, in order, and returns how many bytes the kernel took; `more` comes at once, so no packet need leave for
+    /// these alone. Never raises SIGPIPE. Copies: none in user space.
+    pub(crate) fn send(&self, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
+        // SAFETY: all zeroes is a valid msghdr: no name, no parts, no control data.
+        let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
+        // IoSlice is ABI-compatible with iovec by its documentation. sendmsg only reads through it.
+        message.msg_iov = parts.as_ptr().cast_mut().cast();
+        message.msg_iovlen = parts.len();
+        let flags = libc::MSG_NOSIGNAL | if more { libc::MSG_MORE } else { 0 };
+        // SAFETY: `message` points to `parts.len()` iovecs, borrowed for the calls.
+        again(|| unsafe { libc::sendmsg(self.as_raw_fd(), &raw const message, flags) })
+    }
+
+    /// As [`Stream::send`], of bytes in one piece.
+    pub(crate) fn send_bytes(&self, bytes: &[u8]) -> io::Result<usize> {
+        let (fd, start, n) = (self.as_raw_fd(), bytes.as_ptr(), bytes.len());
+        // SAFETY: the kernel reads `n` bytes there, borrowed for the calls.
+        again(|| unsafe { libc::send(fd, start.cast(), n, libc::MSG_NOSIGNAL) })
+    }
+
+    /// Sends up to `n_bytes` of `file` from `offset` on, whatever its own position, and returns how many the kernel took; 0 at
+    /// the end of the file. Copies: none in user space.
+    pub(crate) fn send_file(
+        &self,
+        file: BorrowedFd<'_>,
+        offset: u64,
+        n_bytes: usize,
+    ) -> io::Result<usize> {
+        let mut at = libc::off_t::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let (to, from) = (self.as_raw_fd(), file.as_raw_fd());
+        // SAFETY: two open descriptors, and an offset that the kernel may write to.
+        again(|| unsafe { libc::sendfile(to, from, &raw mut at, n_bytes) })
+    }
+
+    /// Ends the sending side: the peer reads up to here, and then an end.
+    pub(crate) fn shut_write(&self) -> io::Result<()> {
+        // SAFETY: no pointer is passed.
+        check(unsafe { libc::shutdown(self.as_raw_fd(), libc::SHUT_WR) })?;
+        Ok(())
+    }
+
+    /// Makes the next close a reset: what the kernel still holds is dropped, and a peer that reads up to the end of the
+    /// connection gets an error, not an end. A unix socket has no resets: there the peer gets one only for what it sent and nobody
+    /// read.
+    pub(crate) fn reset_on_close(&self) -> io::Result<()> {
+        let linger = libc::linger {
+            l_onoff: 1,
+            l_linger: 0,
+        };
+        set_option(self.as_raw_fd(), libc::SOL_SOCKET, libc::SO_LINGER, &linger)
     }
 }
 
-/// Sends up to `n_bytes` of `file` from `offset` on, whatever its own position, and returns how many the kernel took; 0 at the
-/// end of the file. Copies: none in user space.
-pub(crate) fn send_file(
-    stream: &TcpStream,
-    file: BorrowedFd<'_>,
-    offset: u64,
-    n_bytes: usize,
-) -> io::Result<usize> {
-    let mut at = libc::off_t::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
+/// Reads from `file` at `offset` into `buffer`, whatever the position of `file`; 0 at its end.
+pub(crate) fn read_file(file: BorrowedFd<'_>, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+    let at = libc::off_t::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let (to, n) = (buffer.as_mut_ptr(), buffer.len());
+    // SAFETY: an open descriptor; the kernel writes at most `n` bytes into `buffer`, which is borrowed for the calls.
+    again(|| unsafe { libc::pread(file.as_raw_fd(), to.cast(), n, at) })
+}
+
+/// The count that `call` returns, called again where a signal came between.
+fn again(mut call: impl FnMut() -> libc::ssize_t) -> io::Result<usize> {
     loop {
-        let n =
-            // SAFETY: two open descriptors, and an offset that the kernel may write to.
-            unsafe { libc::sendfile(stream.as_raw_fd(), file.as_raw_fd(), &raw mut at, n_bytes) };
-        if n >= 0 {
-            return Ok(n as usize);
+        if let Ok(n) = usize::try_from(call()) {
+            return Ok(n);
         }
         let error = io::Error::last_os_error();
         if error.kind() != io::ErrorKind::Interrupted {
@@ -128,31 +137,64 @@ pub(crate) fn send_file(
     }
 }
 
-/// Reads what has come, up to `n_bytes`, behind what `chunk` holds; returns how many bytes. Copies: none in user space.
-pub(crate) fn receive(stream: &TcpStream, chunk: &mut Chunk, n_bytes: usize) -> io::Result<usize> {
-    let full = |_| io::Error::from(io::ErrorKind::OutOfMemory);
-    let room = &mut chunk.spare(n_bytes).map_err(full)?[..n_bytes];
-    // SAFETY: the kernel writes at most `room.len()` bytes there.
-    let n = unsafe { libc::recv(stream.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), 0) };
-    let n = usize::try_from(n).map_err(|_| io::Error::last_os_error())?;
-    // SAFETY: the kernel has written that many bytes of the spare part.
-    unsafe { chunk.commit(n) };
-    Ok(n)
-}
+impl RawAddress {
+    /// Room for one, for `fill` to have the kernel write into.
+    pub(super) fn filled(
+        fill: impl FnOnce(*mut libc::sockaddr, *mut libc::socklen_t) -> libc::c_int,
+    ) -> io::Result<(libc::c_int, RawAddress)> {
+        let mut address = RawAddress {
+            // SAFETY: all zeroes is a valid address of no family.
+            storage: unsafe { MaybeUninit::zeroed().assume_init() },
+            len: size_of::<libc::sockaddr_storage>() as libc::socklen_t,
+        };
+        let storage = (&raw mut address.storage).cast();
+        let value = check(fill(storage, &raw mut address.len))?;
+        Ok((value, address))
+    }
 
-/// Makes the next close of `stream` a reset: what the kernel still holds is dropped, and a peer that reads up to the
-/// end of the connection gets an error, not an end.
-pub(crate) fn reset_on_close(stream: &TcpStream) -> io::Result<()> {
-    let linger = libc::linger {
-        l_onoff: 1,
-        l_linger: 0,
-    };
-    set_option(
-        stream.as_raw_fd(),
-        libc::SOL_SOCKET,
-        libc::SO_LINGER,
-        &linger,
-    )
+    /// The address that a socket is bound to.
+    pub(super) fn local(fd: RawFd) -> io::Result<RawAddress> {
+        // SAFETY: `filled` gives room for the largest address there is, and its size.
+        let (_, address) = RawAddress::filled(|to, len| unsafe { libc::getsockname(fd, to, len) })?;
+        Ok(address)
+    }
+
+    /// IP address and port; `None` for other families.
+    pub(super) fn ip(&self) -> Option<SocketAddr> {
+        let storage = &raw const self.storage;
+        match i32::from(self.storage.ss_family) {
+            libc::AF_INET => {
+                // SAFETY: the family says that the kernel wrote a sockaddr_in; the storage is aligned for it.
+                let a = unsafe { &*storage.cast::<libc::sockaddr_in>() };
+                let ip = Ipv4Addr::from(u32::from_be(a.sin_addr.s_addr));
+                Some(SocketAddr::from((ip, u16::from_be(a.sin_port))))
+            }
+            libc::AF_INET6 => {
+                // SAFETY: the family says that the kernel wrote a sockaddr_in6; the storage is aligned for it.
+                let a = unsafe { &*storage.cast::<libc::sockaddr_in6>() };
+                let ip = Ipv6Addr::from(a.sin6_addr.s6_addr);
+                let port = u16::from_be(a.sin6_port);
+                Some(SocketAddrV6::new(ip, port, 0, a.sin6_scope_id).into())
+            }
+            _ => None,
+        }
+    }
+
+    /// The name of a unix socket, as in `sun_path`: a path with a 0 behind it, a 0 and a name, or nothing. `None` for other
+    /// families.
+    pub(super) fn unix_name(&self) -> Option<&[u8]> {
+        if i32::from(self.storage.ss_family) != libc::AF_UNIX {
+            return None;
+        }
+        // SAFETY: the family says that the kernel wrote a sockaddr_un; the storage is aligned and large enough for it, and was
+        // zeroed before.
+        let a = unsafe { &*(&raw const self.storage).cast::<libc::sockaddr_un>() };
+        let len =
+            (self.len as usize).saturating_sub(std::mem::offset_of!(libc::sockaddr_un, sun_path));
+        let path = &a.sun_path[..len.min(a.sun_path.len())];
+        // SAFETY: `c_char` and `u8` have the same size and alignment, and every value of one is one of the other.
+        Some(unsafe { std::slice::from_raw_parts(path.as_ptr().cast::<u8>(), path.len()) })
+    }
 }
 
 /// How many files this process may have open.
@@ -166,7 +208,7 @@ pub(crate) fn max_open_files() -> io::Result<usize> {
     Ok(usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX))
 }
 
-fn set_option<T>(
+pub(super) fn set_option<T>(
     fd: libc::c_int,
     level: libc::c_int,
     name: libc::c_int,

@@ -1,8 +1,10 @@
 //! A server on a free port with a clock moved by hand, a raw client, and a chunk source that does what it is told.
-#![allow(dead_code, unreachable_pub, clippy::unwrap_used)] // Each test file uses its part, as a module of its own.
+#![allow(dead_code, unused_imports, unreachable_pub, clippy::unwrap_used)] // Each test file uses its part, as a module of its own.
 
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+mod client;
+
+use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex};
@@ -10,12 +12,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use onecopy_serve::{
-    Chunks, Clock, Config, Error, FnHandler, Handle, Handler, Outcome, Request, Response, Server,
-    Stopped, StreamEnd,
+    Address, Chunks, Clock, Config, Error, FnHandler, Handle, Handler, Outcome, Request, Response,
+    Server, Socket, Stopped, StreamEnd,
 };
 use onecopy_text::{ByteSink, Chunk};
 use onecopy_wire::chunk_source::ChunkErrorKind;
 use onecopy_wire::{CancelHandle, ChunkError, ChunkSource, Filled};
+
+pub use client::{Answer, Client};
 
 /// How long a test waits for what must come. Reaching it is a failure, never a pass.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -60,24 +64,30 @@ impl TestServer {
         TestServer::with(Config::default(), handler)
     }
 
-    pub fn with(mut config: Config, handler: impl Handler) -> TestServer {
-        let clock = Arc::new(HandClock::default());
-        config.clock = Arc::clone(&clock) as Arc<dyn Clock>;
-        let (lines, log) = channel();
-        let lines = Mutex::new(lines);
-        config.on_access = Some(Arc::new(move |a: &onecopy_serve::Access<'_>| {
-            let line = Line {
-                method: a.method.to_owned(),
-                path: a.path.to_owned(),
-                status: a.status,
-                n_bytes: a.n_bytes,
-                n_rows: a.n_rows,
-                outcome: a.outcome,
-            };
-            let _ = lines.lock().unwrap().send(line);
-        }));
-        let server = Server::bind("127.0.0.1:0".parse().unwrap(), config).unwrap();
-        let (address, handle) = (server.local_addr(), server.handle());
+    pub fn with(config: Config, handler: impl Handler) -> TestServer {
+        let (config, clock, log) = watched(config);
+        let socket = Socket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        TestServer::run(socket, config, clock, log, handler)
+    }
+
+    /// The same at a unix socket.
+    pub fn at_path(path: &Path, config: Config, handler: impl Handler) -> TestServer {
+        let (config, clock, log) = watched(config);
+        let socket = Socket::bind(Address::Unix(path.to_owned())).unwrap();
+        TestServer::run(socket, config, clock, log, handler)
+    }
+
+    fn run(
+        socket: Socket,
+        config: Config,
+        clock: Arc<HandClock>,
+        log: Receiver<Line>,
+        handler: impl Handler,
+    ) -> TestServer {
+        let address = socket.address().ip();
+        let address = address.unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0)));
+        let server = Server::on(socket, config).unwrap();
+        let handle = server.handle();
         let run = std::thread::spawn(move || server.run(handler));
         TestServer {
             address,
@@ -116,6 +126,26 @@ impl TestServer {
     }
 }
 
+/// `config` with a clock moved by hand, and where its access log goes.
+fn watched(mut config: Config) -> (Config, Arc<HandClock>, Receiver<Line>) {
+    let clock = Arc::new(HandClock::default());
+    config.clock = Arc::clone(&clock) as Arc<dyn Clock>;
+    let (lines, log) = channel();
+    let lines = Mutex::new(lines);
+    config.on_access = Some(Arc::new(move |a: &onecopy_serve::Access<'_>| {
+        let line = Line {
+            method: a.method.to_owned(),
+            path: a.path.to_owned(),
+            status: a.status,
+            n_bytes: a.n_bytes,
+            n_rows: a.n_rows,
+            outcome: a.outcome,
+        };
+        let _ = lines.lock().unwrap().send(line);
+    }));
+    (config, clock, log)
+}
+
 impl Drop for TestServer {
     fn drop(&mut self) {
         self.handle.cut();
@@ -140,168 +170,6 @@ pub fn echo() -> impl Handler {
         }
     }
     Echo
-}
-
-/// A client that sends bytes as they are and reads answers with its own eyes.
-pub struct Client {
-    pub stream: BufReader<TcpStream>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
-    pub status: u16,
-    pub head: String,
-    pub body: Vec<u8>,
-    pub trailer: String,
-}
-
-impl Answer {
-    pub fn field(&self, name: &str) -> Option<&str> {
-        self.head.lines().skip(1).find_map(|line| {
-            let (n, value) = line.split_once(':')?;
-            n.eq_ignore_ascii_case(name).then(|| value.trim())
-        })
-    }
-
-    pub fn text(&self) -> &str {
-        std::str::from_utf8(&self.body).unwrap()
-    }
-}
-
-impl Client {
-    pub fn connect(address: SocketAddr) -> Client {
-        let stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_nodelay(true).unwrap();
-        Client {
-            stream: BufReader::new(stream),
-        }
-    }
-
-    pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
-        self.stream.get_mut().write_all(bytes.as_ref()).unwrap();
-    }
-
-    /// Sends as far as the server takes it: it may refuse and close before all is sent.
-    pub fn try_send(&mut self, bytes: impl AsRef<[u8]>) {
-        let _ = self.stream.get_mut().write_all(bytes.as_ref());
-    }
-
-    pub fn get(&mut self, target: &str) -> Answer {
-        self.send(format!("GET {target} HTTP/1.1\r\nHost: x\r\n\r\n"));
-        self.answer()
-    }
-
-    pub fn shut(&self) {
-        self.stream.get_ref().shutdown(Shutdown::Write).unwrap();
-    }
-
-    fn line(&mut self) -> Option<String> {
-        let mut line = Vec::new();
-        self.stream.read_until(b'\n', &mut line).unwrap();
-        if line.is_empty() {
-            return None;
-        }
-        assert!(line.ends_with(b"\r\n"), "line without end: {line:?}");
-        line.truncate(line.len() - 2);
-        Some(String::from_utf8_lossy(&line).into_owned())
-    }
-
-    /// The head of an answer; `None` at the end of the connection.
-    pub fn head(&mut self) -> Option<(u16, String)> {
-        let first = self.line()?;
-        let status = first.strip_prefix("HTTP/1.1 ").unwrap()[..3]
-            .parse()
-            .unwrap();
-        let mut head = first + "\n";
-        loop {
-            let line = self.line().expect("the rest of the head");
-            if line.is_empty() {
-                return Some((status, head));
-            }
-            head += &line;
-            head.push('\n');
-        }
-    }
-
-    /// A whole answer to a request that was not HEAD.
-    pub fn answer(&mut self) -> Answer {
-        let (status, head) = self.head().expect("an answer");
-        let mut answer = Answer {
-            status,
-            head,
-            body: Vec::new(),
-            trailer: String::new(),
-        };
-        if let Some(n) = answer.field("Content-Length") {
-            answer.body = vec![0; n.parse().unwrap()];
-            self.stream.read_exact(&mut answer.body).unwrap();
-        } else if answer.field("Transfer-Encoding") == Some("chunked") {
-            loop {
-                let size = self.line().expect("a chunk size");
-                let size = usize::from_str_radix(&size, 16).unwrap();
-                if size == 0 {
-                    break;
-                }
-                let at = answer.body.len();
-                answer.body.resize(at + size, 0);
-                self.stream.read_exact(&mut answer.body[at..]).unwrap();
-                assert_eq!(self.line().as_deref(), Some(""));
-            }
-            loop {
-                let line = self.line().expect("the end of the trailer");
-                if line.is_empty() {
-                    break;
-                }
-                answer.trailer += &line;
-            }
-        } else if !matches!(status, 204 | 304) {
-            self.stream.read_to_end(&mut answer.body).unwrap();
-        }
-        answer
-    }
-
-    /// An answer, or nothing where the connection ended (by an end or a reset) before its first byte.
-    pub fn answer_or_end(&mut self) -> Option<Answer> {
-        match self.stream.fill_buf() {
-            Ok([]) => None,
-            Ok(_) => Some(self.answer()),
-            Err(e) if e.kind() == ErrorKind::ConnectionReset => None,
-            Err(e) => panic!("{e}"),
-        }
-    }
-
-    /// Reads on until what came since the last call ends with `end`.
-    pub fn read_until(&mut self, end: &[u8]) {
-        let mut come = Vec::new();
-        while !come.ends_with(end) {
-            let mut byte = [0];
-            let n = self.stream.read(&mut byte).unwrap();
-            assert_eq!(
-                n,
-                1,
-                "the end came before {:?}: {:?}",
-                end.escape_ascii(),
-                come.escape_ascii()
-            );
-            come.push(byte[0]);
-        }
-    }
-
-    /// All that comes up to the end of the connection, and whether that was a reset.
-    pub fn rest(&mut self) -> (Vec<u8>, bool) {
-        let mut all = Vec::new();
-        match self.stream.read_to_end(&mut all) {
-            Ok(_) => (all, false),
-            Err(e) if e.kind() == ErrorKind::ConnectionReset => (all, true),
-            Err(e) => panic!("{e}"),
-        }
-    }
-
-    /// Asserts that the server closes without another byte.
-    pub fn assert_closed(&mut self) {
-        assert_eq!(self.rest(), (Vec::new(), false));
-    }
 }
 
 /// What a [`Script`] tells its source to do in one fill.

@@ -1,0 +1,97 @@
+//! Where a server listens.
+
+use std::fmt;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use crate::error::Error;
+
+/// What a path is marked with.
+const UNIX: &str = "unix:";
+
+/// An address to listen at: `127.0.0.1:8000`, `[::1]:8000`, or `unix:/run/app.sock`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Address {
+    /// An IP address and a port; port 0 takes a free one.
+    Ip(SocketAddr),
+    /// The path of a unix socket. One in Linux's own space of names, which no file stands for, is written with `@` in front;
+    /// such a socket is served on by its descriptor alone.
+    Unix(PathBuf),
+}
+
+impl Address {
+    /// Reads `unix:PATH` or `HOST:PORT`; a host that is a name is looked up, which may wait for the network.
+    ///
+    /// # Errors
+    /// [`Error::Address`]: it is neither, or the name has no address.
+    pub fn resolve(text: &str) -> Result<Address, Error> {
+        text.parse().or_else(|error| {
+            let found = text.to_socket_addrs().ok().and_then(|mut all| all.next());
+            found.map(Address::Ip).ok_or(error)
+        })
+    }
+
+    /// The IP address and port, where it has them.
+    #[must_use]
+    pub fn ip(&self) -> Option<SocketAddr> {
+        match self {
+            Address::Ip(address) => Some(*address),
+            Address::Unix(_) => None,
+        }
+    }
+}
+
+impl FromStr for Address {
+    type Err = Error;
+
+    /// Reads `unix:PATH`, or an IP address with its port.
+    fn from_str(text: &str) -> Result<Address, Error> {
+        let path = text.strip_prefix(UNIX).filter(|path| !path.is_empty());
+        let address = match path {
+            Some(path) => Some(Address::Unix(PathBuf::from(path))),
+            None => text.parse().ok().map(Address::Ip),
+        };
+        address.ok_or_else(|| Error::Address {
+            text: text.to_owned(),
+        })
+    }
+}
+
+impl From<SocketAddr> for Address {
+    fn from(address: SocketAddr) -> Address {
+        Address::Ip(address)
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Ip(address) => address.fmt(f),
+            Address::Unix(path) => write!(f, "{UNIX}{}", path.display()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_written_as_they_are_read() {
+        for text in ["127.0.0.1:8000", "[::1]:0", "unix:/run/a b.sock", "unix:at"] {
+            assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
+        }
+        assert!(
+            matches!(Address::resolve("localhost:1"), Ok(Address::Ip(a)) if a.ip().is_loopback())
+        );
+    }
+
+    #[test]
+    fn what_is_no_address_is_told_with_its_text() {
+        for text in ["", "unix:", "8000", "127.0.0.1", "/run/app.sock", "a:b"] {
+            let error = Address::resolve(text).unwrap_err().to_string();
+            assert!(error.contains(&format!("`{text}`")), "{error}");
+        }
+    }
+}
