@@ -164,12 +164,23 @@ impl Server {
         Ok((n_cut, n_left))
     }
 
-    /// Stops it: idle connections at once, requests under way get their time; with ``now`` these are cut too.
-    fn stop(&self, now: bool) {
+    /// The descriptor that listens, until the server runs.
+    fn fileno(&self) -> PyResult<i32> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let fd = state
+            .as_ref()
+            .and_then(onecopy_serve::Server::listener_fd);
+        fd.ok_or_else(|| PyRuntimeError::new_err("the server runs already, or has ended"))
+    }
+
+    /// Stops it: idle connections after ``idle_grace`` seconds, requests under way get their time; with ``now`` all are cut.
+    fn stop(&self, now: bool, idle_grace: f64) -> PyResult<()> {
+        let idle_grace = seconds("idle_grace", idle_grace)?;
         match now {
             true => self.handle.cut(),
-            false => self.handle.stop(),
+            false => self.handle.retire(idle_grace),
         }
+        Ok(())
     }
 }
 
