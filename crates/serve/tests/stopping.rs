@@ -50,7 +50,7 @@ fn connections_without_a_request_may_still_ask_where_the_server_retires() {
         assert_eq!(answer.field("Connection"), Some("close"));
         client.assert_closed();
     }
-    server.advance(Duration::from_secs(2));
+    server.advance(Duration::from_secs(4)); // Counted from when it has seen the request to stop.
     silent.assert_closed();
     assert_eq!(server.join().n_cut, 0);
 }
