@@ -51,10 +51,12 @@ def _serve(given: argparse.Namespace) -> int:
 
 def _supervise(given: argparse.Namespace, arguments: list[str]) -> int:
     """Have worker processes serve; the application is loaded in them alone."""
-    listener = _server(_not_here, _bind(given), given)
     workers = "1 worker" if given.workers == 1 else f"{given.workers} workers"
-    title = f"onecopy {_version()} serves {given.app} at {listener.url} with {workers} of {given.threads} threads"
-    return Supervisor(listener, [*_again(arguments)], given.workers, given.stop_timeout, title).run()
+    title = f"onecopy {_version()} serves {given.app} at {{url}} with {workers} of {given.threads} threads"
+    listener = _server(_not_here, _bind(given), given)
+    supervisor = Supervisor(listener, [*_again(arguments)], given.workers, given.stop_timeout, title)
+    del listener
+    return supervisor.run()
 
 
 def _work(given: argparse.Namespace, listener: int, line: int) -> int:

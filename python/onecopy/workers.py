@@ -125,17 +125,19 @@ class Supervisor:
     """Starts workers on a socket, and others where they die or a newer application is to take their place.
 
     Args:
-        listener: a server that is never run: the socket is bound, and the options are right.
+        listener: a server that is never run: its socket is bound, and its options are right. Whoever else holds it keeps the
+            socket open past the stop.
         command: what starts a worker; ``--as-worker SOCKET,LINE`` is put to it, before a ``--``.
         n_workers: from 1.
         stop_timeout: seconds that workers give to requests under way.
-        title: the line that is told when the first worker is ready.
+        title: the line that is told when the first worker is ready; ``{url}`` in it is the listener's.
     """
 
     def __init__(
         self, listener: Server, command: Sequence[str], n_workers: int, stop_timeout: float, title: str
     ) -> None:
-        self._listener, self._command, self._n, self._title = listener, [*command], n_workers, title
+        self._listener: Server | None = listener
+        self._command, self._n, self._title = [*command], n_workers, title.replace("{url}", listener.url)
         self._kill_in_s = stop_timeout + MARGIN_S
         self._workers: list[_Worker] = []
         #: Workers of earlier generations leave as those of this one get ready.
@@ -249,8 +251,10 @@ class Supervisor:
         Raises:
             OSError: the system has no process or descriptor left.
         """
-        ours, theirs = socket.socketpair()
+        if self._listener is None:
+            raise OSError("it is being stopped")
         listener = self._listener.fileno()
+        ours, theirs = socket.socketpair()
         at = self._command.index("--") if "--" in self._command else len(self._command)
         command = [*self._command]
         command[at:at] = ["--as-worker", f"{listener},{theirs.fileno()}"]
@@ -323,6 +327,7 @@ class Supervisor:
         self._n_stops += 1
         if self._n_stops == 1:
             systemd.notify("STOPPING=1")
+            self._listener = None  # Closed: who connects now is refused, and does not wait for nobody.
         for worker in self._workers:
             if self._n_stops == 1:
                 worker.say(_STOP, self._kill_in_s)
@@ -336,6 +341,7 @@ class Supervisor:
             tell(line)
         self._code = code if code > 0 else 1
         self._n_stops = max(1, self._n_stops)
+        self._listener = None
         for worker in self._workers:
             worker.say(_CUT, MARGIN_S)
 

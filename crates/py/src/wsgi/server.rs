@@ -1,6 +1,6 @@
 //! `onecopy._core.Server`: bind, start, stop. Its threads are Python's.
 
-use std::io;
+use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -80,6 +80,15 @@ impl Server {
         config.limits = limits;
         config.handler_threads = options.threads;
         config.workers = options.streams;
+        config.on_trouble = Some(Arc::new(|error| {
+            // Not through Python: the thread that tells it holds no lock of Python's, and is waited for by all connections.
+            let _ = writeln!(
+                io::stderr(),
+                "onecopy: process {} takes no connections now: {error}\n\
+                 allow it more open files (`ulimit -n`), or less connections",
+                std::process::id()
+            );
+        }));
         let threads = Threads::default();
         let started = Arc::clone(&threads);
         config.spawn = Arc::new(move |name, run| {
@@ -167,9 +176,7 @@ impl Server {
     /// The descriptor that listens, until the server runs.
     fn fileno(&self) -> PyResult<i32> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let fd = state
-            .as_ref()
-            .and_then(onecopy_serve::Server::listener_fd);
+        let fd = state.as_ref().and_then(onecopy_serve::Server::listener_fd);
         fd.ok_or_else(|| PyRuntimeError::new_err("the server runs already, or has ended"))
     }
 
