@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -41,7 +42,11 @@ def main(arguments: list[str]) -> int:
 
 def _serve(given: argparse.Namespace) -> int:
     """Serve in this process."""
-    server = _server(load(given.app), _bind(given), given)
+    bind = _bind(given)
+    server = _server(load(given.app), bind, given)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # Until `run` listens to them itself: whoever reads that it serves may stop it at once.
+        signal.signal(number, lambda *_: server.stop())
     tell(f"onecopy {_version()} serves {given.app} at {server.url} with {given.threads} threads", "")
     systemd.notify("READY=1")
     server.run()

@@ -36,7 +36,10 @@ def take_socket() -> int:
         raise OSError(f"{count} sockets were handed over, and one is served\nleave one `Listen…=` line in the unit")
     for name in ("LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"):
         os.environ.pop(name, None)
-    os.set_inheritable(_FIRST, False)
+    try:
+        os.set_inheritable(_FIRST, False)
+    except OSError as error:
+        raise OSError(f"the socket that was handed over is not there: {error}\nstart the unit's `.socket`") from None
     return _FIRST
 
 

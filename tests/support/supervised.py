@@ -71,10 +71,13 @@ class Supervised:
 
     Args:
         command: words behind the interpreter.
-        options: more of `subprocess.Popen`'s.
+        env: what is put to the environment.
+        pass_fds: descriptors that it inherits.
     """
 
-    def __init__(self, command: Sequence[str], folder: Folder, env: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, command: Sequence[str], folder: Folder, env: dict[str, str] | None = None, pass_fds: Sequence[int] = ()
+    ) -> None:
         self.process = subprocess.Popen(
             [sys.executable, *command],
             stdin=subprocess.DEVNULL,
@@ -86,6 +89,7 @@ class Supervised:
             env=os.environ | {"GATE": str(folder.gate), "PYTHONUNBUFFERED": "1"} | (env or {}),
             # In a session of its own, so that a signal to the group is one to these processes alone.
             start_new_session=True,
+            pass_fds=pass_fds,
         )
         self.lines: list[str] = []
         self._queue: queue.Queue[str | None] = queue.Queue()
@@ -161,9 +165,11 @@ def running(folder: Folder, *options: str, env: dict[str, str] | None = None) ->
 
 
 @contextlib.contextmanager
-def of_command(folder: Folder, command: Sequence[str], env: dict[str, str] | None = None) -> Iterator[Supervised]:
+def of_command(
+    folder: Folder, command: Sequence[str], env: dict[str, str] | None = None, pass_fds: Sequence[int] = ()
+) -> Iterator[Supervised]:
     """The same of other words."""
-    supervised = Supervised(command, folder, env)
+    supervised = Supervised(command, folder, env, pass_fds)
     try:
         yield supervised
     finally:
