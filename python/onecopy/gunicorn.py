@@ -41,7 +41,9 @@ class Worker(base.Worker):  # type: ignore[misc]  # gunicorn has no types.
         """Load the application, and make the servers: what fails here ends gunicorn with its message."""
         cfg = self.cfg
         if cfg.is_ssl:
-            raise RuntimeError("onecopy's worker has no TLS\nleave `certfile` and `keyfile` out, and let the proxy do it")
+            raise RuntimeError(
+                "onecopy's worker has no TLS\nleave `certfile` and `keyfile` out, and let the proxy do it"
+            )
         super().load_wsgi()
         if cfg.accesslog:
             self.log.warning("onecopy's worker writes no access log of gunicorn's")
@@ -98,9 +100,7 @@ def _application(
 ) -> Callable[..., Iterable[bytes]]:
     """What gunicorn does around an application: requests are counted, and a proxy that is trusted says whether it had TLS."""
     counts = cfg.max_requests > 0
-    schemes = [
-        ("HTTP_" + name.upper().replace("-", "_"), secure) for name, secure in cfg.secure_scheme_headers.items()
-    ]
+    schemes = [("HTTP_" + name.upper().replace("-", "_"), secure) for name, secure in cfg.secure_scheme_headers.items()]
     allowed = [*cfg.forwarded_allow_ips]
     networks = [ipaddress.ip_network(address, strict=False) for address in allowed if address != "*"]
 
@@ -118,4 +118,4 @@ def _application(
             environ["wsgi.url_scheme"] = "https" if all(said) else "http"
         return app(environ, start_response)
 
-    return application if counts or schemes and allowed else app
+    return application if counts or (schemes and allowed) else app

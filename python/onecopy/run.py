@@ -182,7 +182,9 @@ def _parser() -> argparse.ArgumentParser:
     where = f"where to listen: HOST:PORT (port 0: a free one), fd://N, or systemd (default: its socket if it gave one, else {_BIND})"
     add("--bind", default=argparse.SUPPRESS, metavar="ADDRESS", help=where)
     add("--threads", type=int, default=8, metavar="N", help="requests that the application is asked at once")
-    served = "processes that serve; SIGHUP starts new ones from the current files (default: this one process, no reload)"
+    served = (
+        "processes that serve; SIGHUP starts new ones from the current files (default: this one process, no reload)"
+    )
     add("--workers", type=_count, default=argparse.SUPPRESS, metavar="N", help=served)
     add("--as-worker", type=_descriptors, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     add("--pid", default=argparse.SUPPRESS, metavar="FILE", help="where to keep the id of this process")

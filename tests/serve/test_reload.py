@@ -115,7 +115,9 @@ def test_an_application_that_does_not_load_leaves_the_former_workers(folder: Fol
         folder.write("2", "raise RuntimeError('half edited')")
         supervised.send(signal.SIGHUP)
         supervised.until("RuntimeError: half edited")
-        supervised.until("reload failed: worker .* ended with exit code 1 before it was ready; the former workers serve")
+        supervised.until(
+            "reload failed: worker .* ended with exit code 1 before it was ready; the former workers serve"
+        )
         assert supervised.ask()[0] == "1"
         folder.write("3")
         supervised.send(signal.SIGHUP)

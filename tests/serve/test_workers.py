@@ -56,7 +56,7 @@ def test_a_worker_that_dies_in_a_request_breaks_that_one_alone(folder: Folder) -
     with running(folder, "--workers", "2") as supervised:
         victim, other = _two_workers(supervised.serves())
         with contextlib.ExitStack() as stack:
-            lines = {}
+            lines: dict[int, http.client.HTTPConnection] = {}
             while len(lines) < 2:  # A connection to each of them, which stays open.
                 line = stack.enter_context(contextlib.closing(supervised.connect()))
                 line.request("GET", "/")

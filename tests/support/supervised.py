@@ -19,7 +19,7 @@ from pathlib import Path
 PATIENCE_S = 60.0
 
 #: What the processes under test serve. `/gate` tells by one FIFO that it is inside, and waits at another.
-APPLICATION = '''
+APPLICATION = """
 import os, signal, sys
 
 def app(environ, start_response):
@@ -41,7 +41,7 @@ def begun():
     with open(os.environ["GATE"]) as gate:
         gate.read()
     yield b"never"
-'''
+"""
 
 
 class Folder:
