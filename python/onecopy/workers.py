@@ -46,7 +46,9 @@ _MEANINGS = {
 def tell(line: str, who: str = "onecopy run: ") -> None:
     """A line on stderr, if there is somebody to read it."""
     with contextlib.suppress(OSError, ValueError):
-        print(f"{who}{line}", file=sys.stderr, flush=True)
+        # In one piece: other processes write there too.
+        sys.stderr.write(f"{who}{line}\n")
+        sys.stderr.flush()
 
 
 class Tie:

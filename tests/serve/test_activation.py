@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import socket
 from collections.abc import Iterator
@@ -75,6 +76,21 @@ def test_the_application_sees_no_socket_of_the_manager(folder: Folder, listener:
     folder.write("1", "VERSION = str([name for name in os.environ if name.startswith('LISTEN_')])")
     with _activated(folder, listener) as supervised:
         assert supervised.serves().ask()[0] == "[]"
+
+
+def test_the_unit_of_the_guide_serves(folder: Folder, listener: socket.socket) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "guide" / "deploy.md").read_text(encoding="utf-8")
+    started = re.search(r"^ExecStart=/\S+/onecopy run hello:app (.*)$", page, re.MULTILINE)
+    assert started and "ExecReload=/bin/kill -HUP $MAINPID" in page
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(folder.path / "notify"))
+        manager.settimeout(PATIENCE_S)
+        env = {"NOTIFY_SOCKET": str(folder.path / "notify")}
+        with _activated(folder, listener, *started[1].split(), env=env) as supervised:
+            assert manager.recv(99) == b"READY=1"
+            assert supervised.serves().ask()[0] == "1"
+            supervised.send(signal.SIGTERM)
+            assert supervised.ends()[0] == 0
 
 
 @pytest.mark.parametrize(

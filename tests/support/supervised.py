@@ -105,12 +105,23 @@ class Supervised:
 
     def until(self, pattern: str) -> re.Match[str]:
         """Reads on to a line that the pattern is found in."""
-        while (line := self._queue.get(timeout=PATIENCE_S)) is not None:
-            self.lines.append(line)
-            if match := re.search(pattern, line):
-                return match
-        self._queue.put(None)
+        try:
+            while (line := self._queue.get(timeout=PATIENCE_S)) is not None:
+                self.lines.append(line)
+                if match := re.search(pattern, line):
+                    return match
+            self._queue.put(None)
+        except queue.Empty:
+            pass
         raise AssertionError(f"`{pattern}` was not said:\n" + "\n".join(self.lines))
+
+    def said(self) -> str:
+        """What was said so far."""
+        with contextlib.suppress(queue.Empty):
+            while (line := self._queue.get_nowait()) is not None:
+                self.lines.append(line)
+            self._queue.put(None)
+        return "\n".join(self.lines)
 
     def serves(self) -> Supervised:
         """Waits until it tells its port."""
@@ -141,10 +152,7 @@ class Supervised:
         code = self.process.wait(timeout=PATIENCE_S)
         self._reader.join(PATIENCE_S)
         assert not self._reader.is_alive(), "a process is left over"
-        while (line := self._queue.get(timeout=PATIENCE_S)) is not None:
-            self.lines.append(line)
-        self._queue.put(None)
-        return code, "\n".join(self.lines)
+        return code, self.said()
 
     def kill(self) -> None:
         """Ends all of it: the session was made for it alone."""
