@@ -60,8 +60,8 @@ fn server() -> SocketAddr {
         let mut config = Config::default();
         config.limits = limits;
         config.handler_threads = 1;
-        let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)), config).expect("a port");
-        let address = server.local_addr();
+        let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)).into(), config).expect("a port");
+        let address = server.address().ip().expect("TCP");
         std::thread::spawn(|| server.run(Echo).expect("serves"));
         address
     })

@@ -9,6 +9,7 @@
 | ``onecopy.json`` | JSON to objects and back |
 | ``onecopy.rows`` | rows as dicts, named tuples, dataclasses; row streams in asyncio |
 | ``onecopy.server`` | `Server`, `serve`, `Limits`, `Tls`: WSGI applications over HTTP/1.1 |
+| ``onecopy.gunicorn`` | a worker class of gunicorn's over that server |
 | ``onecopy.aio`` | connections, cursors and pools for asyncio, backed by threads |
 | ``onecopy.web`` | row streams as answers of Flask, Django, Falcon, Starlette and FastAPI |
 | ``onecopy.compat`` | other libraries' names: pyodbc, mssql_python, orjson, ujson |

@@ -3,25 +3,86 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import os
+import signal
 import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from onecopy import systemd
 from onecopy.server import Limits, Server, Tls
+from onecopy.workers import Supervisor, Tie, tell
 
 __all__ = ["main"]
+
+#: Where it listens if nothing else is said.
+_BIND = "127.0.0.1:8000"
 
 
 def main(arguments: list[str]) -> int:
     """Run ``onecopy run`` with these arguments; return its exit code (0 stopped, 1 failed, 2 usage)."""
-    given = _parser().parse_args(arguments)
+    # Options whose help says what their absence means: it would say "None" otherwise.
+    absent = argparse.Namespace(bind=None, workers=None, as_worker=None, pid=None)
+    given = _parser().parse_args(arguments, absent)
     sys.path.insert(0, os.path.abspath(given.chdir))
     try:
-        app = load(given.app)
+        if given.as_worker:
+            return _work(given, *given.as_worker)
+        with _pid_file(given.pid):
+            return _supervise(given, arguments) if given.workers else _serve(given)
     except LoadError as error:
-        print(f"onecopy run: {error}", file=sys.stderr)
+        tell(str(error))
         return 2
+    except _StartError as error:
+        tell(str(error))
+        return 1
+
+
+def _serve(given: argparse.Namespace) -> int:
+    """Serve in this process."""
+    bind = _bind(given)
+    server = _server(load(given.app), bind, given)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # Until `run` listens to them itself: whoever reads that it serves may stop it at once.
+        signal.signal(number, lambda *_: server.stop())
+    tell(f"onecopy {_version()} serves {given.app} at {server.url} with {given.threads} threads", "")
+    systemd.notify("READY=1")
+    server.run()
+    systemd.notify("STOPPING=1")
+    return 0
+
+
+def _supervise(given: argparse.Namespace, arguments: list[str]) -> int:
+    """Have worker processes serve; the application is loaded in them alone."""
+    workers = "1 worker" if given.workers == 1 else f"{given.workers} workers"
+    title = f"onecopy {_version()} serves {given.app} at {{url}} with {workers} of {given.threads} threads"
+    listener = _server(_not_here, _bind(given), given)
+    supervisor = Supervisor(listener, [*_again(arguments)], given.workers, given.stop_timeout, title)
+    del listener
+    return supervisor.run()
+
+
+def _work(given: argparse.Namespace, listener: int, line: int) -> int:
+    """Serve on a supervisor's socket."""
+    os.set_inheritable(listener, False)
+    tie = Tie(line, given.stop_timeout)
+    server = _server(load(given.app), f"fd://{listener}", given, multiprocess=True)
+    os.close(listener)
+    tie.serve(server)
+    return 0
+
+
+def _bind(given: argparse.Namespace) -> str:
+    """Where to listen; a socket that a service manager hands over is taken where nothing else is said."""
+    if given.bind == "systemd" or (given.bind is None and systemd.is_activated()):
+        with _starting():
+            return f"fd://{systemd.take_socket()}"
+    return given.bind or _BIND
+
+
+def _server(app: Callable[..., Any], bind: str, given: argparse.Namespace, *, multiprocess: bool = False) -> Server:
     limits = Limits(
         header_timeout=given.header_timeout,
         body_timeout=given.body_timeout,
@@ -33,16 +94,54 @@ def main(arguments: list[str]) -> int:
         max_body_bytes=given.max_body_bytes,
         max_connections=given.max_connections,
     )
-    try:
+    # A worker's socket is a descriptor: its file was made by the supervisor.
+    mode = None if bind.startswith("fd://") else given.socket_mode
+    with _starting():
         tls = _tls(given.certfile, given.keyfile)
-        server = Server(app, given.bind, threads=given.threads, limits=limits, tls=tls, socket_mode=given.socket_mode)
+        return Server(
+            app, bind, threads=given.threads, limits=limits, tls=tls, socket_mode=mode, multiprocess=multiprocess
+        )
+
+
+def _not_here(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+    raise RuntimeError("the supervisor answers no requests")
+
+
+def _again(arguments: list[str]) -> Iterator[str]:
+    """The command line of this process: interpreter, its options, the script or `-m onecopy`, `run` and what is behind it."""
+    yield sys.executable
+    n_ours = len(arguments) + 1
+    if sys.orig_argv[-n_ours:] == ["run", *arguments]:
+        yield from sys.orig_argv[1:]
+    else:
+        yield from ("-m", "onecopy", "run", *arguments)
+
+
+class _StartError(Exception):
+    """It cannot listen, or not with these options."""
+
+
+@contextlib.contextmanager
+def _starting() -> Iterator[None]:
+    try:
+        yield
     except (OSError, ValueError) as error:
-        print(f"onecopy run: {error}", file=sys.stderr)
-        return 1
-    print(f"onecopy {_version()} serves {given.app} at {server.url} with {given.threads} threads", file=sys.stderr)
-    sys.stderr.flush()
-    server.run()
-    return 0
+        raise _StartError(str(error)) from None
+
+
+@contextlib.contextmanager
+def _pid_file(path: str | None) -> Iterator[None]:
+    """Keeps this process's id in a file."""
+    if path is None:
+        yield
+        return
+    with _starting(), open(path, "w", encoding="ascii") as file:
+        file.write(f"{os.getpid()}\n")
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
 
 
 class LoadError(Exception):
@@ -85,12 +184,18 @@ def _parser() -> argparse.ArgumentParser:
     default = Limits()
     add = parser.add_argument
     add("app", metavar="MODULE:APP", help="where the application is; `MODULE:FACTORY()` is called for it")
-    where = "where to listen: `HOST:PORT` (port 0 takes a free one), `unix:PATH` or `fd://N`"
-    add("--bind", default="127.0.0.1:8000", metavar="ADDRESS", help=where)
+    where = f"where to listen: HOST:PORT (port 0: a free one), unix:PATH, fd://N, or systemd (default: its socket if it gave one, else {_BIND})"
+    add("--bind", default=argparse.SUPPRESS, metavar="ADDRESS", help=where)
     add("--socket-mode", type=_octal, metavar="MODE", help="permissions of a unix socket, as `660`")
     add("--certfile", metavar="FILE", help="certificates in PEM, the server's own first: the server speaks TLS")
     add("--keyfile", metavar="FILE", help="the certificate's key in PEM; by default it stands in --certfile")
     add("--threads", type=int, default=8, metavar="N", help="requests that the application is asked at once")
+    served = (
+        "processes that serve; SIGHUP starts new ones from the current files (default: this one process, no reload)"
+    )
+    add("--workers", type=_count, default=argparse.SUPPRESS, metavar="N", help=served)
+    add("--as-worker", type=_descriptors, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    add("--pid", default=argparse.SUPPRESS, metavar="FILE", help="where to keep the id of this process")
     add("--chdir", default=".", metavar="FOLDER", help="where modules are looked for first")
     for name, what in (
         ("header_timeout", "seconds for a request's head"),
@@ -120,6 +225,16 @@ def _tls(certfile: str | None, keyfile: str | None) -> Tls | None:
             raise ValueError("`--keyfile` is the key of a certificate\ngive its file too: `--certfile FILE`")
         return None
     return Tls(certfile, keyfile or certfile)
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"`{text}` is no number of processes\nwrite 1 or more")
+    return int(text)
+
+
+def _descriptors(text: str) -> list[int]:
+    return [int(number) for number in text.split(",")]
 
 
 def _version() -> str:

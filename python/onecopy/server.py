@@ -122,9 +122,18 @@ class Server:
         host, port = self.address
         return f"{self._scheme}://[{host}]:{port}/" if ":" in host else f"{self._scheme}://{host}:{port}/"
 
-    def run(self) -> None:
-        """Serve until `stop` is called; in the main thread SIGINT and SIGTERM stop it too (a second one cuts requests)."""
-        self._core.run(threading.current_thread() is threading.main_thread())
+    def fileno(self) -> int:
+        """The descriptor that listens, to be lent to other processes before the server runs (``fd://N`` there).
+
+        Raises:
+            RuntimeError: the server runs already, or has ended.
+        """
+        return self._core.fileno()
+
+    def run(self, *, signals: bool = True) -> None:
+        """Serve until `stop` is called; in the main thread SIGINT and SIGTERM stop it too (a second one cuts requests), unless
+        ``signals`` is false."""
+        self._core.run(signals and threading.current_thread() is threading.main_thread())
 
     def start(self) -> None:
         """Serve in threads of its own."""
@@ -133,12 +142,14 @@ class Server:
         self._thread = threading.Thread(target=self._core.run, args=(False,), name="onecopy-server", daemon=True)
         self._thread.start()
 
-    def stop(self, *, now: bool = False) -> None:
+    def stop(self, *, now: bool = False, idle_grace: float = 0.0) -> None:
         """Stop: idle connections at once, requests under way get `Limits.stop_timeout`; with ``now`` they are cut.
 
+        ``idle_grace`` is for a server whose place at the socket another process has taken: so many seconds idle connections may
+        still ask, and the answer says that it is the last. A client that was about to ask sees no reset.
         Where the server runs in threads of its own, their end is waited for.
         """
-        self._core.stop(now)
+        self._core.stop(now, idle_grace)
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
 

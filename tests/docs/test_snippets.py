@@ -35,8 +35,9 @@ if importlib.util.find_spec("duckdb") is None:
     # Other CPythons are tested without the readers of Arrow's streams.
     PAGES.remove(ROOT / "docs" / "guide" / "arrow.md")
 if importlib.util.find_spec("flask") is None:
-    # And without web frameworks.
+    # And without web frameworks and their servers.
     PAGES.remove(ROOT / "docs" / "guide" / "web.md")
+    PAGES.remove(ROOT / "docs" / "guide" / "deploy.md")
 _FENCE = re.compile(
     r"(?:<!-- (?P<mark>[^\n]*?) -->\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
 )

@@ -58,7 +58,10 @@ MODULES = [
     "aio",
     "compat",
     "server",
+    "systemd",
+    "workers",
     "run",
+    "gunicorn",
     "web",
     "__init__",
     "sqlalchemy",
@@ -70,6 +73,7 @@ FOREIGN = {
     "web/_django.py": "django",
     "web/_falcon.py": "falcon",
     "web/_starlette.py": "starlette",
+    "gunicorn.py": "gunicorn",
 }
 _ALL_CRATES = {crate for room in ROOMS.values() for crate in room.crates.split()}
 

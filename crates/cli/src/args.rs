@@ -28,10 +28,21 @@ pub enum Command {
     Query(Query),
     /// Serve the queries of a configuration file over HTTP
     Serve(Serve),
+    /// Serve a WSGI application (part of the Python package, as `onecopy run`)
+    #[command(disable_help_flag = true)]
+    Run(Run),
     /// Convert text from one encoding to another
     Transcode(Transcode),
     /// Tell what this machine has and lacks, and what to install; with DATABASE, whether values come as they are
     Doctor(Doctor),
+}
+
+/// `onecopy run`, which the wheel's script runs itself: here it is but told of.
+#[derive(Args, Debug)]
+pub struct Run {
+    /// What `onecopy run` of the Python package takes
+    #[arg(num_args = 0.., trailing_var_arg = true, allow_hyphen_values = true)]
+    pub args: Vec<std::ffi::OsString>,
 }
 
 /// `onecopy query`.

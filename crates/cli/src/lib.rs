@@ -101,6 +101,13 @@ pub fn run(args: impl Iterator<Item = OsString>, extra: Extra) -> i32 {
     match cli.command {
         args::Command::Query(query) => query::run(&query),
         args::Command::Serve(serve) => serve::run(&serve, again.as_deref()),
+        args::Command::Run(_) => {
+            console::error(
+                "`run` serves an application of Python's, and this is the command without Python\n\
+                 install the package (`pip install onecopy`), and run the `onecopy` that comes with it",
+            );
+            exit::USAGE
+        }
         args::Command::Transcode(transcode) => transcode::run(&transcode),
         args::Command::Doctor(doctor) => doctor::run(&doctor, &features),
     }

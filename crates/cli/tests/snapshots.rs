@@ -267,6 +267,22 @@ fn what_transcode_says() {
 }
 
 #[test]
+fn applications_of_python_are_served_by_the_python_package() {
+    let f = Folder::new();
+    f.snapshot(
+        "run_without_python",
+        &[
+            "run",
+            "hello:app",
+            "--bind",
+            "127.0.0.1:8000",
+            "--workers=2",
+        ],
+    );
+    f.snapshot("run_without_python_help", &["run", "--help"]);
+}
+
+#[test]
 fn help_of_each_command() {
     let f = Folder::new();
     f.snapshot("help", &["--help"]);

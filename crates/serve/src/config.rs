@@ -68,6 +68,10 @@ pub type Spawn =
 /// Called once per request when its answer has ended; it must not block.
 pub type OnAccess = Arc<dyn Fn(&Access<'_>) + Send + Sync>;
 
+/// Called where the system lets the server take no connection (its descriptors or memory have run out), at most once a minute; it
+/// must not block.
+pub type OnTrouble = Arc<dyn Fn(&io::Error) + Send + Sync>;
+
 /// How a server runs.
 #[derive(Clone)]
 #[non_exhaustive]
@@ -83,6 +87,8 @@ pub struct Config {
     pub chunk_bytes: usize,
     /// The access log, if any.
     pub on_access: Option<OnAccess>,
+    /// Whom to tell that connections cannot be taken, if anybody.
+    pub on_trouble: Option<OnTrouble>,
     /// The clock of the limits; tests give one they move by hand.
     pub clock: Arc<dyn Clock>,
     /// The certificate, where the server speaks TLS. Default: it does not.
@@ -101,6 +107,7 @@ impl Default for Config {
             workers: 16,
             chunk_bytes: 64 * 1024,
             on_access: None,
+            on_trouble: None,
             clock: Arc::new(SystemClock),
             tls: None,
             body_folder: std::env::temp_dir(),

@@ -1,7 +1,7 @@
 //! What all threads of a server share, its threads, and its end. See `docs/decisions/0003-event-loop.md`.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use crate::buffers::Buffers;
@@ -37,6 +37,8 @@ pub(crate) struct Shared {
     pub(crate) timers: Mutex<PollTimers>,
     pub(crate) listener: Mutex<Option<Listener>>,
     stopping: AtomicBool,
+    /// Of a server that stops: from then on connections without a request are closed.
+    idle_until_ms: AtomicU64,
     cutting: AtomicBool,
     ending: Mutex<Ending>,
     ending_changed: Condvar,
@@ -111,6 +113,7 @@ impl Shared {
             timers: Mutex::default(),
             listener: Mutex::new(listener),
             stopping: AtomicBool::new(false),
+            idle_until_ms: AtomicU64::new(0),
             cutting: AtomicBool::new(false),
             ending: Mutex::default(),
             ending_changed: Condvar::new(),
@@ -189,6 +192,11 @@ impl Shared {
         self.stopping.load(SeqCst)
     }
 
+    /// When the server stops: the moment from which a connection without a request is to be closed.
+    pub(crate) fn idle_until_ms(&self) -> Option<u64> {
+        self.is_stopping().then(|| self.idle_until_ms.load(SeqCst))
+    }
+
     pub(crate) fn now_ms(&self) -> u64 {
         self.config.clock.now_ms()
     }
@@ -250,9 +258,15 @@ impl Shared {
     }
 
     pub(crate) fn begin_stop(&self, now_ms: u64, found: &mut Vec<Arc<Connection>>) {
-        if self.stopping.swap(true, SeqCst) {
-            return;
+        if self.is_stopping() {
+            return; // One thread has the poll, so no other one is here.
         }
+        // A stop that is to be without delay is: 0 lies behind whatever the clock says.
+        let grace_ms = self.signals.idle_grace_ms.load(SeqCst);
+        let grace_ms = grace_ms.min(millis(self.config.limits.stop));
+        let until_ms = if grace_ms == 0 { 0 } else { now_ms + grace_ms };
+        self.idle_until_ms.store(until_ms, SeqCst);
+        self.stopping.store(true, SeqCst);
         if let Some(listener) = lock(&self.listener).take() {
             // The poll would forget it by itself only once no process has it open.
             let _ = self.epoll.remove(&listener);

@@ -23,6 +23,8 @@ const ACCEPT_TIMER: u64 = u64::MAX - 5;
 pub(crate) const N_REFUSED_AT_ONCE: usize = 64;
 /// How long accepting rests when the process is out of descriptors or memory.
 const ACCEPT_PAUSE_MS: u64 = 250;
+/// How long nothing more is said about that.
+const TROUBLE_PAUSE_MS: u64 = 60_000;
 
 /// Deadlines, and what the thread in the poll knows of them.
 #[derive(Default)]
@@ -30,6 +32,8 @@ pub(crate) struct PollTimers {
     timers: Timers,
     /// When the poll under way returns by itself; 0 while nobody polls.
     poll_until_ms: u64,
+    /// Before then trouble with accepting is not told again.
+    trouble_from_ms: u64,
 }
 
 impl Shared {
@@ -132,6 +136,18 @@ impl Shared {
         }
     }
 
+    fn tell_trouble(&self, error: &io::Error, now_ms: u64) {
+        let Some(on_trouble) = &self.config.on_trouble else {
+            return;
+        };
+        let mut timers = lock(&self.timers);
+        if timers.trouble_from_ms <= now_ms {
+            timers.trouble_from_ms = now_ms + TROUBLE_PAUSE_MS;
+            drop(timers);
+            on_trouble(error);
+        }
+    }
+
     fn accept(&self, now_ms: u64) {
         let listener = lock(&self.listener);
         let Some(listener) = listener.as_ref() else {
@@ -146,7 +162,7 @@ impl Shared {
                         // The listener stays readable: without a rest this would spin.
                         let _ = self.epoll.remove(listener);
                         self.push_timer(now_ms + ACCEPT_PAUSE_MS, ACCEPT_TIMER);
-                        return;
+                        return self.tell_trouble(&e, now_ms);
                     }
                     // The peer has left, or the network has said something about it: the next one.
                     _ => continue,

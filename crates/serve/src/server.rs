@@ -2,12 +2,13 @@
 
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use crate::address::Address;
 use crate::config::Config;
 use crate::error::Error;
-use crate::event_loop::Shared;
+use crate::event_loop::{Shared, millis};
 use crate::handler::Handler;
 use crate::socket::Socket;
 use crate::sys::{EventFd, Listener};
@@ -43,6 +44,8 @@ pub(crate) struct Signals {
     /// Makes the poll return, to look at the clock or the timers again.
     pub(crate) wake: EventFd,
     stop_asked: AtomicBool,
+    /// How long connections without a request are left open by the stop; see [`Handle::retire`].
+    pub(crate) idle_grace_ms: AtomicU64,
 }
 
 impl Server {
@@ -64,6 +67,7 @@ impl Server {
             stop,
             wake: EventFd::new().map_err(Error::system("eventfd"))?,
             stop_asked: AtomicBool::new(false),
+            idle_grace_ms: AtomicU64::new(0),
         });
         Ok(Server {
             listener,
@@ -77,6 +81,12 @@ impl Server {
     #[must_use]
     pub fn address(&self) -> &Address {
         &self.address
+    }
+
+    /// The descriptor that listens, to be lent to other processes; `None`: the socket was stopped before.
+    #[must_use]
+    pub fn listener_fd(&self) -> Option<RawFd> {
+        self.listener.as_ref().map(AsRawFd::as_raw_fd)
     }
 
     /// A handle that stops this server.
@@ -117,6 +127,17 @@ impl Handle {
     /// [`crate::Limits::stop`], what is left then is cut. Returns at once; further calls do nothing.
     pub fn stop(&self) {
         if !self.0.stop_asked.swap(true, Ordering::SeqCst) {
+            self.0.stop.add(1);
+        }
+    }
+
+    /// Stops the server gracefully where another one has taken its place at the socket: connections without a request are left
+    /// open for `idle_grace` yet. A client that has connected, or was told that its connection stays open, may be sending just
+    /// now; that request is answered, and the answer says that it is the last. Returns at once.
+    pub fn retire(&self, idle_grace: Duration) {
+        if !self.0.stop_asked.swap(true, Ordering::SeqCst) {
+            let grace_ms = millis(idle_grace);
+            self.0.idle_grace_ms.store(grace_ms, Ordering::SeqCst);
             self.0.stop.add(1);
         }
     }

@@ -34,6 +34,28 @@ fn idle_connections_are_closed_at_once_and_the_port_is_free() {
 }
 
 #[test]
+fn connections_without_a_request_may_still_ask_where_the_server_retires() {
+    let server = TestServer::start(echo());
+    let mut fresh = server.connect();
+    let mut used = server.connect();
+    used.get("/1");
+    let mut silent = server.connect();
+    silent.get("/2");
+    server.handle.retire(Duration::from_secs(3));
+    server.handle.stop(); // It has been asked already.
+    server.advance(Duration::from_secs(2));
+    for client in [&mut fresh, &mut used] {
+        let answer = client.get("/late");
+        assert_eq!(answer.text(), "GET /late|");
+        assert_eq!(answer.field("Connection"), Some("close"));
+        client.assert_closed();
+    }
+    server.advance(Duration::from_secs(4)); // Counted from when it has seen the request to stop.
+    silent.assert_closed();
+    assert_eq!(server.join().n_cut, 0);
+}
+
+#[test]
 fn a_stream_under_way_is_finished() {
     let (bodies, handler) = streaming();
     let server = TestServer::start(handler);

@@ -1,6 +1,6 @@
 //! `onecopy._core.Server`: bind, start, stop. Its threads are Python's.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -110,6 +110,15 @@ impl Server {
         config.limits = limits;
         config.handler_threads = options.threads;
         config.workers = options.streams;
+        config.on_trouble = Some(Arc::new(|error| {
+            // Not through Python: the thread that tells it holds no lock of Python's, and is waited for by all connections.
+            let _ = writeln!(
+                io::stderr(),
+                "onecopy: process {} takes no connections now: {error}\n\
+                 allow it more open files (`ulimit -n`), or less connections",
+                std::process::id()
+            );
+        }));
         let threads = Threads::default();
         let started = Arc::clone(&threads);
         config.spawn = Arc::new(move |name, run| {
@@ -208,12 +217,21 @@ impl Server {
         Ok((n_cut, n_left))
     }
 
-    /// Stops it: idle connections at once, requests under way get their time; with ``now`` these are cut too.
-    fn stop(&self, now: bool) {
+    /// The descriptor that listens, until the server runs.
+    fn fileno(&self) -> PyResult<i32> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let fd = state.as_ref().and_then(onecopy_serve::Server::listener_fd);
+        fd.ok_or_else(|| PyRuntimeError::new_err("the server runs already, or has ended"))
+    }
+
+    /// Stops it: idle connections after ``idle_grace`` seconds, requests under way get their time; with ``now`` all are cut.
+    fn stop(&self, now: bool, idle_grace: f64) -> PyResult<()> {
+        let idle_grace = seconds("idle_grace", idle_grace)?;
         match now {
             true => self.handle.cut(),
-            false => self.handle.stop(),
+            false => self.handle.retire(idle_grace),
         }
+        Ok(())
     }
 }
 

@@ -57,9 +57,14 @@ impl Drive<'_> {
             return self.keep(data, &used);
         }
         if !readable {
-            if self.shared.is_stopping() && self.is_idle() {
-                self.close_in_order();
-                return Step::Again;
+            if let Some(until_ms) = self.shared.idle_until_ms()
+                && self.is_idle()
+            {
+                if until_ms <= self.kit.now_ms {
+                    self.close_in_order();
+                    return Step::Again;
+                }
+                self.state.phase_ms = self.state.phase_ms.min(until_ms);
             }
             return Step::Wait;
         }

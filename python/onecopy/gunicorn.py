@@ -1,0 +1,121 @@
+"""A worker of gunicorn's: its processes and settings, onecopy's server (``gunicorn -k onecopy.gunicorn.Worker``).
+
+Where this module is imported by gunicorn's configuration file, ``-k onecopy`` names it too.
+"""
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+import itertools
+import os
+import select
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from gunicorn import workers
+from gunicorn.workers import base
+
+from onecopy.server import Limits, Server
+
+__all__ = ["Worker"]
+
+#: Seconds in which idle connections may still ask a worker that was told to go: gunicorn starts the next one before.
+IDLE_GRACE_S = 1.0
+
+# gunicorn looks for short names in this dict, and behind it among its own entry points alone.
+workers.SUPPORTED_WORKERS.setdefault("onecopy", "onecopy.gunicorn.Worker")
+
+
+class Worker(base.Worker):  # type: ignore[misc]  # gunicorn has no types.
+    """Serves each of gunicorn's sockets by an `onecopy.Server`.
+
+    Taken from gunicorn's settings: ``threads`` (for each socket), ``keepalive``, ``graceful_timeout``, ``worker_connections``,
+    ``limit_request_fields``, ``max_requests``, ``secure_scheme_headers`` with ``forwarded_allow_ips``, and all that concerns
+    processes. ``timeout`` is for a worker that hangs as a whole, not for a request, as with ``gthread``. Not taken: the access
+    log, TLS, ``proxy_protocol``, ``limit_request_line``, ``limit_request_field_size``, ``pre_request`` and ``post_request``.
+    """
+
+    def load_wsgi(self) -> None:
+        """Load the application, and make the servers: what fails here ends gunicorn with its message."""
+        cfg = self.cfg
+        if cfg.is_ssl:
+            raise RuntimeError(
+                "onecopy's worker has no TLS\nleave `certfile` and `keyfile` out, and let the proxy do it"
+            )
+        super().load_wsgi()
+        if cfg.accesslog:
+            self.log.warning("onecopy's worker writes no access log of gunicorn's")
+        limits = Limits(
+            idle_timeout=cfg.keepalive,
+            stop_timeout=cfg.graceful_timeout,
+            max_headers=cfg.limit_request_fields or Limits().max_headers,
+            max_connections=cfg.worker_connections,
+        )
+        app = _application(self.wsgi, cfg, self._count)
+        several = cfg.workers > 1
+        self._servers = [
+            Server(app, f"fd://{sock.fileno()}", threads=cfg.threads, limits=limits, multiprocess=several)
+            for sock in self.sockets
+        ]
+        self._counter = itertools.count(1)
+
+    def run(self) -> None:
+        """Serve until gunicorn says otherwise, or is gone."""
+        for server in self._servers:
+            server.start()
+        try:
+            while self.alive and os.getppid() == self.ppid:
+                self._beat()
+            stops = [
+                threading.Thread(target=server.stop, kwargs={"idle_grace": IDLE_GRACE_S}) for server in self._servers
+            ]
+            for stop in stops:
+                stop.start()
+            while any(stop.is_alive() for stop in stops):
+                self._beat()
+        except SystemExit:
+            # SIGQUIT, SIGINT and SIGABRT: at once.
+            for server in self._servers:
+                server.stop(now=True)
+            raise
+
+    def _beat(self) -> None:
+        """Tell gunicorn that this process lives, and wait for a moment or a signal."""
+        self.notify()
+        if select.select([self.PIPE[0]], [], [], min(self.timeout or 1.0, 0.5))[0]:
+            os.read(self.PIPE[0], 64)
+
+    def _count(self) -> None:
+        self.nr = next(self._counter)
+        if self.nr == self.max_requests:
+            self.log.info("Autorestarting worker after current request.")
+            self.alive = False
+            os.write(self.PIPE[1], b"1")
+
+
+def _application(
+    app: Callable[..., Iterable[bytes]], cfg: Any, count: Callable[[], None]
+) -> Callable[..., Iterable[bytes]]:
+    """What gunicorn does around an application: requests are counted, and a proxy that is trusted says whether it had TLS."""
+    counts = cfg.max_requests > 0
+    schemes = [("HTTP_" + name.upper().replace("-", "_"), secure) for name, secure in cfg.secure_scheme_headers.items()]
+    allowed = [*cfg.forwarded_allow_ips]
+    networks = [ipaddress.ip_network(address, strict=False) for address in allowed if address != "*"]
+
+    @functools.lru_cache(maxsize=1024)
+    def is_trusted(peer: str) -> bool:
+        # Of a unix socket there is no address.
+        return "*" in allowed or not peer or any(ipaddress.ip_address(peer) in network for network in networks)
+
+    def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if counts:
+            count()
+        said = [environ[name] == secure for name, secure in schemes if name in environ]
+        if said and is_trusted(environ.get("REMOTE_ADDR", "")):
+            # Two that disagree: the one that is less trusting.
+            environ["wsgi.url_scheme"] = "https" if all(said) else "http"
+        return app(environ, start_response)
+
+    return application if counts or (schemes and allowed) else app

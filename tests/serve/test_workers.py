@@ -1,0 +1,233 @@
+"""`onecopy run --workers`: processes that are replaced where they die, and end with the one that started them."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import resource
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.support.supervised import Folder, Supervised, running, wait_for_end
+
+#: What a client sees of a worker that dies: the connection ends, or is reset.
+BROKEN = (ConnectionError, http.client.HTTPException)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path)
+
+
+def _two_workers(supervised: Supervised) -> list[int]:
+    """The ids of two workers that answer; which one takes a connection is up to the kernel."""
+    found: set[int] = set()
+    while len(found) < 2:
+        found.add(int(supervised.ask()[1]))
+    return sorted(found)
+
+
+def test_several_processes_answer_and_say_so(folder: Folder) -> None:
+    with running(folder, "--workers", "2", "--pid", "pid") as supervised:
+        supervised.serves()
+        pids = _two_workers(supervised)
+        assert supervised.process.pid not in pids
+        assert (folder.path / "pid").read_text() == f"{supervised.process.pid}\n"
+        assert supervised.ask()[2] == "True"
+        supervised.send(signal.SIGTERM)
+        code, said = supervised.ends()
+    assert code == 0 and "with 2 workers of 8 threads" in said and len(said.splitlines()) == 1
+    assert not (folder.path / "pid").exists()
+
+
+def test_without_workers_it_is_one_process(folder: Folder) -> None:
+    with running(folder) as supervised:
+        _, pid, multiprocess, _ = supervised.serves().ask()
+        assert int(pid) == supervised.process.pid and multiprocess == "False"
+        supervised.send(signal.SIGTERM)
+        assert supervised.ends()[0] == 0
+
+
+def test_a_worker_that_dies_in_a_request_breaks_that_one_alone(folder: Folder) -> None:
+    with running(folder, "--workers", "2") as supervised:
+        victim, other = _two_workers(supervised.serves())
+        with contextlib.ExitStack() as stack:
+            lines: dict[int, http.client.HTTPConnection] = {}
+            while len(lines) < 2:  # A connection to each of them, which stays open.
+                line = stack.enter_context(contextlib.closing(supervised.connect()))
+                line.request("GET", "/")
+                lines[int(line.getresponse().read().split()[1])] = line
+            lines[victim].request("GET", "/die")
+            with pytest.raises(BROKEN):
+                lines[victim].getresponse()
+            lines[other].request("GET", "/")
+            assert int(lines[other].getresponse().read().split()[1]) == other
+        supervised.until(f"worker {victim} died by SIGKILL .* were cut; another one takes its place")
+        assert victim not in _two_workers(supervised)
+
+
+def test_a_stream_that_is_broken_off_is_seen_to_be(folder: Folder) -> None:
+    with running(folder, "--workers", "1") as supervised, contextlib.closing(supervised.serves().connect()) as line:
+        line.request("GET", "/begun")
+        answer = line.getresponse()
+        os.kill(int(answer.read1()), signal.SIGKILL)
+        with pytest.raises(BROKEN):
+            answer.read()
+        # Whoever comes meanwhile waits for the next worker.
+        assert supervised.ask()[0] == "1"
+
+
+def test_a_worker_that_leaves_by_itself_is_replaced(folder: Folder) -> None:
+    with running(folder, "--workers", "1") as supervised:
+        with pytest.raises(BROKEN):
+            supervised.serves().ask("/exit")
+        assert supervised.ask()[0] == "1"
+        supervised.until("ended with exit code 3; its requests under way were cut; another one takes its place")
+
+
+def test_workers_that_die_again_and_again_are_given_up(folder: Folder) -> None:
+    with running(folder, "--workers", "1") as supervised:
+        supervised.serves()
+        for _ in range(11):
+            with pytest.raises(BROKEN):
+                supervised.ask("/die")
+        code, said = supervised.ends()
+    assert code == 1 and said.count("died by SIGKILL") == 11
+    assert "more than 10 workers died within 60 s: given up" in said
+
+
+@pytest.mark.parametrize(
+    ("broken", "code", "says"),
+    [
+        ("raise RuntimeError('at import')", 1, "RuntimeError: at import"),
+        ("this is no Python", 1, "SyntaxError"),
+        ("del app", 2, "`application` has no `app`"),
+        ("app = 5", 2, "not callable"),
+        ("sys.exit(7)", 7, ""),
+        ("os.kill(os.getpid(), signal.SIGKILL)", 1, "died by SIGKILL"),
+    ],
+)
+@pytest.mark.parametrize("n_workers", ["1", "3"])
+def test_an_application_that_does_not_load_ends_it_once(
+    folder: Folder, broken: str, code: int, says: str, n_workers: str
+) -> None:
+    folder.write("1", broken)
+    with running(folder, "--workers", n_workers) as supervised:
+        ended, said = supervised.ends()
+    assert ended == code and said.count(says or "nothing is said") == (1 if says else 0), said
+    assert "http://" not in said
+
+
+def test_a_module_that_is_not_there_is_told(folder: Folder) -> None:
+    (folder.path / "application.py").unlink()
+    with running(folder, "--workers", "2") as supervised:
+        code, said = supervised.ends()
+    assert code == 2 and "there is no module `application`" in said
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "x", "1.5", ""])
+def test_what_is_no_number_of_workers_is_refused(folder: Folder, number: str) -> None:
+    with running(folder, f"--workers={number}") as supervised:
+        code, said = supervised.ends()
+    assert code == 2 and f"`{number}` is no number of processes" in said and "write 1 or more" in said
+
+
+@pytest.mark.parametrize("workers", [[], ["--workers", "2"]])
+def test_a_descriptor_that_is_closed_is_told(folder: Folder, workers: list[str]) -> None:
+    with running(folder, "--bind", "fd://987", *workers) as supervised:
+        code, said = supervised.ends()
+    assert code == 1 and "Bad file descriptor" in said
+
+
+def _refused(port: int) -> None:
+    """Waits until nobody listens any more."""
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=60).close()
+        except ConnectionRefusedError:
+            return
+        except ConnectionResetError:
+            pass
+
+
+@pytest.mark.parametrize("how", ["to it", "to its group"])
+def test_requests_under_way_are_finished_at_a_stop(folder: Folder, how: str) -> None:
+    with running(folder, "--workers", "2") as supervised:
+        with contextlib.closing(supervised.serves().connect()) as line:
+            line.request("GET", "/gate")
+            gate = folder.enter()
+            if how == "to it":
+                supervised.send(signal.SIGTERM)
+            else:  # As a terminal does with Ctrl-C: it counts once.
+                os.killpg(supervised.process.pid, signal.SIGINT)
+            _refused(supervised.port)
+            os.close(gate)
+            assert line.getresponse().read().startswith(b"1 ")
+        code, said = supervised.ends()
+    assert code == 0 and len(said.splitlines()) == 1
+
+
+def test_a_second_signal_cuts_them(folder: Folder) -> None:
+    with running(folder, "--workers", "2") as supervised:
+        with contextlib.closing(supervised.serves().connect()) as line:
+            line.request("GET", "/gate")
+            gate = folder.enter()
+            supervised.send(signal.SIGTERM)
+            _refused(supervised.port)
+            supervised.send(signal.SIGTERM)
+            with pytest.raises(BROKEN):
+                line.getresponse()
+        os.close(gate)
+        code, _ = supervised.ends()
+    assert code == 0
+
+
+def test_a_stop_while_the_application_is_loaded_ends_it(folder: Folder) -> None:
+    folder.write("1", "open(os.environ['GATE']).read()")
+    with running(folder, "--workers", "2") as supervised:
+        gate = folder.enter()
+        supervised.send(signal.SIGINT)
+        assert supervised.ends() == (0, "")
+        os.close(gate)
+
+
+def test_workers_end_with_the_process_that_started_them(folder: Folder) -> None:
+    with running(folder, "--workers", "2") as supervised:
+        pids = _two_workers(supervised.serves())
+        supervised.send(signal.SIGKILL)
+        for pid in pids:
+            wait_for_end(pid)
+        _, said = supervised.ends()
+    assert said.count("the supervisor of worker") == 2
+
+
+def test_a_worker_without_descriptors_says_so_and_others_serve(folder: Folder) -> None:
+    with running(folder, "--workers", "2") as supervised, contextlib.ExitStack() as stack:
+        poor, rich = _two_workers(supervised.serves())
+        _, hard = resource.prlimit(poor, resource.RLIMIT_NOFILE)
+        resource.prlimit(poor, resource.RLIMIT_NOFILE, (3, hard))  # Those of a terminal.
+        lines = [stack.enter_context(contextlib.closing(supervised.connect())) for _ in range(50)]
+        for line in lines:
+            line.request("GET", "/")
+        answered = [int(line.getresponse().read().split()[1]) for line in lines]
+        assert answered == [rich] * 50
+        supervised.until(f"process {poor} takes no connections now: Too many open files")
+        resource.prlimit(poor, resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def test_descriptors_that_run_out_are_told_of(folder: Folder) -> None:
+    with running(folder, "--workers", "1") as supervised:
+        pid = int(supervised.serves().ask()[1])
+        soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, hard))
+        with contextlib.closing(supervised.connect()) as line:
+            line.request("GET", "/")
+            supervised.until(f"process {pid} takes no connections now: Too many open files")
+            supervised.until("ulimit -n")
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
+            # It has waited, and is answered.
+            assert line.getresponse().status == 200

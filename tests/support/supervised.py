@@ -1,0 +1,196 @@
+"""A server of several processes under test: its lines are waited for, and none of its processes is left over."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import queue
+import re
+import select
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+#: Longest wait for anything; a hang is a failure.
+PATIENCE_S = 60.0
+
+#: What the processes under test serve. `/gate` tells by one FIFO that it is inside, and waits at another.
+APPLICATION = """
+import os, signal, sys
+
+def app(environ, start_response):
+    path = environ["PATH_INFO"]
+    if path == "/die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if path == "/exit":
+        os._exit(3)
+    if path == "/gate":
+        with open(os.environ["GATE"]) as gate:
+            gate.read()
+    start_response("200 OK", [("Content-Type", "text/plain")])
+    if path == "/begun":
+        return begun()
+    return [f"{VERSION} {os.getpid()} {environ['wsgi.multiprocess']} {environ['wsgi.url_scheme']}".encode()]
+
+def begun():
+    yield str(os.getpid()).encode()
+    with open(os.environ["GATE"]) as gate:
+        gate.read()
+    yield b"never"
+"""
+
+
+class Folder:
+    """A folder with an application, and the gate in it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.gate = path / "gate"
+        os.mkfifo(self.gate)
+        self.write("1")
+
+    def write(self, version: str, *more: str) -> None:
+        """The application anew. Each version is of another length: files are told apart by their second and their length."""
+        text = f"VERSION = {version!r}\n{APPLICATION}\n" + "\n".join(more) + "\n"
+        # Whole or not at all: a process that starts meanwhile reads one of the two.
+        new = self.path / "new"
+        new.write_text(text + "#" * (int(version) if version.isdigit() else 0), encoding="utf-8")
+        new.rename(self.path / "application.py")
+
+    def enter(self) -> int:
+        """Waits until a request stands before the gate; closing the descriptor lets it through."""
+        return os.open(self.gate, os.O_WRONLY)
+
+
+class Supervised:
+    """A process that starts others, and what it says on stderr.
+
+    Args:
+        command: words behind the interpreter.
+        env: what is put to the environment.
+        pass_fds: descriptors that it inherits.
+    """
+
+    def __init__(
+        self, command: Sequence[str], folder: Folder, env: dict[str, str] | None = None, pass_fds: Sequence[int] = ()
+    ) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, *command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            errors="replace",
+            cwd=folder.path,
+            env=os.environ | {"GATE": str(folder.gate), "PYTHONUNBUFFERED": "1"} | (env or {}),
+            # In a session of its own, so that a signal to the group is one to these processes alone.
+            start_new_session=True,
+            pass_fds=pass_fds,
+        )
+        self.lines: list[str] = []
+        self._queue: queue.Queue[str | None] = queue.Queue()
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+        self.port = 0
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self._queue.put(line.rstrip("\n"))
+        self._queue.put(None)
+
+    def until(self, pattern: str) -> re.Match[str]:
+        """Reads on to a line that the pattern is found in."""
+        try:
+            while (line := self._queue.get(timeout=PATIENCE_S)) is not None:
+                self.lines.append(line)
+                if match := re.search(pattern, line):
+                    return match
+            self._queue.put(None)
+        except queue.Empty:
+            pass
+        raise AssertionError(f"`{pattern}` was not said:\n" + "\n".join(self.lines))
+
+    def said(self) -> str:
+        """What was said so far."""
+        with contextlib.suppress(queue.Empty):
+            while (line := self._queue.get_nowait()) is not None:
+                self.lines.append(line)
+            self._queue.put(None)
+        return "\n".join(self.lines)
+
+    def serves(self) -> Supervised:
+        """Waits until it tells its port."""
+        self.port = int(self.until(r"http://127\.0\.0\.1:(\d+)")[1])
+        return self
+
+    def connect(self) -> http.client.HTTPConnection:
+        """A connection, made already."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
+        connection.connect()
+        return connection
+
+    def ask(self, path: str = "/") -> list[str]:
+        """The words of an answer on a connection of its own."""
+        with contextlib.closing(self.connect()) as connection:
+            connection.request("GET", path)
+            with connection.getresponse() as answer:
+                assert answer.status == 200
+                return answer.read().decode().split()
+
+    def send(self, *numbers: int) -> None:
+        """Signals to the process that was started."""
+        for number in numbers:
+            self.process.send_signal(number)
+
+    def ends(self) -> tuple[int, str]:
+        """Waits for its end and that of all that hold its stderr; the exit code and all that was said."""
+        code = self.process.wait(timeout=PATIENCE_S)
+        self._reader.join(PATIENCE_S)
+        assert not self._reader.is_alive(), "a process is left over"
+        return code, self.said()
+
+    def kill(self) -> None:
+        """Ends all of it: the session was made for it alone."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(timeout=PATIENCE_S)
+        self._reader.join(PATIENCE_S)
+        if self.process.stderr is not None:
+            self.process.stderr.close()
+
+
+@contextlib.contextmanager
+def running(folder: Folder, *options: str, env: dict[str, str] | None = None) -> Iterator[Supervised]:
+    """``onecopy run`` of the folder's application on a free port."""
+    command = ["-m", "onecopy", "run", "application:app", "--bind", "127.0.0.1:0", *options]
+    with of_command(folder, command, env) as supervised:
+        yield supervised
+
+
+@contextlib.contextmanager
+def of_command(
+    folder: Folder, command: Sequence[str], env: dict[str, str] | None = None, pass_fds: Sequence[int] = ()
+) -> Iterator[Supervised]:
+    """The same of other words."""
+    supervised = Supervised(command, folder, env, pass_fds)
+    try:
+        yield supervised
+    finally:
+        supervised.kill()
+
+
+def wait_for_end(pid: int) -> None:
+    """Waits until a process that is nobody's child here has ended."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        assert select.select([descriptor], [], [], PATIENCE_S)[0], f"process {pid} has not ended"
+    finally:
+        os.close(descriptor)
