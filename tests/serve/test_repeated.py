@@ -28,6 +28,12 @@ NAMES = [
 CONSTANT = [("X-Kept", "the same tuple each time"), ("X-Cafe", "caf\xe9"), ("X-Empty", "")]
 
 
+def line_to(server: onecopy.Server) -> Line:
+    """A connection to a server of TCP."""
+    assert isinstance(server.address, tuple)
+    return Line(server.address)
+
+
 def environ_of(fields: list[tuple[str, bytes]]) -> dict[str, str]:
     """The slow twin: what PEP 3333 and RFC 9110 (5.3) make of header fields."""
     environ: dict[str, str] = {}
@@ -54,8 +60,8 @@ def test_the_environ_is_that_of_its_own_request() -> None:
     values = [b"", b"a", b"other", b"caf\xe9", b"a, b", b"x" * 600]
     with (
         onecopy.Server(headers_back, "127.0.0.1:0", threads=2) as server,
-        Line(server.address) as one,
-        Line(server.address) as two,
+        line_to(server) as one,
+        line_to(server) as two,
     ):
         for _ in range(400):
             line = draw.choice([one, two])
@@ -65,7 +71,7 @@ def test_the_environ_is_that_of_its_own_request() -> None:
 
 
 def test_a_value_of_a_request_before_is_in_no_later_one() -> None:
-    with onecopy.Server(headers_back, "127.0.0.1:0") as server, Line(server.address) as line:
+    with onecopy.Server(headers_back, "127.0.0.1:0") as server, line_to(server) as line:
         for _ in range(4):
             line.send(request("/", b"Authorization: Bearer secret", b"X-A: 1"))
             assert json.loads(line.answer().body)["HTTP_AUTHORIZATION"] == "Bearer secret"
@@ -88,7 +94,7 @@ def test_fields_of_answers_are_those_of_their_own_call() -> None:
         start("200 OK", [*CONSTANT, ("X-Call", str(calls)), ("Content-Length", "2")])
         return [b"ok"]
 
-    with onecopy.Server(app, "127.0.0.1:0") as server, Line(server.address) as line:
+    with onecopy.Server(app, "127.0.0.1:0") as server, line_to(server) as line:
         for k in range(1, 30):
             line.send(request("/"))
             answer = line.answer()
@@ -105,7 +111,7 @@ def test_a_field_that_cannot_be_sent_is_refused_each_time() -> None:
         start("200 OK", [CONSTANT[0], bad[int(environ["QUERY_STRING"])]])
         return [b"ok"]
 
-    with onecopy.Server(app, "127.0.0.1:0") as server, Line(server.address) as line:
+    with onecopy.Server(app, "127.0.0.1:0") as server, line_to(server) as line:
         for k in (0, 1, 2) * 4:
             line.send(request(f"/?{k}"))
             answer = line.answer()
@@ -124,7 +130,7 @@ def test_a_start_response_that_was_kept_says_nothing_in_a_later_answer() -> None
         start("200 OK", [("X-Path", environ["PATH_INFO"])])
         return [b"ok"]
 
-    with onecopy.Server(app, "127.0.0.1:0", threads=1) as server, Line(server.address) as line:
+    with onecopy.Server(app, "127.0.0.1:0", threads=1) as server, line_to(server) as line:
         for path in ("/keep", "/a", "/b", "/a"):
             line.send(request(path))
             answer = line.answer()
