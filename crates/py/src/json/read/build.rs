@@ -365,9 +365,13 @@ impl<K: Kernels> Events for Build<'_, '_, K> {
             && let bytes = ascii.bytes()
             && self.building.is_looking(bytes.len())
         {
-            let (kernels, looked_for) = (self.kernels, values::hash(bytes));
+            let kernels = self.kernels;
             let is_it =
                 |known: &[u8]| known.len() == bytes.len() && kernels.starts_with(bytes, known);
+            if let Some(found) = self.building.find_last(is_it) {
+                return self.push(Ok(found));
+            }
+            let looked_for = values::hash(bytes);
             if let Some(found) = self.building.find(looked_for, is_it) {
                 return self.push(Ok(found));
             }

@@ -124,6 +124,12 @@ impl<'py> Building<'py> {
         self.state.values.find(self.py, hash, is_it)
     }
 
+    /// The string of ASCII that was found last, if `is_it`.
+    #[inline(always)]
+    pub(crate) fn find_last(&mut self, is_it: impl FnOnce(&[u8]) -> bool) -> Option<Bound<'py, PyAny>> {
+        self.state.values.last(self.py, is_it)
+    }
+
     /// Remembers a string of ASCII.
     #[inline(always)]
     pub(crate) fn remember(&mut self, hash: u32, string: &Bound<'py, PyAny>) {

@@ -36,6 +36,8 @@ pub(super) struct Values {
     n_left: u32,
     n_hits: u32,
     is_looking: bool,
+    /// The slot that was found last.
+    last: u8,
 }
 
 impl Values {
@@ -52,6 +54,28 @@ impl Values {
             n_left: LOOKS,
             n_hits: 0,
             is_looking: true,
+            last: 0,
+        }
+    }
+
+    /// The string that was found last, if `is_it`.
+    #[inline(always)]
+    pub(super) fn last<'py>(
+        &mut self,
+        py: Python<'py>,
+        is_it: impl FnOnce(&[u8]) -> bool,
+    ) -> Option<Bound<'py, PyAny>> {
+        let slot = &self.slots[usize::from(self.last)];
+        if slot.value.is_null() {
+            return None;
+        }
+        // SAFETY: as for `find`.
+        unsafe {
+            if !is_it(std::slice::from_raw_parts(slot.text, slot.len as usize)) {
+                return None;
+            }
+            self.n_hits += 1;
+            Some(Bound::from_borrowed_ptr(py, slot.value))
         }
     }
 
@@ -91,7 +115,9 @@ impl Values {
                 return None;
             }
             self.n_hits += 1;
-            Some(Bound::from_borrowed_ptr(py, slot.value))
+            let found = Bound::from_borrowed_ptr(py, slot.value);
+            self.last = (hash as usize % SLOTS) as u8;
+            Some(found)
         }
     }
 
