@@ -6,6 +6,11 @@ use std::time::Instant;
 pub trait Clock: Send + Sync {
     /// Milliseconds since some fixed start. A clock that jumps must be followed by [`crate::Handle::wake`].
     fn now_ms(&self) -> u64;
+
+    /// The same in microseconds, as durations are told; a clock that knows none says its milliseconds.
+    fn now_us(&self) -> u64 {
+        self.now_ms().saturating_mul(1000)
+    }
 }
 
 /// The clock of the machine.
@@ -20,6 +25,11 @@ impl Default for SystemClock {
 
 impl Clock for SystemClock {
     fn now_ms(&self) -> u64 {
-        u64::try_from(self.0.elapsed().as_millis()).unwrap_or(u64::MAX)
+        self.now_us() / 1000
+    }
+
+    fn now_us(&self) -> u64 {
+        let elapsed = self.0.elapsed();
+        elapsed.as_secs() * 1_000_000 + u64::from(elapsed.subsec_micros())
     }
 }

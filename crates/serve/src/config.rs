@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::access::Access;
+use crate::access::{Access, Keep};
 use crate::clock::{Clock, SystemClock};
+use crate::metrics::Metrics;
 
 /// Limits on what a client may take, each with a default that is safe on a public address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,6 +83,10 @@ pub struct Config {
     pub chunk_bytes: usize,
     /// The access log, if any.
     pub on_access: Option<OnAccess>,
+    /// What it is told beyond method and path. Default nothing.
+    pub keep: Keep,
+    /// Where requests, bytes and connections are counted. Default a place of its own.
+    pub metrics: Metrics,
     /// The clock of the limits; tests give one they move by hand.
     pub clock: Arc<dyn Clock>,
     /// Where files of long request bodies are made. Default: the system's folder for temporary files.
@@ -98,6 +103,8 @@ impl Default for Config {
             workers: 16,
             chunk_bytes: 64 * 1024,
             on_access: None,
+            keep: Keep::default(),
+            metrics: Metrics::default(),
             clock: Arc::new(SystemClock::default()),
             body_folder: std::env::temp_dir(),
             spawn: Arc::new(|name, run| {

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use crate::connection::{self, Connection};
 use crate::event_loop::{Shared, millis};
 use crate::lock;
+use crate::metrics::Refusal;
 use crate::sys::{self, Event, Interest};
 use crate::timers::{NEVER, Timers};
 
@@ -143,6 +144,7 @@ impl Shared {
                 Err(e) => match e.raw_os_error() {
                     Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM) => {
                         // The listener stays readable: without a rest this would spin.
+                        self.config.metrics.accept_paused();
                         let _ = self.epoll.remove(listener);
                         self.push_timer(now_ms + ACCEPT_PAUSE_MS, ACCEPT_TIMER);
                         return;
@@ -151,15 +153,22 @@ impl Shared {
                     _ => continue,
                 },
             };
+            let metrics = &self.config.metrics;
+            metrics.accepted();
             let mut connections = lock(&self.connections);
             let n = connections.len();
             if n >= self.n_connections_max + N_REFUSED_AT_ONCE {
+                metrics.refused(Refusal::Dropped);
                 continue; // Dropped: closed.
             }
             let Ok(local) = stream.local_addr() else {
+                metrics.refused(Refusal::Failed);
                 continue;
             };
             let busy = n >= self.n_connections_max;
+            if busy {
+                metrics.refused(Refusal::Busy);
+            }
             let connection = connections.insert(|token| {
                 Arc::new(Connection::new(
                     token,
@@ -169,10 +178,14 @@ impl Shared {
                     busy,
                 ))
             });
+            metrics.set_connections(connections.len());
             drop(connections);
             let deadline_ms = now_ms + millis(self.config.limits.head);
             if connection.open(stream, &self.epoll, deadline_ms).is_err() {
-                lock(&self.connections).remove(connection.token);
+                metrics.refused(Refusal::Failed);
+                let mut connections = lock(&self.connections);
+                connections.remove(connection.token);
+                metrics.set_connections(connections.len());
                 continue;
             }
             self.set_deadline(&connection, deadline_ms);

@@ -38,7 +38,7 @@ pub(super) struct Drive<'a> {
 
 /// Goes on with a connection that the caller owns, until there is nothing to do; then nobody owns it.
 pub(crate) fn drive(shared: &Arc<Shared>, connection: &Arc<Connection>, kit: &mut ThreadKit) {
-    kit.now_ms = shared.now_ms();
+    kit.look(shared);
     let mut state = lock(&connection.state);
     loop {
         state.note(connection.take_flags());
@@ -146,7 +146,11 @@ impl Drive<'_> {
         let Some(socket) = &state.socket else {
             return false;
         };
-        match state.out.flush(socket, &self.shared.buffers) {
+        let before = state.out.n_sent();
+        let flushed = state.out.flush(socket, &self.shared.buffers);
+        let n_sent = state.out.n_sent() - before;
+        self.shared.config.metrics.sent(n_sent);
+        match flushed {
             Ok(Flushed::All) => {
                 state.stall_ms = NEVER;
                 if matches!(state.phase, Phase::Head) && state.input.is_empty() {
@@ -215,7 +219,7 @@ impl Drive<'_> {
             return Step::Wait;
         };
         match socket.read(&mut self.kit.scratch) {
-            Ok(n) if n > 0 => {}
+            Ok(n) if n > 0 => self.shared.config.metrics.received(n),
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                 self.state.readable = false;

@@ -100,6 +100,7 @@ impl Drive<'_> {
         let socket = self.state.socket.as_ref()?;
         match read(socket) {
             Ok(n) if n > 0 => {
+                self.shared.config.metrics.received(n);
                 // A short read has emptied the socket (epoll(7)); more input makes a new edge. After the peer's end
                 // there is none, so it is read on to the very end.
                 self.state.readable = n == room;
@@ -215,13 +216,17 @@ impl Drive<'_> {
     fn begin_request(&mut self, head: RequestHead<'_>) -> Begun {
         let request = Request::parsed(head, &[], self.connection.peer, self.connection.local);
         let keep_alive = head.connection() == Persistence::KeepAlive && !self.shared.is_stopping();
-        let names = self.shared.config.on_access.as_ref();
+        let names = self.shared.config.on_access.as_ref().map(|_| {
+            let names = self.kit.names.pop().unwrap_or_default();
+            names.of(&request, self.shared.config.keep)
+        });
+        let waits_since_us = self.state.waits_since_us.take();
         let exchange = Exchange {
             is_head: head.method() == Method::Head,
             http_1_0: head.version() == Version::Http10,
             keep_alive,
-            started_ms: self.kit.now_ms,
-            names: names.map(|_| (head.method_name().to_owned(), request.path().to_owned())),
+            started_us: waits_since_us.unwrap_or(self.kit.now_us),
+            names,
             outcome: Outcome::Done,
         };
         self.state.fresh = false;
@@ -240,7 +245,10 @@ impl Drive<'_> {
             BodyFraming::None | BodyFraming::Length(0) => {
                 return match self.run_handler(exchange, request) {
                     Ok(()) => Begun::Answered,
-                    Err(_) => Begun::Deferred,
+                    Err(exchange) => {
+                        self.state.waits_since_us = Some(exchange.started_us);
+                        Begun::Deferred
+                    }
                 };
             }
             BodyFraming::Length(n) => match usize::try_from(n) {
@@ -307,7 +315,7 @@ impl Drive<'_> {
             self.take_back();
         }
         self.shared.turns.leave_handler();
-        self.kit.now_ms = self.shared.now_ms();
+        self.kit.look(self.shared);
         match response {
             Some(response) => self.respond(exchange, response),
             None => {

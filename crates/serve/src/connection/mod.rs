@@ -7,6 +7,7 @@
 //! | `input.rs` | bytes to requests, requests to the handler |
 //! | `body.rs` | request bodies |
 //! | `answer.rs` | response heads, bodies of known length, the access log |
+//! | `names.rs` | what the access log is told of a request's head |
 //! | `items.rs` | bodies made item by item; what waits while a handler has the connection |
 //! | `stream.rs` | streams: filling, sending, the end that cannot be mistaken |
 
@@ -15,6 +16,7 @@ mod body;
 mod drive;
 mod input;
 mod items;
+mod names;
 mod stream;
 
 use std::collections::VecDeque;
@@ -38,6 +40,7 @@ use stream::Stream;
 
 pub(crate) use drive::drive;
 pub use items::ItemSink;
+pub(crate) use names::Names;
 
 /// Somebody has the connection: who sets it may touch its state, all others only leave flags.
 const OWNED: u32 = 1;
@@ -122,6 +125,8 @@ struct State {
     /// Deadline of the phase, and of the bytes that wait to be sent.
     phase_ms: u64,
     stall_ms: u64,
+    /// Since when the request at the front of `input` waits for a handler to end.
+    waits_since_us: Option<u64>,
     /// What waits for a worker that fills for a connection already closed.
     orphan: Option<Answer>,
 }
@@ -181,6 +186,7 @@ impl Connection {
                 filled: false,
                 phase_ms: NEVER,
                 stall_ms: NEVER,
+                waits_since_us: None,
                 orphan: None,
             }),
         }

@@ -3,13 +3,16 @@
 mod epoll;
 mod eventfd;
 mod inherit;
+mod shared;
 mod signal;
 mod socket;
 
 pub(crate) use epoll::{Epoll, Event, Interest};
 pub(crate) use eventfd::EventFd;
 pub(crate) use inherit::{lend, take_lent};
-pub use signal::{SignalGuard, stop_on_signals};
+pub(crate) use shared::{SharedWords, is_locked, try_lock};
+pub(crate) use signal::n_reopens_asked;
+pub use signal::{SignalGuard, reopen_on_signal, stop_on_signals};
 pub(crate) use socket::{
     accept, listen, max_open_files, prepare, receive, reset_on_close, send, send_file,
 };
