@@ -25,6 +25,7 @@ __all__ = [
     "JSONLines",
     "Ledger",
     "LongValue",
+    "Metrics",
     "RowStream",
     "Server",
     "StartResponse",
@@ -581,10 +582,27 @@ class RowStream:
     def __exit__(self, *_exception: object) -> None: ...
 
 @final
+class Metrics:
+    def __new__(cls, servers: int) -> Metrics: ...
+    @staticmethod
+    def of_descriptor(number: int) -> Metrics: ...
+    @property
+    def descriptor(self) -> int: ...
+    def text(self) -> str: ...
+
+@final
 class Server:
-    def __new__(cls, app: Callable[..., Any], bind: tuple[str, int] | int, options: dict[str, float]) -> Server: ...
+    def __new__(
+        cls,
+        app: Callable[..., Any],
+        bind: tuple[str, int] | int,
+        options: dict[str, float],
+        access_log: tuple[str | os.PathLike[str] | int, str, bool] | None = None,
+        metrics: Metrics | None = None,
+    ) -> Server: ...
     @property
     def address(self) -> tuple[str, int]: ...
+    def metrics(self) -> str: ...
     def run(self, signals: bool) -> tuple[int, int]: ...
     def stop(self, now: bool) -> None: ...
 

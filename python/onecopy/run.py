@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import os
 import sys
 from typing import Any
 
+from onecopy.observe import AccessLog, Metrics
 from onecopy.server import Limits, Server
 
 __all__ = ["main"]
@@ -33,15 +35,35 @@ def main(arguments: list[str]) -> int:
         max_body_bytes=given.max_body_bytes,
         max_connections=given.max_connections,
     )
+    log = AccessLog(given.access_log, given.access_log_format, given.access_log_query) if given.access_log else None
     try:
-        server = Server(app, given.bind, threads=given.threads, limits=limits)
+        metrics = _metrics(given)
+        server = Server(app, given.bind, threads=given.threads, limits=limits, access_log=log, metrics=metrics)
+        told = _telling(metrics, given.metrics)
     except (OSError, ValueError) as error:
         print(f"onecopy run: {error}", file=sys.stderr)
         return 1
     print(f"onecopy {_version()} serves {given.app} at {server.url} with {given.threads} threads", file=sys.stderr)
+    if told is not None:
+        print(f"metrics are told at {told.url}metrics", file=sys.stderr)
     sys.stderr.flush()
-    server.run()
+    with told or contextlib.nullcontext():
+        server.run()
     return 0
+
+
+def _metrics(given: argparse.Namespace) -> Metrics | None:
+    """Where this process counts: with others where it was given their descriptor."""
+    if given.metrics_fd is not None:
+        return Metrics.of_descriptor(given.metrics_fd)
+    return Metrics() if given.metrics else None
+
+
+def _telling(metrics: Metrics | None, bind: str | None) -> Server | None:
+    """A server of its own that tells them: the application's clients do not see them."""
+    if metrics is None or bind is None:
+        return None
+    return Server(metrics.app, bind, threads=1, limits=Limits(stop_timeout=1.0, max_connections=32, max_body_bytes=0))
 
 
 class LoadError(Exception):
@@ -87,6 +109,11 @@ def _parser() -> argparse.ArgumentParser:
     add("--bind", default="127.0.0.1:8000", metavar="HOST:PORT", help="where to listen; port 0 takes a free one")
     add("--threads", type=int, default=8, metavar="N", help="requests that the application is asked at once")
     add("--chdir", default=".", metavar="FOLDER", help="where modules are looked for first")
+    add("--access-log", metavar="FILE", help="write a line for each request; `-` is standard output, SIGUSR1 opens it anew")
+    add("--access-log-format", choices=("common", "combined", "json"), default="common", help="the form of its lines")
+    add("--access-log-query", action="store_true", help="with query strings in them, which may hold secrets")
+    add("--metrics", metavar="HOST:PORT", help="tell counters for Prometheus there, at /metrics")
+    add("--metrics-fd", type=int, metavar="N", help=argparse.SUPPRESS)  # The `Metrics` of the process that started this one.
     for name, what in (
         ("header_timeout", "seconds for a request's head"),
         ("body_timeout", "seconds without a byte of a request's body"),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from onecopy import _core
+from onecopy.observe import AccessLog, Metrics
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -55,6 +57,8 @@ class Server:
         streams: row streams that are filled at once, each by a thread of its own while it is.
         limits: see `Limits`.
         multiprocess: what ``wsgi.multiprocess`` says.
+        access_log: where to write a line for each request: a path (in the common format), or an `AccessLog`.
+        metrics: where it counts, for several servers that are told of together; see `Metrics`. By itself it counts for `metrics` alone.
 
     As a context manager it serves in threads of its own until the block is left:
 
@@ -80,6 +84,8 @@ class Server:
         streams: int = 16,
         limits: Limits | None = None,
         multiprocess: bool = False,
+        access_log: AccessLog | str | os.PathLike[str] | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
         if not callable(app):
             raise TypeError("`app` is not callable: a WSGI application is a function of environ and start_response")
@@ -87,7 +93,7 @@ class Server:
             raise ValueError("`threads` and `streams` are at least 1")
         options: dict[str, float] = {"threads": threads, "streams": streams, "multiprocess": multiprocess}
         options.update((limits or Limits())._asdict())
-        self._core = _core.Server(app, _address(bind), options)
+        self._core = _core.Server(app, _address(bind), options, _log(access_log), metrics and metrics._core)
         self._thread: threading.Thread | None = None
         _servers.add(self)
 
@@ -101,6 +107,10 @@ class Server:
         """The address as a URL."""
         host, port = self.address
         return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+    def metrics(self) -> str:
+        """What was counted, as text for Prometheus (format 0.0.4); of all servers of its `Metrics`, where it was given some."""
+        return self._core.metrics()
 
     def run(self) -> None:
         """Serve until `stop` is called; in the main thread SIGINT and SIGTERM stop it too (a second one cuts requests)."""
@@ -144,6 +154,17 @@ def _address(bind: str) -> tuple[str, int] | int:
     if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
         raise ValueError(f"`{bind}` is not an address\nwrite `HOST:PORT`, for example `127.0.0.1:8000`, or `fd://N`")
     return host.strip("[]") or "0.0.0.0", int(port)
+
+
+def _log(access_log: AccessLog | str | os.PathLike[str] | None) -> tuple[str | os.PathLike[str] | int, str, bool] | None:
+    if access_log is None:
+        return None
+    if not isinstance(access_log, AccessLog):
+        access_log = AccessLog(access_log)
+    file, form, query = access_log
+    if not isinstance(file, (str, os.PathLike)):
+        raise TypeError("`access_log` is not a path or `AccessLog`\ngive the name of a file, or `-` for standard output")
+    return 1 if file == "-" else file, form, query
 
 
 _servers: weakref.WeakSet[Server] = weakref.WeakSet()

@@ -4,12 +4,13 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use onecopy_serve::{Config, Handle, Limits, Socket, Stopped};
+use onecopy_serve::{AccessLog, Config, Handle, Limits, Metrics, Socket, Stopped};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict};
 
 use super::handler::{Place, Wsgi};
+use super::observe::{self, Target};
 use crate::raw::output;
 
 /// A server of a WSGI application; `onecopy.Server` is its public face.
@@ -21,6 +22,8 @@ pub(crate) struct Server {
     app: Py<PyAny>,
     place: Place,
     threads: Threads,
+    metrics: Metrics,
+    access_log: Option<AccessLog>,
 }
 
 /// The `threading.Thread`s of a server.
@@ -63,7 +66,14 @@ fn seconds(name: &str, value: f64) -> PyResult<Duration> {
 #[pymethods]
 impl Server {
     #[new]
-    fn new(app: Py<PyAny>, bind: Bind, options: Options) -> PyResult<Server> {
+    #[pyo3(signature = (app, bind, options, access_log = None, metrics = None))]
+    fn new(
+        app: Py<PyAny>,
+        bind: Bind,
+        options: Options,
+        access_log: Option<(Target, String, bool)>,
+        metrics: Option<&Bound<'_, observe::Metrics>>,
+    ) -> PyResult<Server> {
         let mut limits = Limits::default();
         limits.head = seconds("header_timeout", options.header_timeout)?;
         limits.body_stall = seconds("body_timeout", options.body_timeout)?;
@@ -80,6 +90,11 @@ impl Server {
         config.limits = limits;
         config.handler_threads = options.threads;
         config.workers = options.streams;
+        if let Some(metrics) = metrics {
+            config.metrics = metrics.get().place()?;
+        }
+        let metrics = config.metrics.clone();
+        let access_log = observe::access_log(access_log, &mut config)?;
         let threads = Threads::default();
         let started = Arc::clone(&threads);
         config.spawn = Arc::new(move |name, run| {
@@ -110,6 +125,8 @@ impl Server {
             state: Mutex::new(Some(server)),
             app,
             threads,
+            metrics,
+            access_log,
             place: Place {
                 name: match bind {
                     Bind::Inet(host, _) => host,
@@ -140,6 +157,7 @@ impl Server {
         let server = taken.ok_or_else(|| PyRuntimeError::new_err("a server runs once"))?;
         let handler = Wsgi::new(py, self.app.clone_ref(py), &self.place)?;
         let handle = self.handle.clone();
+        let log = self.access_log.clone();
         let stopped = py.detach(move || {
             let _guard = match signals {
                 true => Some(onecopy_serve::stop_on_signals(
@@ -148,9 +166,18 @@ impl Server {
                 )?),
                 false => None,
             };
-            server
-                .run(handler)
-                .map_err(|e| io::Error::other(e.to_string()))
+            let _reopens = match (signals, &log) {
+                (true, Some(_)) => Some(onecopy_serve::reopen_on_signal(libc::SIGUSR1)?),
+                _ => None,
+            };
+            if let Some(log) = &log {
+                log.start()?;
+            }
+            let stopped = server.run(handler);
+            if let Some(log) = &log {
+                log.close();
+            }
+            stopped.map_err(|e| io::Error::other(e.to_string()))
         })?;
         let Stopped { n_cut, n_left, .. } = stopped;
         let threads =
@@ -162,6 +189,11 @@ impl Server {
             }
         }
         Ok((n_cut, n_left))
+    }
+
+    /// What was counted, as text for Prometheus.
+    fn metrics(&self, py: Python<'_>) -> String {
+        py.detach(|| self.metrics.text())
     }
 
     /// Stops it: idle connections at once, requests under way get their time; with ``now`` these are cut too.

@@ -9,6 +9,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use onecopy_serve::config::OnAccess;
 use onecopy_serve::{
     Chunks, Clock, Config, Error, FnHandler, Handle, Handler, Outcome, Request, Response, Server,
     Stopped, StreamEnd,
@@ -61,11 +62,18 @@ impl TestServer {
     }
 
     pub fn with(mut config: Config, handler: impl Handler) -> TestServer {
-        let clock = Arc::new(HandClock::default());
-        config.clock = Arc::clone(&clock) as Arc<dyn Clock>;
+        let make = |told| {
+            config.on_access = Some(told);
+            config
+        };
+        TestServer::telling(make, handler)
+    }
+
+    /// With the configuration that `make` makes; what it is given is to be told of each request.
+    pub fn telling(make: impl FnOnce(OnAccess) -> Config, handler: impl Handler) -> TestServer {
         let (lines, log) = channel();
         let lines = Mutex::new(lines);
-        config.on_access = Some(Arc::new(move |a: &onecopy_serve::Access<'_>| {
+        let mut config = make(Arc::new(move |a: &onecopy_serve::Access<'_>| {
             let line = Line {
                 method: a.method.to_owned(),
                 path: a.path.to_owned(),
@@ -76,6 +84,8 @@ impl TestServer {
             };
             let _ = lines.lock().unwrap().send(line);
         }));
+        let clock = Arc::new(HandClock::default());
+        config.clock = Arc::clone(&clock) as Arc<dyn Clock>;
         let server = Server::bind("127.0.0.1:0".parse().unwrap(), config).unwrap();
         let (address, handle) = (server.local_addr(), server.handle());
         let run = std::thread::spawn(move || server.run(handler));
