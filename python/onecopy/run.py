@@ -97,11 +97,18 @@ def load(name: str) -> Any:
     return found
 
 
+class _Help(argparse.ArgumentDefaultsHelpFormatter):
+    """Tells defaults, where there are any."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        return action.help if action.default in (None, False) else super()._get_help_string(action)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="onecopy run",
         description="Serve a WSGI application (PEP 3333) over HTTP/1.1.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        formatter_class=_Help,
     )
     default = Limits()
     add = parser.add_argument
@@ -109,11 +116,17 @@ def _parser() -> argparse.ArgumentParser:
     add("--bind", default="127.0.0.1:8000", metavar="HOST:PORT", help="where to listen; port 0 takes a free one")
     add("--threads", type=int, default=8, metavar="N", help="requests that the application is asked at once")
     add("--chdir", default=".", metavar="FOLDER", help="where modules are looked for first")
-    add("--access-log", metavar="FILE", help="write a line for each request; `-` is standard output, SIGUSR1 opens it anew")
+    add(
+        "--access-log",
+        metavar="FILE",
+        help="write a line for each request; `-` is standard output, SIGUSR1 opens it anew",
+    )
     add("--access-log-format", choices=("common", "combined", "json"), default="common", help="the form of its lines")
     add("--access-log-query", action="store_true", help="with query strings in them, which may hold secrets")
     add("--metrics", metavar="HOST:PORT", help="tell counters for Prometheus there, at /metrics")
-    add("--metrics-fd", type=int, metavar="N", help=argparse.SUPPRESS)  # The `Metrics` of the process that started this one.
+    add(
+        "--metrics-fd", type=int, metavar="N", help=argparse.SUPPRESS
+    )  # The `Metrics` of the process that started this one.
     for name, what in (
         ("header_timeout", "seconds for a request's head"),
         ("body_timeout", "seconds without a byte of a request's body"),

@@ -156,14 +156,18 @@ def _address(bind: str) -> tuple[str, int] | int:
     return host.strip("[]") or "0.0.0.0", int(port)
 
 
-def _log(access_log: AccessLog | str | os.PathLike[str] | None) -> tuple[str | os.PathLike[str] | int, str, bool] | None:
+def _log(
+    access_log: AccessLog | str | os.PathLike[str] | None,
+) -> tuple[str | os.PathLike[str] | int, str, bool] | None:
     if access_log is None:
         return None
     if not isinstance(access_log, AccessLog):
         access_log = AccessLog(access_log)
     file, form, query = access_log
     if not isinstance(file, (str, os.PathLike)):
-        raise TypeError("`access_log` is not a path or `AccessLog`\ngive the name of a file, or `-` for standard output")
+        raise TypeError(
+            "`access_log` is not a path or `AccessLog`\ngive the name of a file, or `-` for standard output"
+        )
     return 1 if file == "-" else file, form, query
 
 

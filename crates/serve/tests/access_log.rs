@@ -66,6 +66,7 @@ fn each_request_has_a_line_of_its_form() {
         bad.send("GET /\"\x1b[31m HTTP/1.1\r\nHost: x\r\n\r\n");
         let n_refused = bad.answer().body.len();
         (0..3).for_each(|_| drop(server.line()));
+        drop((client, bad)); // The clock stands: a connection that lingers would keep the server.
         server.stop();
         log.close();
         let lines = lines(&path);

@@ -146,23 +146,22 @@ fn bytes_are_those_that_the_client_has_sent_and_received() {
             _ => Response::new(200).body("short"),
         }),
     );
-    let body = format!(
-        "POST /b HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\nninebytes{GET}"
-    );
+    let last =
+        |target: &str| format!("GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
     let asked = [
-        GET.repeat(16),
-        "HEAD /file HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(),
-        "GET /file HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(),
-        "GET /items HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(),
-        "GET /rows HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(),
-        body,
+        GET.repeat(16) + &last("/"),
+        "HEAD /file HTTP/1.1\r\nHost: x\r\n\r\n".to_owned() + &last("/file"),
+        last("/items"),
+        last("/rows"),
+        "POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\nninebytes"
+            .to_owned()
+            + &last("/"),
         "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\nnot read whole".to_owned(),
     ];
     let (mut n_sent, mut n_received, mut n_told) = (0, 0, 0);
     for (i, asked) in asked.iter().enumerate() {
         let mut client = server.connect();
         client.send(asked);
-        client.shut();
         let (come, reset) = client.rest();
         assert!(!reset, "{i}");
         n_sent += asked.len() as u64;
