@@ -105,7 +105,7 @@ impl Default for Config {
             on_access: None,
             keep: Keep::default(),
             metrics: Metrics::default(),
-            clock: Arc::new(SystemClock::default()),
+            clock: Arc::new(SystemClock),
             body_folder: std::env::temp_dir(),
             spawn: Arc::new(|name, run| {
                 std::thread::Builder::new()

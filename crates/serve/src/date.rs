@@ -1,6 +1,8 @@
 //! The `Date` field, made once a second.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
+
+use crate::sys;
 
 /// The current date in the form of RFC 9110 5.6.7, kept by each thread for the second it is true.
 pub(crate) struct Date {
@@ -16,12 +18,13 @@ impl Date {
         }
     }
 
-    pub(crate) fn now(&mut self) -> &str {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH);
-        let second = since.unwrap_or_default().as_secs();
+    /// The field with its line end.
+    pub(crate) fn line(&mut self) -> &str {
+        let second = sys::unix_seconds();
         if second != self.second {
             self.second = second;
-            self.text = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(second));
+            let now = UNIX_EPOCH + Duration::from_secs(second);
+            self.text = format!("Date: {}\r\n", httpdate::fmt_http_date(now));
         }
         &self.text
     }

@@ -60,8 +60,6 @@ pub(crate) struct ThreadKit {
     pub(crate) scratch: Vec<u8>,
     pub(crate) date: Date,
     pub(crate) now_ms: u64,
-    /// The same in microseconds.
-    pub(crate) now_us: u64,
     /// Memory for the access log's words.
     pub(crate) names: Vec<Names>,
 }
@@ -76,15 +74,8 @@ impl ThreadKit {
             scratch: vec![0; n_bytes],
             date: Date::new(),
             now_ms: 0,
-            now_us: 0,
             names: Vec::new(),
         }
-    }
-
-    /// Looks at the clock.
-    pub(crate) fn look(&mut self, shared: &Shared) {
-        self.now_us = shared.config.clock.now_us();
-        self.now_ms = self.now_us / 1000;
     }
 
     /// Whether this thread may read requests and run handlers.

@@ -133,6 +133,7 @@ impl OutQueue {
                     // A short count says nothing here: the kernel sends a file in portions.
                     (sys::send_file(stream, file.fd(), at, left), None)
                 }
+                Some(part) if self.parts.len() == 1 => self.send_part(stream, part),
                 _ if self.parts.len() <= FEW_PARTS => self.send_parts::<FEW_PARTS>(stream),
                 _ => self.send_parts::<MAX_PARTS>(stream),
             };
@@ -153,6 +154,12 @@ impl OutQueue {
             }
         }
         Ok(Flushed::All)
+    }
+
+    /// Sends the first part alone.
+    fn send_part(&self, stream: &TcpStream, part: &Part) -> (io::Result<usize>, Option<usize>) {
+        let bytes = &part.bytes(&self.framing)[self.n_of_first..];
+        (sys::send_bytes(stream, bytes), Some(bytes.len()))
     }
 
     /// Sends the first parts, up to a file; how many bytes the kernel took, and were offered to it.

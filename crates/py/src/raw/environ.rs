@@ -3,6 +3,8 @@
 //! Values are Latin-1 in the sense of the PEP: each character is a byte that was sent. Names, and values that come again and
 //! again, are made once.
 
+use std::net::SocketAddr;
+
 use onecopy_text::{Policy, Tally, Units};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -22,9 +24,20 @@ struct Known {
     value: Option<Py<PyAny>>,
 }
 
+/// Clients whose address is kept as text, a power of two; the port says which place is whose.
+const N_PEERS: usize = 512;
+
+/// The address and the port of a client.
+struct Peer {
+    socket: SocketAddr,
+    address: Py<PyAny>,
+    port: Py<PyAny>,
+}
+
 /// `str` objects of names and values of the requests before.
 pub(crate) struct Strings {
     fields: Vec<Option<Known>>,
+    peers: Vec<Option<Peer>>,
     others: [Option<Py<PyAny>>; N_OTHERS],
 }
 
@@ -34,18 +47,43 @@ pub(crate) enum Other {
     Path,
     Query,
     Address,
-    Port,
     Method,
 }
 
-const N_OTHERS: usize = 5;
+const N_OTHERS: usize = 4;
 
 impl Strings {
     pub(crate) fn new() -> Strings {
         Strings {
             fields: (0..N_NAMES).map(|_| None).collect(),
+            peers: (0..N_PEERS).map(|_| None).collect(),
             others: [const { None }; N_OTHERS],
         }
+    }
+
+    /// A client's address and its port, each a `str`.
+    pub(crate) fn peer<'py>(
+        &mut self,
+        py: Python<'py>,
+        socket: SocketAddr,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let slot = &mut self.peers[usize::from(socket.port()) % N_PEERS];
+        let is_known = slot.as_ref().is_some_and(|peer| peer.socket == socket);
+        let peer = match slot {
+            Some(peer) if is_known => peer,
+            slot => {
+                let address = socket.ip().to_string();
+                let known = &mut self.others[Other::Address as usize];
+                let address = latin1_or_known(py, address.as_bytes(), known)?;
+                let port = PyString::new(py, &socket.port().to_string());
+                slot.insert(Peer {
+                    socket,
+                    address: address.unbind(),
+                    port: port.into_any().unbind(),
+                })
+            }
+        };
+        Ok((peer.address.bind(py).clone(), peer.port.bind(py).clone()))
     }
 
     /// A `str` of these bytes: the one before it, where it is the same.

@@ -13,6 +13,9 @@ use crate::output::Output;
 use crate::raw::held::HeldBytes;
 use crate::stream::{Left, RowStream};
 
+/// Bodies up to here are copied: to hold their object costs more.
+const FEW_BYTES: usize = 1024;
+
 /// ``environ["wsgi.file_wrapper"]``: a file as a body (PEP 3333). A regular file is sent by the kernel from its position on
 /// (sendfile(2)), no byte of it in memory; of other objects with ``read`` the blocks are read and sent.
 #[pyclass(frozen, module = "onecopy")]
@@ -166,6 +169,8 @@ pub(super) struct Answered {
 /// What comes behind them.
 enum Rest {
     Nothing,
+    /// A few bytes, copied, with nothing before them.
+    Few(Vec<u8>),
     Items(Py<PyIterator>, Closing),
     /// These two with nothing before them.
     File(FileBody),
@@ -179,6 +184,15 @@ impl Answered {
             self.ready.splice(0..0, written);
         }
         match self.rest {
+            Rest::Few(bytes) => {
+                let n_bytes = bytes.len() as u64;
+                if self.ready.is_empty() {
+                    return (Body::Bytes(bytes), Some(n_bytes));
+                }
+                self.ready.push(Held::new(bytes));
+                self.rest = Rest::Nothing;
+                return self.into_body(Vec::new());
+            }
             Rest::Nothing => {
                 let n_bytes = self.ready.iter().map(|item| item.len() as u64).sum();
                 let body = match self.ready.len() {
@@ -209,6 +223,13 @@ impl Answered {
 pub(super) fn of(result: &Bound<'_, PyAny>, has_written: bool, log: &Log) -> PyResult<Answered> {
     let mut ready = Vec::new();
     if let Ok(list) = result.cast_exact::<PyList>() {
+        if list.len() == 1
+            && let Ok(bytes) = list.get_item(0)?.cast::<PyBytes>()
+            && bytes.as_bytes().len() <= FEW_BYTES
+        {
+            let rest = Rest::Few(bytes.as_bytes().to_vec());
+            return Ok(Answered { ready, rest });
+        }
         for item in list.iter() {
             push(&mut ready, &item)?;
         }

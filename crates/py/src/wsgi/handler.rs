@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, TryLockError};
 
 use onecopy_serve::{Body, BodyPolicy, Chunks, Handler, Request, RequestBody, Response, StreamEnd};
 use onecopy_text::Chunk;
-use pyo3::exceptions::PyAssertionError;
+use onecopy_wire::http::{Method, Version};
+use pyo3::exceptions::{PyAssertionError, PyRuntimeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -97,6 +98,9 @@ impl Wsgi {
         request: &Request<'_>,
         body: RequestBody,
     ) -> PyResult<Bound<'py, PyDict>> {
+        let Some(head) = request.head() else {
+            return Err(PyRuntimeError::new_err("a request without a head")); // None comes through a socket.
+        };
         let environ = self.template.bind(py).copy()?;
         // Another thread has it: never waited for, since we are attached.
         let mut own = None;
@@ -109,51 +113,44 @@ impl Wsgi {
             Some(strings) => &mut **strings,
             None => own.insert(Strings::new()),
         };
-        let method = request.method();
-        if method != "GET" {
-            let method = strings.other(py, Other::Method, method.as_bytes())?;
+        if head.method() != Method::Get {
+            let method = strings.other(py, Other::Method, head.method_name().as_bytes())?;
             environ.set_item(intern!(py, "REQUEST_METHOD"), method)?;
         }
-        let path = request.head().map_or(request.path(), |head| head.path());
-        if path.contains('%') {
-            let decoded: Vec<u8> = percent_decoded(path.as_bytes());
+        let (path, query) = head.path_and_query_bytes();
+        if path.contains(&b'%') {
+            let decoded = percent_decoded(path);
             environ.set_item(
                 intern!(py, "PATH_INFO"),
                 strings.other(py, Other::Path, &decoded)?,
             )?;
-        } else if path != "/" {
+        } else if path != b"/" {
             environ.set_item(
                 intern!(py, "PATH_INFO"),
-                strings.other(py, Other::Path, path.as_bytes())?,
+                strings.other(py, Other::Path, path)?,
             )?;
         }
-        if let Some(query) = request
-            .head()
-            .map_or(request.query(), |head| head.query())
-            .filter(|q| !q.is_empty())
-        {
-            let query = strings.other(py, Other::Query, query.as_bytes())?;
+        if let Some(query) = query.filter(|q| !q.is_empty()) {
+            let query = strings.other(py, Other::Query, query)?;
             environ.set_item(intern!(py, "QUERY_STRING"), query)?;
         }
-        if request.is_http_1_0() {
+        if head.version() == Version::Http10 {
             environ.set_item(intern!(py, "SERVER_PROTOCOL"), intern!(py, "HTTP/1.0"))?;
         }
-        let peer = request.peer();
-        let address = strings.other(py, Other::Address, Text::of(peer.ip()).bytes())?;
+        let (address, port) = strings.peer(py, request.peer())?;
         environ.set_item(intern!(py, "REMOTE_ADDR"), address)?;
-        let port = strings.other(py, Other::Port, Text::of(peer.port()).bytes())?;
         environ.set_item(intern!(py, "REMOTE_PORT"), port)?;
-        for (name, value) in request.headers() {
+        for (name, value) in head.header_bytes() {
             // A body is measured by now.
-            if name.eq_ignore_ascii_case("content-length") {
+            if name.eq_ignore_ascii_case(b"content-length") {
                 continue;
             }
-            strings.set_field(&environ, name.as_bytes(), value)?;
+            strings.set_field(&environ, name, value)?;
         }
         drop(shared);
         match body {
             RequestBody::None => {
-                if let Some(length) = request.header("content-length") {
+                if let Some(length) = head.header("content-length") {
                     let length = String::from_utf8_lossy(length);
                     environ.set_item(intern!(py, "CONTENT_LENGTH"), &*length)?;
                 }
@@ -253,43 +250,4 @@ fn percent_decoded(path: &[u8]) -> Vec<u8> {
         }
     }
     decoded
-}
-
-/// A short text, made without memory of the heap.
-struct Text {
-    bytes: [u8; 48],
-    len: usize,
-}
-
-impl Text {
-    fn of(value: impl std::fmt::Display) -> Text {
-        let mut text = Text {
-            bytes: [0; 48],
-            len: 0,
-        };
-        text.put(value);
-        text
-    }
-
-    fn put(&mut self, value: impl std::fmt::Display) {
-        use std::fmt::Write;
-        // Addresses and ports fit.
-        let _ = write!(self, "{value}");
-    }
-
-    fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.len]
-    }
-}
-
-impl std::fmt::Write for Text {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        let to = self
-            .bytes
-            .get_mut(self.len..self.len + text.len())
-            .ok_or(std::fmt::Error)?;
-        to.copy_from_slice(text.as_bytes());
-        self.len += text.len();
-        Ok(())
-    }
 }

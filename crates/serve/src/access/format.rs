@@ -1,7 +1,7 @@
 //! The forms of a line. Whatever a client sends, a line stays one line, and its quotes end where we end them.
 
 use std::io::Write;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use super::time::SecondText;
 use super::{Access, Keep};
@@ -30,15 +30,15 @@ impl Format {
         }
     }
 
-    /// Appends the line of a request, its end included, which ended `now`.
+    /// Appends the line of a request, its end included, which ended `now`, since 1970.
     pub(super) fn put(
         self,
         out: &mut Vec<u8>,
         access: &Access<'_>,
-        now: SystemTime,
+        now: Duration,
         texts: &mut SecondText,
     ) {
-        let begun = since_1970(now).saturating_sub(access.duration);
+        let begun = now.saturating_sub(access.duration);
         match self {
             Format::Common => put_common(out, access, begun, texts),
             Format::Combined => {
@@ -59,10 +59,9 @@ impl Format {
         self,
         out: &mut Vec<u8>,
         n: u64,
-        now: SystemTime,
+        now: Duration,
         texts: &mut SecondText,
     ) {
-        let now = since_1970(now);
         if self == Format::Json {
             put_json_time(out, now, texts);
             let _ = writeln!(out, ",\"dropped_lines\":{n}}}");
@@ -76,10 +75,6 @@ impl Format {
         }
         out.push(b'\n');
     }
-}
-
-fn since_1970(time: SystemTime) -> Duration {
-    time.duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 fn put_common(out: &mut Vec<u8>, access: &Access<'_>, begun: Duration, texts: &mut SecondText) {
@@ -213,7 +208,7 @@ mod tests {
 
     fn line(format: Format, access: &Access<'_>) -> String {
         let mut out = Vec::new();
-        let now = UNIX_EPOCH + Duration::from_millis(1_709_251_200_500);
+        let now = Duration::from_millis(1_709_251_200_500);
         format.put(&mut out, access, now, &mut SecondText::default());
         let line = String::from_utf8(out).unwrap();
         assert_eq!(line.matches('\n').count(), 1, "{line:?}");
@@ -261,7 +256,7 @@ mod tests {
         assert!(said.contains(r#""\xff\" \"forged\n" "-""#), "{said}");
         // `é` stays as it is in JSON, so that the check for ASCII is left out.
         let mut out = Vec::new();
-        Format::Json.put(&mut out, &told, UNIX_EPOCH, &mut SecondText::default());
+        Format::Json.put(&mut out, &told, Duration::ZERO, &mut SecondText::default());
         let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(
             (&value["path"], &value["method"]),
@@ -274,7 +269,7 @@ mod tests {
     fn lines_that_were_dropped_are_told_of_in_each_form() {
         let said = |format: Format| {
             let mut out = Vec::new();
-            format.put_dropped(&mut out, 7, UNIX_EPOCH, &mut SecondText::default());
+            format.put_dropped(&mut out, 7, Duration::ZERO, &mut SecondText::default());
             String::from_utf8(out).unwrap()
         };
         let common = "- - - [01/Jan/1970:00:00:00 +0000] \"onecopy dropped 7 lines\" 0 -";

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use super::Access;
 use super::format::Format;
@@ -105,7 +105,7 @@ impl AccessLog {
     /// Takes the line of a request; it is written within a tick. For [`crate::Config::on_access`].
     pub fn put(&self, access: &Access<'_>) {
         let inner = &*self.0;
-        let now = SystemTime::now();
+        let now = sys::unix_time();
         let mut gathered = lock(&inner.gathered);
         let gathered = &mut *gathered;
         let before = gathered.lines.len();
@@ -188,7 +188,7 @@ impl Inner {
         if n_dropped > 0 {
             let texts = &mut SecondText::default();
             self.format
-                .put_dropped(batch, n_dropped, SystemTime::now(), texts);
+                .put_dropped(batch, n_dropped, sys::unix_time(), texts);
         }
         let not_opened = file.reopen_if_asked().err();
         let (failed, n_lost) = match file.write(batch) {

@@ -16,6 +16,8 @@ use crate::headers::Headers;
 use crate::response::{Body, OnEnd, Response, StreamEnd};
 use crate::workers::Job;
 
+/// Up to so many bytes are copied behind the head: a part of their own costs the kernel more than that.
+const FEW_BYTES: usize = 1024;
 /// Memory for the words of so many requests is kept by a thread.
 const MOST_NAMES: usize = 64;
 
@@ -96,10 +98,15 @@ impl Answer {
         if let Some((Some(on_end), end)) = self.stream.map(|stream| *stream) {
             guard(|| on_end(end));
         }
-        let nothing = Names::default();
-        let names = self.exchange.names.as_ref().unwrap_or(&nothing);
         let n_sent = n_sent.min(self.end);
         let n_bytes = n_sent.saturating_sub(self.start);
+        let status = if n_bytes == 0 { 0 } else { self.status };
+        let duration = Duration::from_micros(now_us.saturating_sub(self.exchange.started_us));
+        let outcome = self.exchange.outcome;
+        shared.config.metrics.request(status, outcome, duration);
+        let on_access = shared.config.on_access.as_ref()?;
+        let nothing = Names::default();
+        let names = self.exchange.names.as_ref().unwrap_or(&nothing);
         let access = Access {
             method: names.method(),
             path: names.path(),
@@ -107,18 +114,15 @@ impl Answer {
             is_http_1_0: self.exchange.http_1_0,
             referer: names.referer(),
             user_agent: names.user_agent(),
-            status: if n_bytes == 0 { 0 } else { self.status },
+            status,
             n_bytes,
             n_body_bytes: n_sent.saturating_sub(self.body_start),
             n_rows: self.n_rows,
-            duration: Duration::from_micros(now_us.saturating_sub(self.exchange.started_us)),
-            outcome: self.exchange.outcome,
+            duration,
+            outcome,
             peer,
         };
-        access.count(&shared.config.metrics);
-        if let Some(on_access) = &shared.config.on_access {
-            guard(|| on_access(&access));
-        }
+        guard(|| on_access(&access));
         self.exchange.names
     }
 }
@@ -184,6 +188,17 @@ impl Drive<'_> {
                 answer.exchange.outcome = Outcome::Failed;
             }
             known.cut(usize::try_from(announced).unwrap_or(usize::MAX));
+            let few = match &known {
+                Body::Bytes(bytes) => Some(&bytes[..]),
+                Body::Shared(bytes) => Some(&bytes[..]),
+                Body::Static(bytes) => Some(*bytes),
+                Body::Held(bytes) => Some(&bytes[..]),
+                _ => None,
+            };
+            if let Some(few) = few.filter(|few| few.len() <= FEW_BYTES) {
+                self.state.out.frame(|out| out.extend_from_slice(few));
+                known = Body::Empty;
+            }
             match known {
                 Body::Bytes(bytes) => self.state.out.owned(bytes),
                 Body::Shared(bytes) => self.state.out.shared(bytes),
@@ -204,7 +219,7 @@ impl Drive<'_> {
             is_head: false,
             http_1_0: false,
             keep_alive: false,
-            started_us: self.kit.now_us,
+            started_us: self.shared.config.clock.now_us(),
             names: None,
             outcome: Outcome::Refused,
         });
@@ -228,8 +243,7 @@ impl Drive<'_> {
             .unwrap_or_else(|| Response::new(status))
     }
 
-    /// Queues a head. The handler's fields go out from the buffer they were checked in; `after` follows the empty line
-    /// there.
+    /// Queues a head, and `after` behind its empty line. Fields of more than a few bytes go out from the buffer they were checked in.
     pub(super) fn push_head(
         &mut self,
         answer: &mut Answer,
@@ -237,7 +251,7 @@ impl Drive<'_> {
         framing: Framing,
         after: &[u8],
     ) {
-        let date = (!headers.has_date()).then(|| self.kit.date.now());
+        let date = (!headers.has_date()).then(|| self.kit.date.line());
         let exchange = &answer.exchange;
         let connection = match (exchange.keep_alive, exchange.http_1_0) {
             (false, _) => Some("close"),
@@ -250,9 +264,6 @@ impl Drive<'_> {
                 Some(reason) => ResponseHead::begin_with_reason(answer.status, reason, out),
             };
             let written = begun.and_then(|mut head| {
-                if let Some(date) = date {
-                    head = head.field("Date", date.as_bytes())?;
-                }
                 head = match framing {
                     Framing::Nothing => head,
                     Framing::Length(n) => head.content_length(n)?,
@@ -269,10 +280,18 @@ impl Drive<'_> {
             written.expect(
                 "status and phrase were checked when the answer was made; the fields are ours",
             );
+            out.extend_from_slice(date.unwrap_or_default().as_bytes());
         });
         let mut fields = headers.into_wire();
+        answer.body_start = self.state.out.n_pushed() + fields.len() as u64 + 2;
+        if fields.len() <= FEW_BYTES {
+            return self.state.out.frame(|out| {
+                out.extend_from_slice(&fields);
+                out.extend_from_slice(b"\r\n");
+                out.extend_from_slice(after);
+            });
+        }
         fields.extend_from_slice(b"\r\n");
-        answer.body_start = self.state.out.n_pushed() + fields.len() as u64;
         fields.extend_from_slice(after);
         self.state.out.owned(fields);
     }

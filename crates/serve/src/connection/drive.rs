@@ -38,7 +38,7 @@ pub(super) struct Drive<'a> {
 
 /// Goes on with a connection that the caller owns, until there is nothing to do; then nobody owns it.
 pub(crate) fn drive(shared: &Arc<Shared>, connection: &Arc<Connection>, kit: &mut ThreadKit) {
-    kit.look(shared);
+    kit.now_ms = shared.now_ms();
     let mut state = lock(&connection.state);
     loop {
         state.note(connection.take_flags());

@@ -101,6 +101,7 @@ impl Drive<'_> {
         match read(socket) {
             Ok(n) if n > 0 => {
                 self.shared.config.metrics.received(n);
+                self.state.read_us = self.shared.config.clock.now_us();
                 // A short read has emptied the socket (epoll(7)); more input makes a new edge. After the peer's end
                 // there is none, so it is read on to the very end.
                 self.state.readable = n == room;
@@ -220,12 +221,11 @@ impl Drive<'_> {
             let names = self.kit.names.pop().unwrap_or_default();
             names.of(&request, self.shared.config.keep)
         });
-        let waits_since_us = self.state.waits_since_us.take();
         let exchange = Exchange {
             is_head: head.method() == Method::Head,
             http_1_0: head.version() == Version::Http10,
             keep_alive,
-            started_us: waits_since_us.unwrap_or(self.kit.now_us),
+            started_us: self.state.read_us,
             names,
             outcome: Outcome::Done,
         };
@@ -245,10 +245,7 @@ impl Drive<'_> {
             BodyFraming::None | BodyFraming::Length(0) => {
                 return match self.run_handler(exchange, request) {
                     Ok(()) => Begun::Answered,
-                    Err(exchange) => {
-                        self.state.waits_since_us = Some(exchange.started_us);
-                        Begun::Deferred
-                    }
+                    Err(_) => Begun::Deferred,
                 };
             }
             BodyFraming::Length(n) => match usize::try_from(n) {
@@ -315,7 +312,7 @@ impl Drive<'_> {
             self.take_back();
         }
         self.shared.turns.leave_handler();
-        self.kit.look(self.shared);
+        self.kit.now_ms = self.shared.now_ms();
         match response {
             Some(response) => self.respond(exchange, response),
             None => {

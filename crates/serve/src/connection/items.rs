@@ -217,7 +217,7 @@ impl Drive<'_> {
         stream.left = sink.left;
         self.take_back();
         self.shared.turns.leave_handler();
-        self.kit.look(self.shared);
+        self.kit.now_ms = self.shared.now_ms();
         if gone {
             // The items stopped because of that: nothing may say that these are all.
             self.state.phase = Phase::Items(stream);

@@ -125,8 +125,8 @@ struct State {
     /// Deadline of the phase, and of the bytes that wait to be sent.
     phase_ms: u64,
     stall_ms: u64,
-    /// Since when the request at the front of `input` waits for a handler to end.
-    waits_since_us: Option<u64>,
+    /// When bytes came last: since then the requests in them are there, whatever they wait for.
+    read_us: u64,
     /// What waits for a worker that fills for a connection already closed.
     orphan: Option<Answer>,
 }
@@ -186,7 +186,7 @@ impl Connection {
                 filled: false,
                 phase_ms: NEVER,
                 stall_ms: NEVER,
-                waits_since_us: None,
+                read_us: 0,
                 orphan: None,
             }),
         }

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 pub use area::MetricsArea;
 
-use crate::access::{Access, Outcome};
+use crate::access::Outcome;
 use area::Place;
 
 /// Upper ends of the histogram's buckets in microseconds; one more has what took longer.
@@ -167,12 +167,5 @@ pub(crate) struct OpenStream(Metrics);
 impl Drop for OpenStream {
     fn drop(&mut self) {
         self.0.word(word::STREAMS).fetch_sub(1, Relaxed);
-    }
-}
-
-impl Access<'_> {
-    /// The status and outcome are counted as the access log tells them.
-    pub(crate) fn count(&self, metrics: &Metrics) {
-        metrics.request(self.status, self.outcome, self.duration);
     }
 }

@@ -1,5 +1,6 @@
 //! System calls under the names of what they do. The only place of this crate with `unsafe`.
 
+mod coarse;
 mod epoll;
 mod eventfd;
 mod inherit;
@@ -7,6 +8,7 @@ mod shared;
 mod signal;
 mod socket;
 
+pub(crate) use coarse::{monotonic_ms, monotonic_us, unix_seconds, unix_time};
 pub(crate) use epoll::{Epoll, Event, Interest};
 pub(crate) use eventfd::EventFd;
 pub(crate) use inherit::{lend, take_lent};
@@ -14,7 +16,7 @@ pub(crate) use shared::{SharedWords, is_locked, try_lock};
 pub(crate) use signal::n_reopens_asked;
 pub use signal::{SignalGuard, reopen_on_signal, stop_on_signals};
 pub(crate) use socket::{
-    accept, listen, max_open_files, prepare, receive, reset_on_close, send, send_file,
+    accept, listen, max_open_files, prepare, receive, reset_on_close, send, send_bytes, send_file,
 };
 
 use std::io;

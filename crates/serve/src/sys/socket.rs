@@ -83,6 +83,28 @@ pub(crate) fn send(stream: &TcpStream, parts: &[IoSlice<'_>], more: bool) -> io:
     }
 }
 
+/// As [`send`], of bytes in one piece.
+pub(crate) fn send_bytes(stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
+    loop {
+        // SAFETY: the kernel reads `bytes.len()` bytes there, borrowed for the call.
+        let n = unsafe {
+            libc::send(
+                stream.as_raw_fd(),
+                bytes.as_ptr().cast(),
+                bytes.len(),
+                libc::MSG_NOSIGNAL,
+            )
+        };
+        if n >= 0 {
+            return Ok(n as usize);
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
 /// Sends up to `n_bytes` of `file` from `offset` on, whatever its own position, and returns how many the kernel took; 0 at the
 /// end of the file. Copies: none in user space.
 pub(crate) fn send_file(

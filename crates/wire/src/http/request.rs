@@ -136,6 +136,20 @@ impl<'a> RequestHead<'a> {
         ascii(&self.buffer[self.index.target_path..self.index.target.end])
     }
 
+    /// Path and query as [`RequestHead::path`] and [`RequestHead::query`] give them, in bytes: visible ASCII.
+    #[must_use]
+    pub fn path_and_query_bytes(&self) -> (&'a [u8], Option<&'a [u8]>) {
+        let target = &self.buffer[self.index.target_path..self.index.target.end];
+        let (path, query) = match target.iter().position(|b| *b == b'?') {
+            Some(at) => (&target[..at], Some(&target[at + 1..])),
+            None => (target, None),
+        };
+        if path.is_empty() && self.index.form == TargetForm::Absolute {
+            return (b"/", query);
+        }
+        (path, query)
+    }
+
     /// Host and port that the request is for: of the target in absolute or authority form, of `Host` else; `None` in
     /// HTTP/1.0 without `Host`. Checked to be an authority.
     #[must_use]
@@ -166,6 +180,13 @@ impl<'a> RequestHead<'a> {
             .fields
             .iter()
             .map(move |f| (ascii(f.name(buffer)), f.value(buffer)))
+    }
+
+    /// As [`RequestHead::headers`], with the names in bytes.
+    pub fn header_bytes(&self) -> impl ExactSizeIterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
+        let buffer = self.buffer;
+        let fields = self.index.fields.iter();
+        fields.map(move |f| (f.name(buffer), f.value(buffer)))
     }
 
     /// The first value of the header `name`, whatever its case.

@@ -76,7 +76,12 @@ impl<'s, S: ByteSink> ResponseHead<'s, S> {
     /// [`ResponseError::SinkFull`]; the head is then taken back.
     pub fn content_length(self, len_bytes: u64) -> Result<Self, ResponseError> {
         let digits = crate::short::Short::of_u64(len_bytes, false);
-        self.field("Content-Length", digits.as_bytes())
+        let put = put_line(b"Content-Length: ", digits.as_bytes(), self.sink);
+        if let Err(error) = put {
+            self.sink.rewind(self.start);
+            return Err(error);
+        }
+        Ok(self)
     }
 
     /// Appends `Transfer-Encoding: chunked`.
@@ -97,6 +102,15 @@ impl<'s, S: ByteSink> ResponseHead<'s, S> {
             error.into()
         })
     }
+}
+
+/// A field line that needs no look at its name and value.
+fn put_line<S: ByteSink>(name: &[u8], value: &[u8], sink: &mut S) -> Result<(), ResponseError> {
+    let mut window = sink.window(name.len() + value.len() + 2)?;
+    window.put(name);
+    window.put(value);
+    window.put(b"\r\n");
+    Ok(())
 }
 
 /// The phrase of RFC 9110 (and 6585) for a status; empty for one that it does not name.
