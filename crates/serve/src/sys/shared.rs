@@ -21,7 +21,7 @@ pub(crate) struct SharedWords {
 
 // SAFETY: the memory is mapped for as long as this lives, belongs to no thread, and holds nothing but atomics.
 unsafe impl Send for SharedWords {}
-// SAFETY: as above; what a shared reference gives out are atomics.
+// SAFETY: all that a shared reference gives out are atomics, mapped for as long as it lives.
 unsafe impl Sync for SharedWords {}
 
 impl SharedWords {
