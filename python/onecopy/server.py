@@ -112,6 +112,12 @@ class Server:
         """What was counted, as text for Prometheus (format 0.0.4); of all servers of its `Metrics`, where it was given some."""
         return self._core.metrics()
 
+    def reopen_access_log(self) -> None:
+        """Have the file of the access log opened anew before its next line, after it was moved away. SIGUSR1 does so where SIGTERM stops the
+        server. Without an access log nothing happens.
+        """
+        self._core.reopen_access_log()
+
     def run(self) -> None:
         """Serve until `stop` is called; in the main thread SIGINT and SIGTERM stop it too (a second one cuts requests)."""
         self._core.run(threading.current_thread() is threading.main_thread())

@@ -185,6 +185,15 @@ def test_a_signal_opens_the_file_anew_and_two_processes_share_one(tmp_path: Path
     assert _lines(log)
 
 
+def test_a_program_opens_the_file_anew(tmp_path: Path) -> None:
+    log, moved = tmp_path / "access.log", tmp_path / "access.log.1"
+    with onecopy.Server(_app, "127.0.0.1:0", access_log=log) as server:
+        os.rename(log, moved)
+        server.reopen_access_log()
+        urllib.request.urlopen(server.url, timeout=60).read()
+    assert _lines(moved) == [] and len(_common(log)) == 1
+
+
 def test_what_cannot_be_written_to_is_refused_at_the_start(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
         onecopy.Server(_app, "127.0.0.1:0", access_log=tmp_path / "nowhere" / "log")

@@ -196,6 +196,13 @@ impl Server {
         py.detach(|| self.metrics.text())
     }
 
+    /// Has the access log's file opened anew before its next line.
+    fn reopen_access_log(&self) {
+        if let Some(log) = &self.access_log {
+            log.reopen();
+        }
+    }
+
     /// Stops it: idle connections at once, requests under way get their time; with ``now`` these are cut too.
     fn stop(&self, now: bool) {
         match now {

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::mem;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -59,6 +60,8 @@ struct Inner {
     /// Locked by the writer; where there is none any more, by whom has a late line.
     file: Mutex<LogFile>,
     writer: Mutex<Option<JoinHandle<()>>>,
+    /// How often it was to be opened anew, besides by signals.
+    n_reopens: AtomicU32,
 }
 
 #[derive(Default)]
@@ -87,6 +90,7 @@ impl AccessLog {
             changed: Condvar::new(),
             file: Mutex::new(LogFile::open(to)?),
             writer: Mutex::default(),
+            n_reopens: AtomicU32::new(0),
         })))
     }
 
@@ -123,6 +127,11 @@ impl AccessLog {
         {
             inner.changed.notify_one();
         }
+    }
+
+    /// Has the path opened anew before the next line: the file was moved away. [`crate::reopen_on_signal`] does so by a signal.
+    pub fn reopen(&self) {
+        self.0.n_reopens.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Writes all there is and ends the writer. Lines that come after that are written by those who bring them.
@@ -190,7 +199,11 @@ impl Inner {
             self.format
                 .put_dropped(batch, n_dropped, sys::unix_time(), texts);
         }
-        let not_opened = file.reopen_if_asked().err();
+        let n_asked = self
+            .n_reopens
+            .load(Ordering::SeqCst)
+            .wrapping_add(sys::n_reopens_asked());
+        let not_opened = file.reopen_if_asked(n_asked).err();
         let (failed, n_lost) = match file.write(batch) {
             Ok(()) => (not_opened, 0),
             Err(failed) => {
@@ -244,10 +257,9 @@ impl LogFile {
         })
     }
 
-    /// Opens the path anew, where a signal has asked for that since: the file was moved away. Where it cannot be, lines go on to the
+    /// Opens the path anew, where that was asked for since: the file was moved away. Where it cannot be, lines go on to the
     /// one that is open, and the next batch tries again.
-    fn reopen_if_asked(&mut self) -> Result<(), String> {
-        let n_asked = sys::n_reopens_asked();
+    fn reopen_if_asked(&mut self, n_asked: u32) -> Result<(), String> {
         let Some(path) = self.path.as_ref().filter(|_| n_asked != self.n_asked) else {
             return Ok(());
         };
