@@ -72,7 +72,7 @@ fn each_request_has_a_line_of_its_form() {
         log.close();
         let lines = lines(&path);
         assert_eq!(lines.len(), 3, "{lines:?}");
-        let mut texts: Vec<_> = lines
+        let texts: Vec<_> = lines
             .iter()
             .map(|line| line.split(']').next_back().unwrap())
             .collect();
@@ -111,7 +111,7 @@ fn each_request_has_a_line_of_its_form() {
             format!(" \"GET /c HTTP/1.0\" 200 7{}", agent[1]),
             format!(" \"-\" 400 {n_refused}{}", agent[2]),
         ];
-        assert_eq!(texts.drain(..).collect::<Vec<_>>(), expected);
+        assert_eq!(texts, expected);
         assert!(lines.iter().all(|line| line.starts_with("127.0.0.1 - - [")));
     }
 }

@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::mem;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -25,9 +25,8 @@ const HALF_BYTES: usize = 512 * 1024;
 const MOST_BYTES: usize = 1024 * 1024;
 /// The most that goes into a pipe as a whole (pipe(7)).
 const PIPE_BYTES: usize = 4096;
-/// How long the writer rests where a pipe that does not block is full, and how often until it gives these lines up.
-const FULL_PIPE: Duration = Duration::from_millis(10);
-const MOST_RESTS: u32 = 500;
+/// How long the writer waits for room in a pipe that does not block, until it gives these lines up.
+const FULL_PIPE: Duration = Duration::from_secs(5);
 
 /// Where lines go.
 #[derive(Debug)]
@@ -276,19 +275,17 @@ impl LogFile {
     /// Appends whole lines: to a file in one call, to a pipe in pieces that other writers cannot part.
     fn write(&mut self, mut lines: &[u8]) -> Result<(), Failed> {
         let n_bytes = lines.len();
-        let mut n_rests = 0;
         while !lines.is_empty() {
             let piece = match self.is_regular {
                 true => lines,
                 false => &lines[..whole_lines(lines)],
             };
             match self.file.write(piece) {
-                Ok(n) if n > 0 => (lines, n_rests) = (&lines[n..], 0),
+                Ok(n) if n > 0 => lines = &lines[n..],
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock && n_rests < MOST_RESTS => {
-                    n_rests += 1;
-                    std::thread::sleep(FULL_PIPE);
-                }
+                Err(e)
+                    if e.kind() == io::ErrorKind::WouldBlock
+                        && sys::wait_for_room(self.file.as_fd(), FULL_PIPE) => {}
                 failed => {
                     let why = failed
                         .err()
