@@ -93,7 +93,8 @@ class Server:
             raise ValueError("`threads` and `streams` are at least 1")
         options: dict[str, float] = {"threads": threads, "streams": streams, "multiprocess": multiprocess}
         options.update((limits or Limits())._asdict())
-        self._core = _core.Server(app, _address(bind), options, _log(access_log), metrics and metrics._core)
+        counted = None if metrics is None else metrics._core
+        self._core = _core.Server(app, _address(bind), options, _log(access_log), counted)
         self._thread: threading.Thread | None = None
         _servers.add(self)
 
