@@ -191,7 +191,7 @@ impl Answered {
                 }
                 self.ready.push(Held::new(bytes));
                 self.rest = Rest::Nothing;
-                return self.into_body(Vec::new());
+                self.into_body(Vec::new())
             }
             Rest::Nothing => {
                 let n_bytes = self.ready.iter().map(|item| item.len() as u64).sum();
