@@ -1,4 +1,4 @@
-"""The seeds' own tables: the loop that eats a buffer, a chunk of a large object, UTF-8 out of `str`, UltraJSON's `timeit`, queries."""
+"""The seeds' own tables: the loop that eats a buffer, a chunk of a large object, UTF-8 out of `str`, UltraJSON, meinheld, queries."""
 
 from __future__ import annotations
 
@@ -149,9 +149,10 @@ def main(once: bool = False) -> None:
     zero_copy(once)
     utf8_cache(once)
     ultrajson(once)
-    # Asked for here alone: the parts above run without a database.
-    from benches.engines import seed_rows
+    # Asked for here alone: the parts above run without a server and a database.
+    from benches.engines import seed_rows, seed_server
 
+    seed_server.main(once)
     seed_rows.main(once)
 
 

@@ -42,7 +42,7 @@ class Limits(NamedTuple):
     """Of a request's body; then 413."""
     max_body_memory_bytes: int = 1 << 20
     """Of a request's body that waits in memory; longer ones wait in a temporary file."""
-    max_connections: int = 10_000
+    max_connections: int = 50_000
     """At once; then 503."""
 
 

@@ -34,7 +34,7 @@ pub struct Limits {
     /// Bytes of a request body that wait in memory; longer ones wait in a file without a name. Default 1 MiB.
     pub body_memory_bytes: usize,
     /// Connections at once. Past it: 503 and closed. Lowered at bind to what the limit of open files leaves. Default
-    /// 10,000.
+    /// 50,000.
     pub n_connections: usize,
     /// Time that requests under way get when the server stops; what is left then is cut. Default 30 s.
     pub stop: Duration,
@@ -54,7 +54,7 @@ impl Default for Limits {
             body_stall: Duration::from_secs(30),
             body_bytes: 1024 * 1024,
             body_memory_bytes: 1024 * 1024,
-            n_connections: 10_000,
+            n_connections: 50_000,
             stop: Duration::from_secs(30),
             linger: Duration::from_secs(2),
         }

@@ -66,15 +66,23 @@ impl Headers {
         })
     }
 
+    /// Appends a field that was checked before.
+    pub(crate) fn push_line(&mut self, line: &FieldLine) {
+        self.reserve(line.0.len());
+        self.wire.extend_from_slice(&line.0);
+    }
+
+    /// Room for a few fields at once.
+    fn reserve(&mut self, n_bytes: usize) {
+        self.wire.reserve(match self.wire.capacity() {
+            0 => n_bytes + 192,
+            _ => n_bytes,
+        });
+    }
+
     fn push_checked(&mut self, name: &str, value: &[u8]) -> Result<(), HeaderError> {
         Headers::check_value(name, value)?;
-        let n_bytes = name.len() + value.len() + 4;
-        // Room for a few fields at once.
-        self.wire.reserve(if self.wire.capacity() == 0 {
-            n_bytes + 192
-        } else {
-            n_bytes
-        });
+        self.reserve(name.len() + value.len() + 4);
         self.wire.extend_from_slice(name.as_bytes());
         self.wire.extend_from_slice(b": ");
         self.wire.extend_from_slice(value.trim_ascii());
@@ -110,6 +118,35 @@ impl fmt::Debug for Headers {
         f.debug_list()
             .entries(self.iter().map(|(n, _)| String::from_utf8_lossy(n)))
             .finish()
+    }
+}
+
+/// A header field as it is sent, checked once, for answers that have it time and again.
+#[derive(Clone)]
+pub struct FieldLine(Box<[u8]>);
+
+impl FieldLine {
+    /// A field of any name that the server does not write itself. Copies: one.
+    ///
+    /// # Errors
+    /// As [`Headers::push`].
+    pub fn new(name: &str, value: &[u8]) -> Result<FieldLine, HeaderError> {
+        let mut headers = Headers::default();
+        headers.push(name, value)?;
+        Ok(FieldLine(headers.wire.into_boxed_slice()))
+    }
+
+    /// Bytes of it, its line end included.
+    #[must_use]
+    pub fn len_bytes(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl fmt::Debug for FieldLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the value: it may be a cookie or a token.
+        write!(f, "a field of {} bytes", self.0.len())
     }
 }
 

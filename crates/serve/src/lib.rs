@@ -62,7 +62,7 @@ pub use config::{Config, Limits};
 pub use connection::ItemSink;
 pub use error::Error;
 pub use handler::{FnHandler, Handler};
-pub use headers::{HeaderError, Headers};
+pub use headers::{FieldLine, HeaderError, Headers};
 pub use host::host_is_loopback;
 pub use metrics::{Metrics, MetricsArea};
 pub use request::{BodyPolicy, Request, RequestBody};

@@ -7,7 +7,7 @@ use onecopy_text::ledger::Ledger;
 use onecopy_wire::{ChunkError, ChunkSource};
 
 pub use crate::body::{FileBody, Held, Items, Pulled, Pushed};
-use crate::headers::{HeaderError, Headers};
+use crate::headers::{FieldLine, HeaderError, Headers};
 use crate::lock;
 
 /// A status, header fields and a body. The server adds the framing fields, `Date` and `Connection` itself.
@@ -76,6 +76,11 @@ impl Response {
                 String::from_utf8_lossy(value).into_owned(),
             )),
         }
+    }
+
+    /// Adds a header field that was checked before. Copies: one, of its line.
+    pub fn line(&mut self, line: &FieldLine) {
+        self.headers.push_line(line);
     }
 
     /// Adds a header field.

@@ -6,6 +6,7 @@
 use std::net::SocketAddr;
 
 use onecopy_text::{Policy, Tally, Units};
+use onecopy_wire::http::RequestHead;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use pyo3::{Borrowed, ffi};
@@ -37,6 +38,7 @@ struct Peer {
 /// `str` objects of names and values of the requests before.
 pub(crate) struct Strings {
     fields: Vec<Option<Known>>,
+    shapes: Vec<Shape>,
     peers: Vec<Option<Peer>>,
     others: [Option<Py<PyAny>>; N_OTHERS],
 }
@@ -56,6 +58,7 @@ impl Strings {
     pub(crate) fn new() -> Strings {
         Strings {
             fields: (0..N_NAMES).map(|_| None).collect(),
+            shapes: (0..N_SHAPES).map(|_| Shape::default()).collect(),
             peers: (0..N_PEERS).map(|_| None).collect(),
             others: [const { None }; N_OTHERS],
         }
@@ -96,28 +99,103 @@ impl Strings {
         latin1_or_known(py, bytes, &mut self.others[which as usize])
     }
 
+    /// What `template` holds, and the header fields of a request but for its length.
+    ///
+    /// Fields of the same names in the same order as those of requests before come with a copy of what these made, and only
+    /// values that differ are put there.
+    pub(crate) fn environ<'py>(
+        &mut self,
+        template: &Bound<'py, PyDict>,
+        head: RequestHead<'_>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let py = template.py();
+        let fields = || {
+            let all = head.header_bytes();
+            // A body is measured by now.
+            all.filter(|(name, _)| !name.eq_ignore_ascii_case(b"content-length"))
+        };
+        let mut tag = 0_usize;
+        for (name, _) in fields() {
+            let known = self.field(py, name);
+            tag = tag.rotate_left(9) ^ known.key.as_ptr().addr();
+        }
+        let tag = tag.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let shape = (tag >> 32) % N_SHAPES;
+        if self.shapes[shape].tag == tag
+            && let Some(environ) = self.shaped(template, shape, fields())?
+        {
+            return Ok(environ);
+        }
+        let environ = template.copy()?;
+        for (name, value) in fields() {
+            self.set_field(&environ, name, value)?;
+        }
+        self.shapes[shape].learn(template, &environ, tag)?;
+        Ok(environ)
+    }
+
+    /// A copy of what a shape has, with these fields; `None` where they are others.
+    fn shaped<'py, 'f>(
+        &mut self,
+        template: &Bound<'py, PyDict>,
+        shape: usize,
+        fields: impl Iterator<Item = (&'f [u8], &'f [u8])> + Clone,
+    ) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let py = template.py();
+        let mut n = 0;
+        for (name, _) in fields.clone() {
+            let key = self.field(py, name).key.as_ptr();
+            if self.shapes[shape]
+                .fields
+                .get(n)
+                .map(|(key, _)| key.as_ptr())
+                != Some(key)
+            {
+                return Ok(None);
+            }
+            n += 1;
+        }
+        let Some(made) = &self.shapes[shape].made else {
+            return Ok(None);
+        };
+        if n != self.shapes[shape].fields.len() {
+            return Ok(None);
+        }
+        let environ = made.bind(py).copy()?;
+        for (i, (name, value)) in fields.enumerate() {
+            let (key, before) = &self.shapes[shape].fields[i];
+            if latin1(before.bind_borrowed(py)) != Some(value) {
+                let key = key.bind(py).clone();
+                let known = &mut self.field(py, name).value;
+                environ.set_item(key, latin1_or_known(py, value, known)?)?;
+            }
+        }
+        Ok(Some(environ))
+    }
+
+    /// What is remembered of a name.
+    fn field(&mut self, py: Python<'_>, name: &[u8]) -> &mut Known {
+        let slot = &mut self.fields[slot_of(name)];
+        let is_it = |k: &Known| &*k.name == name || k.name.eq_ignore_ascii_case(name);
+        if !slot.as_ref().is_some_and(is_it) {
+            *slot = None;
+        }
+        slot.get_or_insert_with(|| Known {
+            name: name.into(),
+            key: key_of(py, name),
+            value: None,
+        })
+    }
+
     /// Puts a header field into an environ. A second one of the same name is joined to the first.
-    pub(crate) fn set_field(
+    fn set_field(
         &mut self,
         environ: &Bound<'_, PyDict>,
         name: &[u8],
         value: &[u8],
     ) -> PyResult<()> {
         let py = environ.py();
-        let slot = &mut self.fields[slot_of(name)];
-        if !slot
-            .as_ref()
-            .is_some_and(|k| k.name.eq_ignore_ascii_case(name))
-        {
-            *slot = Some(Known {
-                name: name.into(),
-                key: key_of(py, name),
-                value: None,
-            });
-        }
-        let Some(known) = slot else {
-            return Ok(());
-        };
+        let known = self.field(py, name);
         let value = latin1_or_known(py, value, &mut known.value)?;
         let n_before = environ.len();
         // SAFETY: a dict, a `str` and an object. It returns what stands there now, borrowed from the dict.
@@ -135,6 +213,47 @@ impl Strings {
             let both = there.add(joint)?.add(value)?;
             environ.set_item(&known.key, both)?;
         }
+        Ok(())
+    }
+}
+
+/// Lists of names that are remembered, a power of two.
+const N_SHAPES: usize = 16;
+/// Fields of a list that is remembered, at most.
+const MOST_FIELDS: usize = 64;
+
+/// The header fields of requests with the same names in the same order, which came a second time.
+#[derive(Default)]
+struct Shape {
+    tag: usize,
+    fields: Vec<(Py<PyString>, Py<PyAny>)>,
+    /// An environ with these fields.
+    made: Option<Py<PyDict>>,
+}
+
+impl Shape {
+    /// Notes a list of names, or keeps what was made for it where it was noted before. Fields stand behind those of the template in
+    /// the order in which they came; where some were joined, nothing is kept.
+    fn learn(
+        &mut self,
+        template: &Bound<'_, PyDict>,
+        environ: &Bound<'_, PyDict>,
+        tag: usize,
+    ) -> PyResult<()> {
+        if self.tag != tag {
+            *self = Shape::default();
+            self.tag = tag;
+            return Ok(());
+        }
+        let n = environ.len().saturating_sub(template.len());
+        if n > MOST_FIELDS || self.made.is_some() {
+            return Ok(());
+        }
+        for (key, value) in environ.iter().skip(template.len()) {
+            self.fields
+                .push((key.cast_into()?.unbind(), value.unbind()));
+        }
+        self.made = Some(environ.copy()?.unbind());
         Ok(())
     }
 }

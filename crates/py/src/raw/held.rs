@@ -1,4 +1,4 @@
-//! `bytes` that a server sends from where they lie.
+//! Objects that a server holds: `bytes` that are sent from where they lie, and how many hold an object.
 
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -33,6 +33,13 @@ impl HeldBytes {
             len,
         }
     }
+}
+
+/// References to an object: those that others hold, and the one that it is looked at through.
+#[inline]
+pub(crate) fn references(object: &Bound<'_, PyAny>) -> isize {
+    // SAFETY: an object that is alive.
+    unsafe { ffi::Py_REFCNT(object.as_ptr()) }
 }
 
 impl AsRef<[u8]> for HeldBytes {

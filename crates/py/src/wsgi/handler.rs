@@ -12,9 +12,11 @@ use pyo3::types::{PyDict, PyString};
 
 use super::body;
 use super::input::{self, Input};
+use super::lines::Lines;
 use super::start::StartResponse;
 use crate::errors;
 use crate::raw::environ::{Other, Strings};
+use crate::raw::held::references;
 
 /// What a server is told of its place.
 pub(crate) struct Place {
@@ -54,8 +56,14 @@ pub(crate) struct Wsgi {
     /// What is the same in the environ of all requests.
     template: Py<PyDict>,
     strings: Mutex<Strings>,
+    lines: Arc<Mutex<Lines>>,
+    /// `start_response` objects that nobody has any more.
+    spare: Mutex<Vec<Py<StartResponse>>>,
     log: Log,
 }
+
+/// Such objects that are kept: as many as handlers are likely to run at once.
+const MOST_SPARE: usize = 8;
 
 impl Wsgi {
     pub(crate) fn new(py: Python<'_>, app: Py<PyAny>, place: &Place) -> PyResult<Wsgi> {
@@ -88,6 +96,8 @@ impl Wsgi {
             app,
             template: template.unbind(),
             strings: Mutex::new(Strings::new()),
+            lines: Arc::new(Mutex::new(Lines::new())),
+            spare: Mutex::default(),
             log: Log(Arc::new(errors.unbind())),
         })
     }
@@ -101,7 +111,6 @@ impl Wsgi {
         let Some(head) = request.head() else {
             return Err(PyRuntimeError::new_err("a request without a head")); // None comes through a socket.
         };
-        let environ = self.template.bind(py).copy()?;
         // Another thread has it: never waited for, since we are attached.
         let mut own = None;
         let mut shared = match self.strings.try_lock() {
@@ -113,6 +122,7 @@ impl Wsgi {
             Some(strings) => &mut **strings,
             None => own.insert(Strings::new()),
         };
+        let environ = strings.environ(self.template.bind(py), head)?;
         if head.method() != Method::Get {
             let method = strings.other(py, Other::Method, head.method_name().as_bytes())?;
             environ.set_item(intern!(py, "REQUEST_METHOD"), method)?;
@@ -140,13 +150,6 @@ impl Wsgi {
         let (address, port) = strings.peer(py, request.peer())?;
         environ.set_item(intern!(py, "REMOTE_ADDR"), address)?;
         environ.set_item(intern!(py, "REMOTE_PORT"), port)?;
-        for (name, value) in head.header_bytes() {
-            // A body is measured by now.
-            if name.eq_ignore_ascii_case(b"content-length") {
-                continue;
-            }
-            strings.set_field(&environ, name, value)?;
-        }
         drop(shared);
         match body {
             RequestBody::None => {
@@ -166,7 +169,7 @@ impl Wsgi {
 
     fn call(&self, py: Python<'_>, request: &Request<'_>, body: RequestBody) -> PyResult<Response> {
         let environ = self.environ(py, request, body)?;
-        let start = Bound::new(py, StartResponse::new())?;
+        let start = self.start(py)?;
         let result = self.app.bind(py).call1((environ, &start))?;
         let answered = body::of(&result, start.get().has_written(), &self.log)?;
         let Some((mut response, written)) = start.get().take() else {
@@ -174,6 +177,7 @@ impl Wsgi {
                 "the application gave a body before it called start_response",
             ));
         };
+        self.give_back(start);
         let (body, n_bytes) = answered.into_body(written);
         if let Some(n_bytes) = n_bytes {
             response.announce(n_bytes);
@@ -183,6 +187,26 @@ impl Wsgi {
             body => body,
         };
         Ok(response.body(body))
+    }
+
+    /// A `start_response` by which nothing was said yet.
+    fn start<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, StartResponse>> {
+        let spare = self.spare.try_lock().ok().and_then(|mut spare| spare.pop());
+        match spare {
+            Some(start) => Ok(start.into_bound(py)),
+            None => Bound::new(py, StartResponse::new(&self.lines)),
+        }
+    }
+
+    /// Keeps a `start_response` for another request, where the application has not kept it.
+    fn give_back(&self, start: Bound<'_, StartResponse>) {
+        if references(start.as_any()) == 1
+            && let Ok(mut spare) = self.spare.try_lock()
+            && spare.len() < MOST_SPARE
+        {
+            start.get().reset();
+            spare.push(start.unbind());
+        }
     }
 
     /// A row stream's failure, told where those of the application are.

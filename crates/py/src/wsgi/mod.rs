@@ -6,6 +6,7 @@
 //! | `observe` | its access log and its metrics |
 //! | `handler` | a request to the application's call, its answer to a response |
 //! | `start` | `start_response`, and what was said by it |
+//! | `lines` | header fields that are constants of the application |
 //! | `input` | `wsgi.input` |
 //! | `body` | iterables, files and row streams as bodies |
 //!
@@ -17,6 +18,7 @@
 mod body;
 mod handler;
 mod input;
+mod lines;
 mod observe;
 mod server;
 mod start;

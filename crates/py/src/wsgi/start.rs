@@ -1,19 +1,23 @@
 //! `start_response`, and what was said by it.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use onecopy_serve::{Held, Response};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
+use super::lines::Lines;
 use crate::raw::environ::latin1;
 use crate::raw::held::HeldBytes;
 
 /// What a WSGI application is given to begin its answer: called with status and headers. It returns the `write` function of
 /// PEP 3333, which is this object again: called with ``bytes``.
 #[pyclass(frozen, module = "onecopy")]
-pub(crate) struct StartResponse(Mutex<State>);
+pub(crate) struct StartResponse {
+    state: Mutex<State>,
+    lines: Arc<Mutex<Lines>>,
+}
 
 #[derive(Default)]
 struct State {
@@ -25,13 +29,22 @@ struct State {
 }
 
 impl StartResponse {
-    pub(crate) fn new() -> StartResponse {
-        StartResponse(Mutex::default())
+    /// With the lines that all of a server share.
+    pub(crate) fn new(lines: &Arc<Mutex<Lines>>) -> StartResponse {
+        StartResponse {
+            state: Mutex::default(),
+            lines: Arc::clone(lines),
+        }
+    }
+
+    /// As if nothing had been said.
+    pub(crate) fn reset(&self) {
+        *self.state() = State::default();
     }
 
     /// Held for moments by the thread of the request, in which nothing of Python's runs.
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What was said, with what was written; from now on nothing more can be.
@@ -70,7 +83,10 @@ impl StartResponse {
             }
             _ => {}
         }
-        let response = response_of(status, headers)?;
+        // Another thread has them: the fields are looked at anew. They are kept for no longer than this.
+        let mut lines = self.lines.try_lock().ok();
+        let response = response_of(status, headers, lines.as_deref_mut())?;
+        drop(lines);
         self.state().response = Some(response);
         Ok(())
     }
@@ -105,7 +121,11 @@ impl StartResponse {
 }
 
 /// A response with this status and these header fields, read from the data of their `str` objects. Copies: one, into the head.
-fn response_of(status: &Bound<'_, PyAny>, headers: &Bound<'_, PyAny>) -> PyResult<Response> {
+fn response_of(
+    status: &Bound<'_, PyAny>,
+    headers: &Bound<'_, PyAny>,
+    mut lines: Option<&mut Lines>,
+) -> PyResult<Response> {
     let line = latin1(status.as_borrowed()).ok_or_else(|| {
         PyTypeError::new_err("the status is not a str of Latin-1 characters, as \"200 OK\"")
     })?;
@@ -131,6 +151,12 @@ fn response_of(status: &Bound<'_, PyAny>, headers: &Bound<'_, PyAny>) -> PyResul
                 "a header is not a tuple of a name and a value",
             ));
         };
+        if let Some(lines) = &mut lines
+            && let Some(line) = lines.get(pair)
+        {
+            response.line(line);
+            return Ok(());
+        }
         let (name, value) = (pair.get_borrowed_item(0)?, pair.get_borrowed_item(1)?);
         let name = latin1(name)
             .and_then(|name| str::from_utf8(name).ok())
@@ -144,6 +170,9 @@ fn response_of(status: &Bound<'_, PyAny>, headers: &Bound<'_, PyAny>) -> PyResul
                 "the value of `{name}` is not a str of Latin-1 characters: {value:?}\nencode it, as RFC 8187 does"
             ))
         })?;
+        if let Some(lines) = &mut lines {
+            lines.keep(pair, name, bytes);
+        }
         response.field(name, bytes).map_err(wrong)
     };
     match headers.cast::<PyList>() {

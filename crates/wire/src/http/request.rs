@@ -183,7 +183,9 @@ impl<'a> RequestHead<'a> {
     }
 
     /// As [`RequestHead::headers`], with the names in bytes.
-    pub fn header_bytes(&self) -> impl ExactSizeIterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
+    pub fn header_bytes(
+        &self,
+    ) -> impl ExactSizeIterator<Item = (&'a [u8], &'a [u8])> + Clone + use<'a> {
         let buffer = self.buffer;
         let fields = self.index.fields.iter();
         fields.map(move |f| (f.name(buffer), f.value(buffer)))
