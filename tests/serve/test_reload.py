@@ -174,8 +174,10 @@ def test_workers_are_added_and_sent_away(folder: Folder) -> None:
 
 
 #: Its terminal is the one that is named; the process itself becomes the server.
+#: Begun as a shell begins it, whatever these tests were begun by: under nohup(1) a terminal that is closed ends nothing.
 _ON_TERMINAL = """
-import os, sys
+import os, signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 os.open(sys.argv[1], os.O_RDWR)
 os.execv(sys.executable, [sys.executable, "-m", "onecopy", "run", "application:app", *sys.argv[2:]])
 """

@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,12 +24,26 @@ def folder(tmp_path: Path) -> Folder:
     return Folder(tmp_path)
 
 
+@contextlib.contextmanager
+def _stopped(pid: int) -> Iterator[None]:
+    """Meanwhile others take what comes."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        # A thread of it may still be on its way.
+        while any(
+            file.read_text().rpartition(")")[2].split()[0] != "T" for file in Path(f"/proc/{pid}/task").glob("*/stat")
+        ):
+            pass
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
 def _two_workers(supervised: Supervised) -> list[int]:
-    """The ids of two workers that answer; which one takes a connection is up to the kernel."""
-    found: set[int] = set()
-    while len(found) < 2:
-        found.add(int(supervised.ask()[1]))
-    return sorted(found)
+    """The ids of two workers that answer; left to itself, the kernel may give all to one."""
+    one = int(supervised.ask()[1])
+    with _stopped(one):
+        return sorted((one, int(supervised.ask()[1])))
 
 
 def test_several_processes_answer_and_say_so(folder: Folder) -> None:
@@ -57,10 +72,11 @@ def test_a_worker_that_dies_in_a_request_breaks_that_one_alone(folder: Folder) -
         victim, other = _two_workers(supervised.serves())
         with contextlib.ExitStack() as stack:
             lines: dict[int, http.client.HTTPConnection] = {}
-            while len(lines) < 2:  # A connection to each of them, which stays open.
-                line = stack.enter_context(contextlib.closing(supervised.connect()))
-                line.request("GET", "/")
-                lines[int(line.getresponse().read().split()[1])] = line
+            for pid in (victim, other):  # A connection to each of them, which stays open.
+                with _stopped(other if pid == victim else victim):
+                    lines[pid] = stack.enter_context(contextlib.closing(supervised.connect()))
+                    lines[pid].request("GET", "/")
+                    assert int(lines[pid].getresponse().read().split()[1]) == pid
             lines[victim].request("GET", "/die")
             with pytest.raises(BROKEN):
                 lines[victim].getresponse()

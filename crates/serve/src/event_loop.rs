@@ -94,7 +94,7 @@ impl Shared {
     ) -> io::Result<Shared> {
         let epoll = Epoll::new()?;
         if let Some(listener) = &listener {
-            epoll.add(listener, poll::LISTENER, Interest::Shared)?;
+            epoll.add(listener, poll::LISTENER, Interest::ReadLevel)?;
         }
         epoll.add(&signals.stop, poll::STOP, Interest::ReadLevel)?;
         epoll.add(&signals.wake, poll::WAKE, Interest::ReadLevel)?;

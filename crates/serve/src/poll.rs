@@ -115,7 +115,7 @@ impl Shared {
                 FORCE_TIMER => self.finish(true),
                 ACCEPT_TIMER => {
                     if let Some(listener) = lock(&self.listener).as_ref() {
-                        let _ = self.epoll.add(listener, LISTENER, Interest::Shared);
+                        let _ = self.epoll.add(listener, LISTENER, Interest::ReadLevel);
                     }
                 }
                 token => {

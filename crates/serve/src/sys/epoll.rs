@@ -14,8 +14,6 @@ pub(crate) struct Epoll(OwnedFd);
 pub(crate) enum Interest {
     /// Reported as long as there is something to read: the event descriptors.
     ReadLevel,
-    /// The same for a listener that other processes may share: a connection wakes few of them, not all.
-    Shared,
     /// Reported once per change: input, room for output, the peer's end. Connections, for their whole life, so that
     /// none is armed again per request.
     AllEdges,
@@ -63,7 +61,6 @@ impl Epoll {
     pub(crate) fn add(&self, fd: &impl AsRawFd, token: u64, interest: Interest) -> io::Result<()> {
         let events = match interest {
             Interest::ReadLevel => libc::EPOLLIN,
-            Interest::Shared => libc::EPOLLIN | libc::EPOLLEXCLUSIVE,
             Interest::AllEdges => libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET,
         };
         let mut event = libc::epoll_event {
