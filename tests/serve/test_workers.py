@@ -226,12 +226,13 @@ def test_a_worker_without_descriptors_says_so_and_others_serve(folder: Folder) -
         poor, rich = _two_workers(supervised.serves())
         _, hard = resource.prlimit(poor, resource.RLIMIT_NOFILE)
         resource.prlimit(poor, resource.RLIMIT_NOFILE, (3, hard))  # Those of a terminal.
-        lines = [stack.enter_context(contextlib.closing(supervised.connect())) for _ in range(50)]
-        for line in lines:
-            line.request("GET", "/")
+        with _stopped(rich):
+            lines = [stack.enter_context(contextlib.closing(supervised.connect())) for _ in range(50)]
+            for line in lines:
+                line.request("GET", "/")
+            supervised.until(f"process {poor} takes no connections now: Too many open files")
         answered = [int(line.getresponse().read().split()[1]) for line in lines]
         assert answered == [rich] * 50
-        supervised.until(f"process {poor} takes no connections now: Too many open files")
         resource.prlimit(poor, resource.RLIMIT_NOFILE, (hard, hard))
 
 
