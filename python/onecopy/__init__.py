@@ -8,6 +8,7 @@
 | ``onecopy.text`` | text between buffers and `str` |
 | ``onecopy.json`` | JSON to objects and back |
 | ``onecopy.rows`` | rows as dicts, named tuples, dataclasses; row streams in asyncio |
+| ``onecopy.observe`` | `AccessLog`, `Metrics`: what is seen of a server from outside |
 | ``onecopy.server`` | `Server`, `serve`, `Limits`, `Tls`: WSGI applications over HTTP/1.1 |
 | ``onecopy.gunicorn`` | a worker class of gunicorn's over that server |
 | ``onecopy.aio`` | connections, cursors and pools for asyncio, backed by threads |
@@ -72,6 +73,7 @@ from onecopy.errors import (
 
 if TYPE_CHECKING:
     from onecopy import aio, web
+    from onecopy.observe import AccessLog, Metrics
     from onecopy.pool import Pool, PoolStats, PoolTimeout
     from onecopy.server import Limits, Server, Tls, serve
 
@@ -81,6 +83,7 @@ __all__ = [
     "NUMBER",
     "ROWID",
     "STRING",
+    "AccessLog",
     "ArrowStream",
     "Binary",
     "Column",
@@ -98,6 +101,7 @@ __all__ = [
     "InternalError",
     "Ledger",
     "Limits",
+    "Metrics",
     "NotSupportedError",
     "OperationalError",
     "Pool",
@@ -135,6 +139,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"onecopy.{name}")
     if name in ("Pool", "PoolStats", "PoolTimeout"):
         return getattr(importlib.import_module("onecopy.pool"), name)
+    if name in ("AccessLog", "Metrics"):
+        return getattr(importlib.import_module("onecopy.observe"), name)
     if name in ("Limits", "Server", "Tls", "serve"):
         return getattr(importlib.import_module("onecopy.server"), name)
     raise AttributeError(f"module `onecopy` has no attribute `{name}`")

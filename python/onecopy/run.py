@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from onecopy import systemd
+from onecopy.observe import AccessLog, Metrics
 from onecopy.server import Limits, Server, Tls
 from onecopy.workers import Supervisor, Tie, tell
 
@@ -43,13 +44,16 @@ def main(arguments: list[str]) -> int:
 def _serve(given: argparse.Namespace) -> int:
     """Serve in this process."""
     bind = _bind(given)
-    server = _server(load(given.app), bind, given)
+    metrics = _metrics(given)
+    server = _server(load(given.app), bind, given, log=_log(given), metrics=metrics)
+    told = _telling(metrics, given.metrics)
     for number in (signal.SIGINT, signal.SIGTERM):
         # Until `run` listens to them itself: whoever reads that it serves may stop it at once.
         signal.signal(number, lambda *_: server.stop())
     tell(f"onecopy {_version()} serves {given.app} at {server.url} with {given.threads} threads", "")
     systemd.notify("READY=1")
-    server.run()
+    with told:
+        server.run()
     systemd.notify("STOPPING=1")
     return 0
 
@@ -59,16 +63,23 @@ def _supervise(given: argparse.Namespace, arguments: list[str]) -> int:
     workers = "1 worker" if given.workers == 1 else f"{given.workers} workers"
     title = f"onecopy {_version()} serves {given.app} at {{url}} with {workers} of {given.threads} threads"
     listener = _server(_not_here, _bind(given), given)
-    supervisor = Supervisor(listener, [*_again(arguments)], given.workers, given.stop_timeout, title)
+    # At a reload twice as many live at once, and their number can be raised.
+    metrics = Metrics(4 * given.workers + 64) if given.metrics else None
+    told = _telling(metrics, given.metrics)
+    supervisor = Supervisor(listener, [*_again(arguments)], given.workers, given.stop_timeout, title, metrics)
     del listener
-    return supervisor.run()
+    with told:
+        return supervisor.run()
 
 
 def _work(given: argparse.Namespace, listener: int, line: int) -> int:
     """Serve on a supervisor's socket."""
     os.set_inheritable(listener, False)
     tie = Tie(line, given.stop_timeout)
-    server = _server(load(given.app), f"fd://{listener}", given, multiprocess=True)
+    metrics = _metrics(given)
+    server = _server(
+        load(given.app), f"fd://{listener}", given, log=_log(given), metrics=metrics, multiprocess=True
+    )
     os.close(listener)
     tie.serve(server)
     return 0
@@ -82,7 +93,15 @@ def _bind(given: argparse.Namespace) -> str:
     return given.bind or _BIND
 
 
-def _server(app: Callable[..., Any], bind: str, given: argparse.Namespace, *, multiprocess: bool = False) -> Server:
+def _server(
+    app: Callable[..., Any],
+    bind: str,
+    given: argparse.Namespace,
+    *,
+    log: AccessLog | None = None,
+    metrics: Metrics | None = None,
+    multiprocess: bool = False,
+) -> Server:
     limits = Limits(
         header_timeout=given.header_timeout,
         body_timeout=given.body_timeout,
@@ -99,7 +118,15 @@ def _server(app: Callable[..., Any], bind: str, given: argparse.Namespace, *, mu
     with _starting():
         tls = _tls(given.certfile, given.keyfile)
         return Server(
-            app, bind, threads=given.threads, limits=limits, tls=tls, socket_mode=mode, multiprocess=multiprocess
+            app,
+            bind,
+            threads=given.threads,
+            limits=limits,
+            tls=tls,
+            socket_mode=mode,
+            access_log=log,
+            metrics=metrics,
+            multiprocess=multiprocess,
         )
 
 
@@ -144,6 +171,30 @@ def _pid_file(path: str | None) -> Iterator[None]:
             os.unlink(path)
 
 
+def _log(given: argparse.Namespace) -> AccessLog | None:
+    return AccessLog(given.access_log, given.access_log_format, given.access_log_query) if given.access_log else None
+
+
+def _metrics(given: argparse.Namespace) -> Metrics | None:
+    """Where this process counts: with others where it was given their descriptor."""
+    if given.metrics_fd is None:
+        return Metrics() if given.metrics else None
+    metrics = Metrics.of_descriptor(given.metrics_fd)
+    os.close(given.metrics_fd)
+    return metrics
+
+
+def _telling(metrics: Metrics | None, bind: str | None) -> contextlib.AbstractContextManager[object]:
+    """A server of its own that tells them: the application's clients do not see them."""
+    if metrics is None or bind is None:
+        return contextlib.nullcontext()
+    limits = Limits(stop_timeout=1.0, max_connections=32, max_body_bytes=0)
+    with _starting():
+        server = Server(metrics.app, bind, threads=1, limits=limits)
+    tell(f"metrics are told at {server.url}metrics", "")
+    return server
+
+
 class LoadError(Exception):
     """No application stands where one was said to."""
 
@@ -175,11 +226,18 @@ def load(name: str) -> Any:
     return found
 
 
+class _Help(argparse.ArgumentDefaultsHelpFormatter):
+    """Tells defaults, where there are any."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        return action.help if action.default in (None, False) else super()._get_help_string(action)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="onecopy run",
         description="Serve a WSGI application (PEP 3333) over HTTP/1.1.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        formatter_class=_Help,
     )
     default = Limits()
     add = parser.add_argument
@@ -197,6 +255,16 @@ def _parser() -> argparse.ArgumentParser:
     add("--as-worker", type=_descriptors, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     add("--pid", default=argparse.SUPPRESS, metavar="FILE", help="where to keep the id of this process")
     add("--chdir", default=".", metavar="FOLDER", help="where modules are looked for first")
+    add(
+        "--access-log",
+        metavar="FILE",
+        help="write a line for each request; `-` is standard output, SIGUSR1 opens it anew",
+    )
+    add("--access-log-format", choices=("common", "combined", "json"), default="common", help="the form of its lines")
+    add("--access-log-query", action="store_true", help="with query strings in them, which may hold secrets")
+    add("--metrics", metavar="HOST:PORT", help="tell counters for Prometheus there, at /metrics")
+    # The `Metrics` of the process that started this one.
+    add("--metrics-fd", type=int, metavar="N", help=argparse.SUPPRESS)
     for name, what in (
         ("header_timeout", "seconds for a request's head"),
         ("body_timeout", "seconds without a byte of a request's body"),

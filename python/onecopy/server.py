@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from onecopy import _core
+from onecopy.observe import AccessLog, Metrics
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -69,6 +70,8 @@ class Server:
         multiprocess: what ``wsgi.multiprocess`` says.
         tls: certificate and key, to be asked by ``https``; without it the server speaks plain HTTP.
         socket_mode: permissions of the file of a unix socket, as of `os.chmod` (``0o660``); by default what the umask leaves.
+        access_log: where to write a line for each request: a path (in the common format), or an `AccessLog`.
+        metrics: where it counts, for several servers that are told of together; see `Metrics`. By itself it counts for `metrics` alone.
 
     As a context manager it serves in threads of its own until the block is left:
 
@@ -96,6 +99,8 @@ class Server:
         multiprocess: bool = False,
         tls: Tls | None = None,
         socket_mode: int | None = None,
+        access_log: AccessLog | str | os.PathLike[str] | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
         if not callable(app):
             raise TypeError("`app` is not callable: a WSGI application is a function of environ and start_response")
@@ -104,8 +109,9 @@ class Server:
         options: dict[str, float] = {"threads": threads, "streams": streams, "multiprocess": multiprocess}
         options.update((limits or Limits())._asdict())
         files = None if tls is None else (os.fspath(tls.certfile), os.fspath(tls.keyfile))
+        counted = None if metrics is None else metrics._core
         self._scheme = "http" if tls is None else "https"
-        self._core = _core.Server(app, _address(bind), options, files, socket_mode)
+        self._core = _core.Server(app, _address(bind), options, files, socket_mode, _log(access_log), counted)
         self._thread: threading.Thread | None = None
         _servers.add(self)
 
@@ -129,6 +135,16 @@ class Server:
             RuntimeError: the server runs already, or has ended.
         """
         return self._core.fileno()
+
+    def metrics(self) -> str:
+        """What was counted, as text for Prometheus (format 0.0.4); of all servers of its `Metrics`, where it was given some."""
+        return self._core.metrics()
+
+    def reopen_access_log(self) -> None:
+        """Have the file of the access log opened anew before its next line, after it was moved away. SIGUSR1 does so where SIGTERM stops the
+        server. Without an access log nothing happens.
+        """
+        self._core.reopen_access_log()
 
     def run(self, *, signals: bool = True) -> None:
         """Serve until `stop` is called; in the main thread SIGINT and SIGTERM stop it too (a second one cuts requests), unless
@@ -179,6 +195,21 @@ def _address(bind: str) -> tuple[str, int] | str | int:
             f"`{bind}` is not an address\nwrite `HOST:PORT`, for example `127.0.0.1:8000`, `unix:PATH` or `fd://N`"
         )
     return host.strip("[]") or "0.0.0.0", int(port)
+
+
+def _log(
+    access_log: AccessLog | str | os.PathLike[str] | None,
+) -> tuple[str | os.PathLike[str] | int, str, bool] | None:
+    if access_log is None:
+        return None
+    if not isinstance(access_log, AccessLog):
+        access_log = AccessLog(access_log)
+    file, form, query = access_log
+    if not isinstance(file, (str, os.PathLike)):
+        raise TypeError(
+            "`access_log` is not a path or `AccessLog`\ngive the name of a file, or `-` for standard output"
+        )
+    return 1 if file == "-" else file, form, query
 
 
 _servers: weakref.WeakSet[Server] = weakref.WeakSet()

@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from onecopy import systemd
+from onecopy.observe import Metrics
 from onecopy.server import Server
 
 __all__ = ["Supervisor", "Tie", "tell"]
@@ -30,9 +31,9 @@ IDLE_GRACE_S = 3.0
 PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
 
 #: What the supervisor says to a worker, and the one thing that a worker says.
-_STOP, _RETIRE, _CUT, _READY = b"s", b"r", b"c", b"R"
+_STOP, _RETIRE, _CUT, _REOPEN, _READY = b"s", b"r", b"c", b"o", b"R"
 #: A terminal and a service manager send these to all processes; they count once, in the supervisor.
-_OF_THE_SUPERVISOR = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_OF_THE_SUPERVISOR = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 _MEANINGS = {
     signal.SIGSEGV: "it used memory that is not its own",
     signal.SIGBUS: "it used memory that is not there",
@@ -87,6 +88,10 @@ class Tie:
                 word = b""
             with self._lock:
                 server = self._server
+                if word == _REOPEN:
+                    if server is not None:
+                        server.reopen_access_log()
+                    continue
                 if server is None:
                     # While the application is loaded nobody is served yet.
                     os._exit(0)
@@ -133,13 +138,21 @@ class Supervisor:
         n_workers: from 1.
         stop_timeout: seconds that workers give to requests under way.
         title: the line that is told when the first worker is ready; ``{url}`` in it is the listener's.
+        metrics: where workers count, each by ``--metrics-fd``.
     """
 
     def __init__(
-        self, listener: Server, command: Sequence[str], n_workers: int, stop_timeout: float, title: str
+        self,
+        listener: Server,
+        command: Sequence[str],
+        n_workers: int,
+        stop_timeout: float,
+        title: str,
+        metrics: Metrics | None = None,
     ) -> None:
         self._listener: Server | None = listener
         self._command, self._n, self._title = [*command], n_workers, title.replace("{url}", listener.url)
+        self._metrics = metrics
         self._kill_in_s = stop_timeout + MARGIN_S
         self._workers: list[_Worker] = []
         #: Workers of earlier generations leave as those of this one get ready.
@@ -189,6 +202,10 @@ class Supervisor:
             if self._leaves_with_terminal and not _has_terminal():
                 return self._stop()
             self._reload()
+        elif number == signal.SIGUSR1:
+            for worker in self._workers:
+                with contextlib.suppress(OSError):
+                    worker.line.send(_REOPEN)
         elif number in (signal.SIGTTIN, signal.SIGTTOU):
             self._n = max(1, self._n + (1 if number == signal.SIGTTIN else -1))
             tell(f"{self._n} workers from now on")
@@ -259,11 +276,15 @@ class Supervisor:
         ours, theirs = socket.socketpair()
         at = self._command.index("--") if "--" in self._command else len(self._command)
         command = [*self._command]
-        command[at:at] = ["--as-worker", f"{listener},{theirs.fileno()}"]
+        lent = [listener, theirs.fileno()]
+        command[at:at] = ["--as-worker", f"{lent[0]},{lent[1]}"]
+        if self._metrics is not None:
+            lent.append(self._metrics.descriptor)
+            command[at:at] = ["--metrics-fd", str(lent[2])]
         # The mask is inherited: no signal ends a worker before it can say what it does with signals.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, _OF_THE_SUPERVISOR)
         try:
-            process = subprocess.Popen(command, pass_fds=(listener, theirs.fileno()))
+            process = subprocess.Popen(command, pass_fds=lent)
         except OSError:
             ours.close()
             raise

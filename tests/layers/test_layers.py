@@ -57,6 +57,7 @@ MODULES = [
     "pool",
     "aio",
     "compat",
+    "observe",
     "server",
     "systemd",
     "workers",

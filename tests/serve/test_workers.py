@@ -248,3 +248,38 @@ def test_descriptors_that_run_out_are_told_of(folder: Folder) -> None:
             resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
             # It has waited, and is answered.
             assert line.getresponse().status == 200
+
+
+def test_workers_share_an_access_log_and_their_counters(folder: Folder) -> None:
+    log, old = folder.path / "log", folder.path / "old"
+    n_asked = 0
+
+    def told() -> float:
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as line:
+            line.request("GET", "/metrics")
+            text = line.getresponse().read().decode()
+        counted = [line for line in text.splitlines() if line.startswith("onecopy_http_requests_total{")]
+        return sum(float(line.split()[-1]) for line in counted)
+
+    with running(folder, "--workers", "2", "--access-log", "log", "--metrics", "127.0.0.1:0") as supervised:
+        port = int(supervised.until(r"metrics are told at http://127\.0\.0\.1:(\d+)/metrics")[1])
+        supervised.serves()
+        for _ in range(2):
+            found: set[int] = set()
+            while len(found) < 2:
+                found.add(int(supervised.ask()[1]))
+                n_asked += 1
+            # What it has counted is not lost with it.
+            os.kill(min(found), signal.SIGKILL)
+            supervised.until(f"worker {min(found)} died by SIGKILL")
+        # An answer is counted when its last byte has gone, which may be after it has come.
+        assert any(told() == n_asked for _ in range(1000)), (told(), n_asked)
+        log.rename(old)
+        supervised.send(signal.SIGUSR1)
+        while not log.exists():
+            supervised.ask()
+        supervised.send(signal.SIGTERM)
+        assert supervised.ends()[0] == 0
+    for file in (old, log):
+        lines = file.read_text().splitlines()
+        assert lines and all('"GET / HTTP/1.1" 200 ' in line for line in lines)

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::access::Access;
+use crate::access::{Access, Keep};
 use crate::clock::{Clock, SystemClock};
+use crate::metrics::Metrics;
 use crate::tls::Tls;
 
 /// Limits on what a client may take, each with a default that is safe on a public address.
@@ -87,6 +88,10 @@ pub struct Config {
     pub chunk_bytes: usize,
     /// The access log, if any.
     pub on_access: Option<OnAccess>,
+    /// What it is told beyond method and path. Default nothing.
+    pub keep: Keep,
+    /// Where requests, bytes and connections are counted. Default a place of its own.
+    pub metrics: Metrics,
     /// Whom to tell that connections cannot be taken, if anybody.
     pub on_trouble: Option<OnTrouble>,
     /// The clock of the limits; tests give one they move by hand.
@@ -107,6 +112,8 @@ impl Default for Config {
             workers: 16,
             chunk_bytes: 64 * 1024,
             on_access: None,
+            keep: Keep::default(),
+            metrics: Metrics::default(),
             on_trouble: None,
             clock: Arc::new(SystemClock),
             tls: None,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use crate::buffers::Buffers;
 use crate::config::Config;
-use crate::connection::{self, Connection};
+use crate::connection::{self, Connection, Names};
 use crate::date::Date;
 use crate::handler::Handler;
 use crate::lock;
@@ -61,14 +61,21 @@ pub(crate) struct ThreadKit {
     pub(crate) scratch: Vec<u8>,
     pub(crate) date: Date,
     pub(crate) now_ms: u64,
+    /// Memory for the access log's words.
+    pub(crate) names: Vec<Names>,
 }
 
 impl ThreadKit {
     pub(crate) fn of_worker() -> ThreadKit {
+        ThreadKit::with_room(0)
+    }
+
+    fn with_room(n_bytes: usize) -> ThreadKit {
         ThreadKit {
-            scratch: Vec::new(),
+            scratch: vec![0; n_bytes],
             date: Date::new(),
             now_ms: 0,
+            names: Vec::new(),
         }
     }
 
@@ -98,7 +105,7 @@ impl Shared {
             .n_connections
             .min(files.saturating_sub(N_REFUSED_AT_ONCE + files / 8).max(1));
         let workers = config.workers.max(1);
-        let turns = Turns::new(config.handler_threads.max(1));
+        let turns = Turns::new(config.handler_threads.max(1), config.metrics.clone());
         Ok(Shared {
             handler,
             buffers: Buffers::new(config.chunk_bytes.max(1), 2 * workers),
@@ -202,11 +209,7 @@ impl Shared {
     }
 
     fn run_thread(self: &Arc<Shared>) {
-        let mut kit = ThreadKit {
-            scratch: vec![0; SCRATCH_BYTES],
-            date: Date::new(),
-            now_ms: 0,
-        };
+        let mut kit = ThreadKit::with_room(SCRATCH_BYTES);
         let mut events = [Event::NONE; 256];
         loop {
             match self.turns.next(|found| self.poll(&mut events, found)) {
@@ -251,6 +254,7 @@ impl Shared {
     pub(crate) fn forget(&self, connection: &Connection) {
         let mut connections = lock(&self.connections);
         connections.remove(connection.token);
+        self.config.metrics.set_connections(connections.len());
         if connections.len() == 0 && self.is_stopping() {
             drop(connections);
             self.finish(false);

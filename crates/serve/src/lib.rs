@@ -20,7 +20,8 @@
 //! | [`tls`] | [`Tls`]: certificates and their key |
 //! | [`handler`], [`request`], [`response`], [`headers`] | what an application sees |
 //! | [`config`], [`clock`] | limits and their time |
-//! | [`access`] | the access log, as data |
+//! | [`access`] | the access log: what is told, its lines, its file |
+//! | [`metrics`] | what is counted, and its text for Prometheus |
 //! | [`host`] | the `Host` guard of loopback servers |
 //! | `event_loop`, `turn`, `poll`, `workers` | who polls, who runs handlers, who fills chunks; how it ends |
 //! | `connection`, `out` | one connection: requests in, answers out |
@@ -42,6 +43,7 @@ mod event_loop;
 pub mod handler;
 pub mod headers;
 pub mod host;
+pub mod metrics;
 mod out;
 mod poll;
 pub mod request;
@@ -60,7 +62,7 @@ mod workers;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-pub use access::{Access, Outcome};
+pub use access::{Access, AccessLog, Keep, Outcome};
 pub use address::Address;
 pub use clock::{Clock, SystemClock};
 pub use config::{Config, Limits};
@@ -69,13 +71,14 @@ pub use error::Error;
 pub use handler::{FnHandler, Handler};
 pub use headers::{FieldLine, HeaderError, Headers};
 pub use host::host_is_loopback;
+pub use metrics::{Metrics, MetricsArea};
 pub use request::{BodyPolicy, Request, RequestBody};
 pub use response::{
     Body, Breaker, Chunks, FileBody, Held, Items, Pulled, Pushed, Response, StreamEnd,
 };
 pub use server::{Handle, Server, Stopped};
 pub use socket::Socket;
-pub use sys::{SignalGuard, stop_on_signals};
+pub use sys::{SignalGuard, reopen_on_signal, stop_on_signals};
 pub use tls::{Tls, TlsProblem};
 
 /// Locks a mutex whose data is whole even after a panic: no code that can panic runs while one is held, but handlers,

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use crate::connection::{self, Connection};
 use crate::event_loop::{Shared, millis};
 use crate::lock;
+use crate::metrics::Refusal;
 use crate::sys::{Event, Interest};
 use crate::timers::{NEVER, Timers};
 use crate::transport::Transport;
@@ -160,6 +161,7 @@ impl Shared {
                 Err(e) => match e.raw_os_error() {
                     Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM) => {
                         // The listener stays readable: without a rest this would spin.
+                        self.config.metrics.accept_paused();
                         let _ = self.epoll.remove(listener);
                         self.push_timer(now_ms + ACCEPT_PAUSE_MS, ACCEPT_TIMER);
                         return self.tell_trouble(&e, now_ms);
@@ -168,9 +170,12 @@ impl Shared {
                     _ => continue,
                 },
             };
+            let metrics = &self.config.metrics;
+            metrics.accepted();
             let mut connections = lock(&self.connections);
             let n = connections.len();
             if n >= self.n_connections_max + N_REFUSED_AT_ONCE {
+                metrics.refused(Refusal::Dropped);
                 continue; // Dropped: closed.
             }
             let local = match peer {
@@ -179,9 +184,13 @@ impl Shared {
             };
             let transport = Transport::new(stream, self.config.tls.as_ref());
             let (Ok(local), Ok(transport)) = (local, transport) else {
+                metrics.refused(Refusal::Failed);
                 continue;
             };
             let busy = n >= self.n_connections_max;
+            if busy {
+                metrics.refused(Refusal::Busy);
+            }
             let connection = connections.insert(|token| {
                 Arc::new(Connection::new(
                     token,
@@ -191,13 +200,15 @@ impl Shared {
                     busy,
                 ))
             });
+            metrics.set_connections(connections.len());
             drop(connections);
             let deadline_ms = now_ms + millis(self.config.limits.head);
-            if connection
-                .open(transport, &self.epoll, deadline_ms)
-                .is_err()
-            {
-                lock(&self.connections).remove(connection.token);
+            let opened = connection.open(transport, &self.epoll, deadline_ms);
+            if opened.is_err() {
+                metrics.refused(Refusal::Failed);
+                let mut connections = lock(&self.connections);
+                connections.remove(connection.token);
+                metrics.set_connections(connections.len());
                 continue;
             }
             self.set_deadline(&connection, deadline_ms);

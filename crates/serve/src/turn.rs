@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::connection::Connection;
 use crate::lock;
+use crate::metrics::Metrics;
 
 /// A handler that runs for longer than one to two of these is late: the poll is handed over.
 const TICK: Duration = Duration::from_millis(1);
@@ -19,6 +20,7 @@ pub(crate) struct Turns {
     changed: Condvar,
     watch: Condvar,
     n_handlers_max: usize,
+    metrics: Metrics,
 }
 
 /// Who does what. The thread that holds the poll waits for events and puts connections into `ready`; it then takes from
@@ -51,12 +53,13 @@ pub(crate) enum Next {
 }
 
 impl Turns {
-    pub(crate) fn new(n_handlers_max: usize) -> Turns {
+    pub(crate) fn new(n_handlers_max: usize, metrics: Metrics) -> Turns {
         Turns {
             turn: Mutex::default(),
             changed: Condvar::new(),
             watch: Condvar::new(),
             n_handlers_max,
+            metrics,
         }
     }
 
@@ -73,6 +76,7 @@ impl Turns {
             if turn.n_handling < self.n_handlers_max
                 && let Some(connection) = turn.deferred.pop_front()
             {
+                self.tell(&turn);
                 return Next::Connection(connection);
             }
             if let Some(connection) = turn.ready.pop_front() {
@@ -104,10 +108,12 @@ impl Turns {
         let mut turn = lock(&self.turn);
         if turn.n_handling >= self.n_handlers_max {
             turn.deferred.push_back(Arc::clone(connection));
+            self.tell(&turn);
             return false;
         }
         turn.n_handling += 1;
         turn.n_moves += 1;
+        self.tell(&turn);
         if !turn.watching {
             turn.watching = true;
             self.watch.notify_one();
@@ -120,6 +126,7 @@ impl Turns {
         let mut turn = lock(&self.turn);
         turn.n_handling -= 1;
         turn.n_moves += 1;
+        self.tell(&turn);
         if !turn.deferred.is_empty() && turn.n_idle > 0 {
             self.changed.notify_one();
         }
@@ -167,6 +174,12 @@ impl Turns {
             self.changed.notify_one();
         }
         turn.polling
+    }
+
+    /// For the metrics: two stores, under the lock of whoever changed the numbers.
+    fn tell(&self, turn: &Turn) {
+        self.metrics
+            .set_handlers(turn.n_handling, turn.deferred.len());
     }
 
     /// Threads inside a handler.

@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `server` | `onecopy._core.Server`: bind, start, stop; its threads are Python's |
+//! | `observe` | its access log and its metrics |
 //! | `handler` | a request to the application's call, its answer to a response |
 //! | `start` | `start_response`, and what was said by it |
 //! | `lines` | header fields that are constants of the application |
@@ -12,16 +13,18 @@
 //! # Process contract
 //!
 //! Threads are started by Python's `threading`; one runs one request at a time, attached while the application runs. What is sent is
-//! sent detached, but for full batches of a generator's items. No lock is waited for while attached.
+//! sent detached, but for full batches of a generator's items. No lock is waited for while attached. The thread of the access log never touches Python.
 
 mod body;
 mod handler;
 mod input;
 mod lines;
+mod observe;
 mod server;
 mod start;
 
 pub(crate) use body::FileWrapper;
 pub(crate) use input::Input;
+pub(crate) use observe::Metrics;
 pub(crate) use server::Server;
 pub(crate) use start::StartResponse;

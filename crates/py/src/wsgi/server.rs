@@ -5,12 +5,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use onecopy_serve::{Address, Config, Handle, Limits, Socket, Stopped, Tls, TlsProblem};
+use onecopy_serve::{
+    AccessLog, Address, Config, Handle, Limits, Metrics, Socket, Stopped, Tls, TlsProblem,
+};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict};
 
 use super::handler::{Place, Wsgi};
+use super::observe::{self, Target};
 use crate::raw::output;
 
 /// A server of a WSGI application; `onecopy.Server` is its public face.
@@ -22,6 +25,8 @@ pub(crate) struct Server {
     app: Py<PyAny>,
     place: Place,
     threads: Threads,
+    metrics: Metrics,
+    access_log: Option<AccessLog>,
 }
 
 /// The `threading.Thread`s of a server.
@@ -86,13 +91,15 @@ fn no_tls(error: onecopy_serve::Error) -> PyErr {
 #[pymethods]
 impl Server {
     #[new]
-    #[pyo3(signature = (app, bind, options, tls=None, mode=None))]
+    #[pyo3(signature = (app, bind, options, tls=None, mode=None, access_log=None, metrics=None))]
     fn new(
         app: Py<PyAny>,
         bind: Bind,
         options: Options,
         tls: Option<(PathBuf, PathBuf)>,
         mode: Option<u32>,
+        access_log: Option<(Target, String, bool)>,
+        metrics: Option<&Bound<'_, observe::Metrics>>,
     ) -> PyResult<Server> {
         let mut limits = Limits::default();
         limits.head = seconds("header_timeout", options.header_timeout)?;
@@ -119,6 +126,11 @@ impl Server {
                 std::process::id()
             );
         }));
+        if let Some(metrics) = metrics {
+            config.metrics = metrics.get().place()?;
+        }
+        let metrics = config.metrics.clone();
+        let access_log = observe::access_log(access_log, &mut config)?;
         let threads = Threads::default();
         let started = Arc::clone(&threads);
         config.spawn = Arc::new(move |name, run| {
@@ -163,6 +175,8 @@ impl Server {
             state: Mutex::new(Some(server)),
             app,
             threads,
+            metrics,
+            access_log,
             place: Place {
                 name,
                 port: port.to_string(),
@@ -193,6 +207,7 @@ impl Server {
         let server = taken.ok_or_else(|| PyRuntimeError::new_err("a server runs once"))?;
         let handler = Wsgi::new(py, self.app.clone_ref(py), &self.place)?;
         let handle = self.handle.clone();
+        let log = self.access_log.clone();
         let stopped = py.detach(move || {
             let _guard = match signals {
                 true => Some(onecopy_serve::stop_on_signals(
@@ -201,9 +216,18 @@ impl Server {
                 )?),
                 false => None,
             };
-            server
-                .run(handler)
-                .map_err(|e| io::Error::other(e.to_string()))
+            let _reopens = match (signals, &log) {
+                (true, Some(_)) => Some(onecopy_serve::reopen_on_signal(libc::SIGUSR1)?),
+                _ => None,
+            };
+            if let Some(log) = &log {
+                log.start()?;
+            }
+            let stopped = server.run(handler);
+            if let Some(log) = &log {
+                log.close();
+            }
+            stopped.map_err(|e| io::Error::other(e.to_string()))
         })?;
         let Stopped { n_cut, n_left, .. } = stopped;
         let threads =
@@ -222,6 +246,18 @@ impl Server {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let fd = state.as_ref().and_then(onecopy_serve::Server::listener_fd);
         fd.ok_or_else(|| PyRuntimeError::new_err("the server runs already, or has ended"))
+    }
+
+    /// What was counted, as text for Prometheus.
+    fn metrics(&self, py: Python<'_>) -> String {
+        py.detach(|| self.metrics.text())
+    }
+
+    /// Has the access log's file opened anew before its next line.
+    fn reopen_access_log(&self) {
+        if let Some(log) = &self.access_log {
+            log.reopen();
+        }
     }
 
     /// Stops it: idle connections after ``idle_grace`` seconds, requests under way get their time; with ``now`` all are cut.

@@ -7,8 +7,8 @@ use std::time::Duration;
 use onecopy_wire::ChunkSource;
 use onecopy_wire::http::ResponseHead;
 
-use super::Phase;
 use super::drive::Drive;
+use super::{Names, Phase};
 use crate::access::{Access, Outcome};
 use crate::event_loop::Shared;
 use crate::guard;
@@ -18,15 +18,17 @@ use crate::workers::Job;
 
 /// Up to so many bytes are copied behind the head: a part of their own costs the kernel more than that.
 const FEW_BYTES: usize = 1024;
+/// Memory for the words of so many requests is kept by a thread.
+const MOST_NAMES: usize = 64;
 
 /// What an answer must know of its request.
 pub(super) struct Exchange {
     pub(super) is_head: bool,
     pub(super) http_1_0: bool,
     pub(super) keep_alive: bool,
-    pub(super) started_ms: u64,
-    /// Method and path, kept only where there is an access log.
-    pub(super) names: Option<(String, String)>,
+    pub(super) started_us: u64,
+    /// Kept only where there is an access log.
+    pub(super) names: Option<Names>,
     pub(super) outcome: Outcome,
 }
 
@@ -37,6 +39,7 @@ pub(super) struct Answer {
     pub(super) reason: Option<Box<[u8]>>,
     /// Where its bytes start and end, counted over the connection's life.
     pub(super) start: u64,
+    pub(super) body_start: u64,
     pub(super) end: u64,
     pub(super) n_rows: Option<u64>,
     /// For streams: whom to tell, and what.
@@ -90,31 +93,43 @@ impl Answer {
         }
     }
 
-    /// Tells the stream's owner and the access log.
-    fn tell(self, shared: &Shared, peer: Option<SocketAddr>, n_sent: u64) {
+    /// Tells the stream's owner, the metrics and the access log, at `now_us`; gives back what it was named by.
+    fn tell(
+        self,
+        shared: &Shared,
+        peer: Option<SocketAddr>,
+        n_sent: u64,
+        now_us: u64,
+    ) -> Option<Names> {
         if let Some((Some(on_end), end)) = self.stream.map(|stream| *stream) {
             guard(|| on_end(end));
         }
-        let Some(on_access) = &shared.config.on_access else {
-            return;
-        };
-        let (method, path) = match &self.exchange.names {
-            Some((method, path)) => (method.as_str(), path.as_str()),
-            None => ("", ""),
-        };
-        let n_bytes = n_sent.min(self.end).saturating_sub(self.start);
-        let took_ms = shared.now_ms().saturating_sub(self.exchange.started_ms);
+        let n_sent = n_sent.min(self.end);
+        let n_bytes = n_sent.saturating_sub(self.start);
+        let status = if n_bytes == 0 { 0 } else { self.status };
+        let duration = Duration::from_micros(now_us.saturating_sub(self.exchange.started_us));
+        let outcome = self.exchange.outcome;
+        shared.config.metrics.request(status, outcome, duration);
+        let on_access = shared.config.on_access.as_ref()?;
+        let nothing = Names::default();
+        let names = self.exchange.names.as_ref().unwrap_or(&nothing);
         let access = Access {
-            method,
-            path,
-            status: if n_bytes == 0 { 0 } else { self.status },
+            method: names.method(),
+            path: names.path(),
+            query: names.query(),
+            is_http_1_0: self.exchange.http_1_0,
+            referer: names.referer(),
+            user_agent: names.user_agent(),
+            status,
             n_bytes,
+            n_body_bytes: n_sent.saturating_sub(self.body_start),
             n_rows: self.n_rows,
-            duration: Duration::from_millis(took_ms),
-            outcome: self.exchange.outcome,
+            duration,
+            outcome,
             peer,
         };
         guard(|| on_access(&access));
+        self.exchange.names
     }
 }
 
@@ -136,6 +151,7 @@ impl Drive<'_> {
             status,
             reason,
             start: self.state.out.n_pushed(),
+            body_start: u64::MAX,
             end: 0,
             n_rows: None,
             stream: None,
@@ -151,13 +167,13 @@ impl Drive<'_> {
                 return self.begin_items(answer, headers, announced, items);
             }
             Body::Chunks(chunks) => {
-                self.push_head(&answer, headers, unknown, b"");
+                self.push_head(&mut answer, headers, unknown, b"");
                 answer.end = self.state.out.n_pushed();
                 answer.stream = Some(Box::new((chunks.on_end, StreamEnd::NoBody)));
                 return self.drop_source(chunks.source, answer);
             }
             Body::Items(_) => {
-                self.push_head(&answer, headers, unknown, b"");
+                self.push_head(&mut answer, headers, unknown, b"");
                 answer.end = self.state.out.n_pushed();
                 self.state.answers.push_back(answer);
                 return;
@@ -170,7 +186,7 @@ impl Drive<'_> {
             true => Framing::Nothing,
             false => Framing::Length(announced),
         };
-        self.push_head(&answer, headers, framing, b"");
+        self.push_head(&mut answer, headers, framing, b"");
         if !no_body {
             if announced > n_body as u64 {
                 // Fewer than announced: the connection's end says so.
@@ -230,7 +246,7 @@ impl Drive<'_> {
     /// Queues a head, and `after` behind its empty line. Fields of more than a few bytes go out from the buffer they were checked in.
     pub(super) fn push_head(
         &mut self,
-        answer: &Answer,
+        answer: &mut Answer,
         headers: Headers,
         framing: Framing,
         after: &[u8],
@@ -267,6 +283,7 @@ impl Drive<'_> {
             out.extend_from_slice(date.unwrap_or_default().as_bytes());
         });
         let mut fields = headers.into_wire();
+        answer.body_start = self.state.out.n_pushed() + fields.len() as u64 + 2;
         if fields.len() <= FEW_BYTES {
             return self.state.out.frame(|out| {
                 out.extend_from_slice(&fields);
@@ -280,13 +297,14 @@ impl Drive<'_> {
     }
 
     /// Tells of a handshake that came to nothing.
-    pub(super) fn tell_no_handshake(&self) {
+    pub(super) fn tell_no_handshake(&mut self) {
         let exchange = self.unread_exchange();
         let answer = Answer {
             exchange,
             status: 0,
             reason: None,
             start: 0,
+            body_start: u64::MAX,
             end: 0,
             n_rows: None,
             stream: None,
@@ -300,7 +318,7 @@ impl Drive<'_> {
             is_head: false,
             http_1_0: false,
             keep_alive: false,
-            started_ms: self.kit.now_ms,
+            started_us: self.shared.config.clock.now_us(),
             names: None,
             outcome: Outcome::Refused,
         }
@@ -309,19 +327,34 @@ impl Drive<'_> {
     /// Tells of the answers whose last byte is with the kernel.
     pub(super) fn finish_answers(&mut self) {
         let n_sent = self.state.out.n_sent();
-        while self.state.answers.front().is_some_and(|a| a.end <= n_sent) {
+        let is_sent = |answer: &Answer| answer.end <= n_sent;
+        if !self.state.answers.front().is_some_and(is_sent) {
+            return;
+        }
+        let now_us = self.shared.config.clock.now_us();
+        while self.state.answers.front().is_some_and(is_sent) {
             if let Some(answer) = self.state.answers.pop_front() {
-                self.finish(answer, n_sent, None);
+                self.tell(answer, n_sent, now_us);
             }
         }
     }
 
     /// Tells of an answer, of which `gone` cut the rest.
-    pub(super) fn finish(&self, mut answer: Answer, n_sent: u64, gone: Option<Gone>) {
+    pub(super) fn finish(&mut self, mut answer: Answer, n_sent: u64, gone: Option<Gone>) {
         if let Some(gone) = gone {
             answer.cut(gone);
         }
-        answer.tell(self.shared, self.connection.peer, n_sent);
+        self.tell(answer, n_sent, self.shared.config.clock.now_us());
+    }
+
+    fn tell(&mut self, answer: Answer, n_sent: u64, now_us: u64) {
+        let names = answer.tell(self.shared, self.connection.peer, n_sent, now_us);
+        if let Some(names) = names
+            && self.kit.names.len() < MOST_NAMES
+            && names.is_worth_keeping()
+        {
+            self.kit.names.push(names);
+        }
     }
 
     /// Drops a source where it may block, and tells of its answer after that.
@@ -329,7 +362,10 @@ impl Drive<'_> {
         let peer = self.connection.peer;
         let shared = Arc::clone(self.shared);
         let n_sent = answer.end;
-        let then = Box::new(move || answer.tell(&shared, peer, n_sent));
+        let then = Box::new(move || {
+            let now_us = shared.config.clock.now_us();
+            answer.tell(&shared, peer, n_sent, now_us);
+        });
         self.shared
             .workers
             .submit(self.shared, Job::Drop { source, then });

@@ -149,7 +149,11 @@ impl Drive<'_> {
         let Some(socket) = &mut state.socket else {
             return false;
         };
-        match state.out.flush(socket, &self.shared.buffers) {
+        let before = state.out.n_sent();
+        let flushed = state.out.flush(socket, &self.shared.buffers);
+        let n_sent = state.out.n_sent() - before;
+        self.shared.config.metrics.sent(n_sent);
+        match flushed {
             Ok(Flushed::All) => {
                 state.stall_ms = NEVER;
                 if matches!(state.phase, Phase::Head) && state.input.is_empty() {
@@ -274,7 +278,7 @@ impl Drive<'_> {
             return Step::Wait;
         };
         match socket.discard(&mut self.kit.scratch) {
-            Ok(n) if n > 0 => {}
+            Ok(n) if n > 0 => self.shared.config.metrics.received(n),
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                 self.state.readable = false;

@@ -106,6 +106,8 @@ impl Drive<'_> {
         let socket = self.state.socket.as_mut()?;
         match read(socket) {
             Ok(n) if n > 0 => {
+                self.shared.config.metrics.received(n);
+                self.state.read_us = self.shared.config.clock.now_us();
                 // A short read has emptied the socket (epoll(7)); more input makes a new edge. After the peer's end
                 // there is none, so it is read on to the very end.
                 self.state.readable = n == room || socket.may_hold_more();
@@ -225,13 +227,16 @@ impl Drive<'_> {
     fn begin_request(&mut self, head: RequestHead<'_>) -> Begun {
         let request = Request::parsed(head, &[], self.connection.peer, self.connection.local);
         let keep_alive = head.connection() == Persistence::KeepAlive && !self.shared.is_stopping();
-        let names = self.shared.config.on_access.as_ref();
+        let names = self.shared.config.on_access.as_ref().map(|_| {
+            let names = self.kit.names.pop().unwrap_or_default();
+            names.of(&request, self.shared.config.keep)
+        });
         let exchange = Exchange {
             is_head: head.method() == Method::Head,
             http_1_0: head.version() == Version::Http10,
             keep_alive,
-            started_ms: self.kit.now_ms,
-            names: names.map(|_| (head.method_name().to_owned(), request.path().to_owned())),
+            started_us: self.state.read_us,
+            names,
             outcome: Outcome::Done,
         };
         self.state.fresh = false;

@@ -38,7 +38,10 @@ impl Loan {
         if self.blocked || self.dead || self.out.is_empty() {
             return;
         }
-        match self.out.flush(&mut self.socket, &shared.buffers) {
+        let before = self.out.n_sent();
+        let flushed = self.out.flush(&mut self.socket, &shared.buffers);
+        shared.config.metrics.sent(self.out.n_sent() - before);
+        match flushed {
             Ok(Flushed::All) => self.progress = true,
             Ok(Flushed::Blocked { progress }) => {
                 self.blocked = true;
@@ -175,7 +178,7 @@ impl Drive<'_> {
             None if chunked => Framing::Chunked { trailer: false },
             None => Framing::Nothing,
         };
-        self.push_head(&answer, headers, framing, b"");
+        self.push_head(&mut answer, headers, framing, b"");
         self.state.phase = Phase::Items(Box::new(ItemStream {
             answer,
             items,

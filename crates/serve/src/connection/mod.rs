@@ -7,6 +7,7 @@
 //! | `input.rs` | bytes to requests, requests to the handler |
 //! | `body.rs` | request bodies |
 //! | `answer.rs` | response heads, bodies of known length, the access log |
+//! | `names.rs` | what the access log is told of a request's head |
 //! | `items.rs` | bodies made item by item; what waits while a handler has the connection |
 //! | `stream.rs` | streams: filling, sending, the end that cannot be mistaken |
 
@@ -15,6 +16,7 @@ mod body;
 mod drive;
 mod input;
 mod items;
+mod names;
 mod stream;
 
 use std::collections::VecDeque;
@@ -39,6 +41,7 @@ use stream::Stream;
 
 pub(crate) use drive::drive;
 pub use items::ItemSink;
+pub(crate) use names::Names;
 
 /// Somebody has the connection: who sets it may touch its state, all others only leave flags.
 const OWNED: u32 = 1;
@@ -125,6 +128,8 @@ struct State {
     /// Deadline of the phase, and of the bytes that wait to be sent.
     phase_ms: u64,
     stall_ms: u64,
+    /// When bytes came last: since then the requests in them are there, whatever they wait for.
+    read_us: u64,
     /// What waits for a worker that fills for a connection already closed.
     orphan: Option<Answer>,
 }
@@ -185,6 +190,7 @@ impl Connection {
                 filled: false,
                 phase_ms: NEVER,
                 stall_ms: NEVER,
+                read_us: 0,
                 orphan: None,
             }),
         }

@@ -14,8 +14,10 @@ use super::drive::{Drive, Step};
 use crate::access::Outcome;
 use crate::body::Held;
 use crate::buffers::Buffers;
+use crate::event_loop::Shared;
 use crate::guard;
 use crate::headers::Headers;
+use crate::metrics::{Metrics, OpenStream};
 use crate::out::OutQueue;
 use crate::response::{Breaker, Chunks, OnEnd, OnError, Response, StreamEnd};
 use crate::workers::{Fill, FillResult, Job};
@@ -39,6 +41,7 @@ pub(super) struct Stream {
     on_end: Option<OnEnd>,
     on_error: Option<OnError>,
     ledger: Ledger,
+    _open: OpenStream,
 }
 
 enum Progress {
@@ -78,6 +81,7 @@ impl Drive<'_> {
             on_end: chunks.on_end,
             on_error: chunks.on_error,
             ledger: chunks.ledger,
+            _open: self.shared.config.metrics.stream(),
         }));
     }
 
@@ -87,7 +91,10 @@ impl Drive<'_> {
             return Step::Again;
         };
         if let Some(fill) = self.connection.take_fill() {
-            stream.take(fill, &self.shared.buffers);
+            let Shared {
+                buffers, config, ..
+            } = &**self.shared;
+            stream.take(fill, buffers, &config.metrics);
         }
         stream.look_at_breaker();
         let mut queued = false;
@@ -150,7 +157,7 @@ impl Drive<'_> {
                 false => Framing::Nothing,
             };
             let before = self.state.out.n_pushed();
-            self.push_head(&stream.answer, headers, framing, after);
+            self.push_head(&mut stream.answer, headers, framing, after);
             // Each field was copied once: into the buffer of its kind, from where the kernel takes it.
             let n_bytes = self.state.out.n_pushed() - before;
             let mut head = Tally::default();
@@ -296,7 +303,8 @@ impl Stream {
         }
     }
 
-    fn take(&mut self, fill: Fill, buffers: &Buffers) {
+    fn take(&mut self, fill: Fill, buffers: &Buffers, metrics: &Metrics) {
+        metrics.rows(fill.n_rows.saturating_sub(self.answer.n_rows.unwrap_or(0)));
         self.source = fill.source;
         self.answer.n_rows = Some(fill.n_rows);
         self.progress = match fill.result {

@@ -5,18 +5,23 @@ mod epoll;
 mod eventfd;
 mod inherit;
 mod listener;
+mod shared;
 mod signal;
 mod socket;
 
-pub(crate) use coarse::{monotonic_ms, unix_seconds};
+pub(crate) use coarse::{monotonic_ms, monotonic_us, unix_seconds, unix_time};
 pub(crate) use epoll::{Epoll, Event, Interest};
 pub(crate) use eventfd::EventFd;
 pub(crate) use inherit::{lend, take_lent};
 pub(crate) use listener::{Listener, Name};
-pub use signal::{SignalGuard, stop_on_signals};
+pub(crate) use shared::{SharedWords, is_locked, try_lock};
+pub(crate) use signal::n_reopens_asked;
+pub use signal::{SignalGuard, reopen_on_signal, stop_on_signals};
 pub(crate) use socket::{Stream, max_open_files, read_file};
 
 use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::Duration;
 
 /// The value of a system call, or the error in `errno` where it is -1.
 fn check(value: libc::c_int) -> io::Result<libc::c_int> {
@@ -25,4 +30,18 @@ fn check(value: libc::c_int) -> io::Result<libc::c_int> {
     } else {
         Ok(value)
     }
+}
+
+/// Waits until `fd` takes bytes, or has failed, which the next write tells; `false` if neither happened for `most`.
+pub(crate) fn wait_for_room(fd: BorrowedFd<'_>, most: Duration) -> bool {
+    let mut polled = libc::pollfd {
+        fd: fd.as_raw_fd(),
+        events: libc::POLLOUT,
+        revents: 0,
+    };
+    let most_ms = libc::c_int::try_from(most.as_millis()).unwrap_or(libc::c_int::MAX);
+    // SAFETY: one whole pollfd, borrowed for the call.
+    let n = unsafe { libc::poll(&raw mut polled, 1, most_ms) };
+    // A signal: looked at again by another try.
+    n > 0 || n == -1 && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
 }

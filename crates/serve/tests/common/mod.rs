@@ -11,6 +11,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use onecopy_serve::config::OnAccess;
 use onecopy_serve::{
     Address, Chunks, Clock, Config, Error, FnHandler, Handle, Handler, Outcome, Request, Response,
     Server, Socket, Stopped, StreamEnd,
@@ -77,6 +78,14 @@ impl TestServer {
         TestServer::run(socket, config, clock, log, handler)
     }
 
+    /// With the configuration that `make` makes; what it is given is to be told of each request.
+    pub fn telling(make: impl FnOnce(OnAccess) -> Config, handler: impl Handler) -> TestServer {
+        let (told, log) = teller();
+        let (config, clock) = by_hand(make(told));
+        let socket = Socket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        TestServer::run(socket, config, clock, log, handler)
+    }
+
     fn run(
         socket: Socket,
         config: Config,
@@ -128,11 +137,23 @@ impl TestServer {
 
 /// `config` with a clock moved by hand, and where its access log goes.
 fn watched(mut config: Config) -> (Config, Arc<HandClock>, Receiver<Line>) {
+    let (told, log) = teller();
+    config.on_access = Some(told);
+    let (config, clock) = by_hand(config);
+    (config, clock, log)
+}
+
+fn by_hand(mut config: Config) -> (Config, Arc<HandClock>) {
     let clock = Arc::new(HandClock::default());
     config.clock = Arc::clone(&clock) as Arc<dyn Clock>;
+    (config, clock)
+}
+
+/// What is to be told of each request, and where that comes out.
+fn teller() -> (OnAccess, Receiver<Line>) {
     let (lines, log) = channel();
     let lines = Mutex::new(lines);
-    config.on_access = Some(Arc::new(move |a: &onecopy_serve::Access<'_>| {
+    let told = move |a: &onecopy_serve::Access<'_>| {
         let line = Line {
             method: a.method.to_owned(),
             path: a.path.to_owned(),
@@ -142,8 +163,8 @@ fn watched(mut config: Config) -> (Config, Arc<HandClock>, Receiver<Line>) {
             outcome: a.outcome,
         };
         let _ = lines.lock().unwrap().send(line);
-    }));
-    (config, clock, log)
+    };
+    (Arc::new(told), log)
 }
 
 impl Drop for TestServer {

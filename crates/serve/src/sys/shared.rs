@@ -1,0 +1,133 @@
+//! Numbers that several processes count in: memory behind a descriptor, and locks by which one sees that another has ended.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::AtomicU64;
+
+use super::check;
+
+/// Nobody can make the memory shorter, which would end those who look at it.
+const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+
+/// Counters in memory that goes with its descriptor (memfd_create(2)).
+#[derive(Debug)]
+pub(crate) struct SharedWords {
+    start: NonNull<AtomicU64>,
+    n_words: usize,
+    fd: OwnedFd,
+}
+
+// SAFETY: the memory is mapped for as long as this lives, belongs to no thread, and holds nothing but atomics.
+unsafe impl Send for SharedWords {}
+// SAFETY: all that a shared reference gives out are atomics, mapped for as long as it lives.
+unsafe impl Sync for SharedWords {}
+
+impl SharedWords {
+    /// So many counters, all 0.
+    pub(crate) fn create(n_words: usize) -> io::Result<SharedWords> {
+        let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+        // SAFETY: the name is a string with its end; the result is checked.
+        let fd = check(unsafe { libc::memfd_create(c"onecopy-metrics".as_ptr(), flags) })?;
+        // SAFETY: `fd` was just made and nobody else knows it.
+        let file = unsafe { File::from_raw_fd(fd) };
+        file.set_len((n_words * size_of::<AtomicU64>()) as u64)?;
+        // SAFETY: no pointer is passed.
+        check(unsafe { libc::fcntl(fd, libc::F_ADD_SEALS, SEALS) })?;
+        SharedWords::map(file.into(), n_words)
+    }
+
+    /// Those that another process made, by its descriptor.
+    ///
+    /// # Errors
+    /// `InvalidData`: it is none of [`SharedWords::create`].
+    pub(crate) fn of_descriptor(fd: OwnedFd) -> io::Result<SharedWords> {
+        // SAFETY: no pointer is passed. Files that are no memory have no seals: an error.
+        let seals = check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS) });
+        if !seals.is_ok_and(|seals| seals & SEALS == SEALS) {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let file = File::from(fd);
+        let n_bytes = usize::try_from(file.metadata()?.len()).unwrap_or(0);
+        SharedWords::map(file.into(), n_bytes / size_of::<AtomicU64>())
+    }
+
+    fn map(fd: OwnedFd, n_words: usize) -> io::Result<SharedWords> {
+        // SAFETY: a new mapping, at a place that the kernel chooses, of a file that is as long as that: it is sealed. A length of
+        // 0 is an error of the call.
+        let start = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                n_words * size_of::<AtomicU64>(),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                fd.as_raw_fd(),
+                0,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(SharedWords { start, n_words, fd })
+    }
+
+    pub(crate) fn words(&self) -> &[AtomicU64] {
+        // SAFETY: mapped with this length, aligned to a page, and zeroed by the kernel; it cannot shrink, since it is sealed, and
+        // stays mapped for as long as `self` lives. All who have it mapped use atomics, as far as they are of this crate; other
+        // writers could put in wrong numbers and nothing worse, for any bits are a number.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.n_words) }
+    }
+
+    /// Opens it once more, so that a lock taken by that descriptor is of its own. By /proc/self/fd.
+    pub(crate) fn open_again(&self) -> io::Result<OwnedFd> {
+        let path = format!("/proc/self/fd/{}", self.fd.as_raw_fd());
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        Ok(file.into())
+    }
+}
+
+impl AsFd for SharedWords {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl Drop for SharedWords {
+    fn drop(&mut self) {
+        let n_bytes = self.n_words * size_of::<AtomicU64>();
+        // SAFETY: mapped with this length, and nobody has a reference into it, for those borrow `self`.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), n_bytes) };
+    }
+}
+
+fn lock_of(at: usize) -> libc::flock {
+    libc::flock {
+        l_type: libc::F_WRLCK as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: at as libc::off_t,
+        l_len: 1,
+        l_pid: 0,
+    }
+}
+
+/// Takes the lock number `at` of the file that `fd` has open; `false` if another one has it. It goes with the open file (an open
+/// file description lock, fcntl(2)): when the last descriptor of it is closed, at the latest with the process.
+pub(crate) fn try_lock(fd: &OwnedFd, at: usize) -> io::Result<bool> {
+    let lock = lock_of(at);
+    // SAFETY: `lock` is whole, and only read.
+    match check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) }) {
+        Ok(_) => Ok(true),
+        Err(e) if matches!(e.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+/// Whether somebody has the lock number `at`, through an open file other than that of `fd`.
+pub(crate) fn is_locked(fd: BorrowedFd<'_>, at: usize) -> io::Result<bool> {
+    let mut lock = lock_of(at);
+    // SAFETY: `lock` is whole; the kernel writes into it.
+    check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_GETLK, &raw mut lock) })?;
+    Ok(i32::from(lock.l_type) != libc::F_UNLCK)
+}
