@@ -77,9 +77,7 @@ def _work(given: argparse.Namespace, listener: int, line: int) -> int:
     os.set_inheritable(listener, False)
     tie = Tie(line, given.stop_timeout)
     metrics = _metrics(given)
-    server = _server(
-        load(given.app), f"fd://{listener}", given, log=_log(given), metrics=metrics, multiprocess=True
-    )
+    server = _server(load(given.app), f"fd://{listener}", given, log=_log(given), metrics=metrics, multiprocess=True)
     os.close(listener)
     tie.serve(server)
     return 0

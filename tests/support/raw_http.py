@@ -60,7 +60,8 @@ class Answer(NamedTuple):
 class Line:
     """A connection to a server under test."""
 
-    def __init__(self, address: tuple[str, int], patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, address: tuple[str, int] | str, patience_s: float = PATIENCE_S) -> None:
+        assert not isinstance(address, str), "the path of a unix socket"
         self.patience_s = patience_s
         self.socket = socket.create_connection(address, timeout=patience_s)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

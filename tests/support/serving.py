@@ -26,6 +26,9 @@ COMMAND = "ONECOPY_CONFORM_COMMAND"
 #: Longest wait for a server to listen, and to end when asked to.
 START_S = 60
 
+# Metrics have an address of their own, in a line of their own.
+_AT = re.compile(r"^(?!metrics ).*https?://127\.0\.0\.1:(\d+)", re.MULTILINE)
+
 
 class Serving:
     """A server that runs; use it as a context manager, or call ``stop``.
@@ -82,7 +85,7 @@ class Serving:
         """The port, as soon as it accepts."""
         end = time.monotonic() + START_S
         while time.monotonic() < end and self.is_alive():
-            if port == 0 and (match := re.search(r"https?://127\.0\.0\.1:(\d+)", self.said())):
+            if port == 0 and (match := _AT.search(self.said())):
                 return int(match[1])
             if port:
                 try:

@@ -126,7 +126,10 @@ impl<'py> Building<'py> {
 
     /// The string of ASCII that was found last, if `is_it`.
     #[inline(always)]
-    pub(crate) fn find_last(&mut self, is_it: impl FnOnce(&[u8]) -> bool) -> Option<Bound<'py, PyAny>> {
+    pub(crate) fn find_last(
+        &mut self,
+        is_it: impl FnOnce(&[u8]) -> bool,
+    ) -> Option<Bound<'py, PyAny>> {
         self.state.values.last(self.py, is_it)
     }
 
