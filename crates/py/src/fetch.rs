@@ -16,6 +16,7 @@ use crate::errors;
 use crate::limit::Watch;
 use crate::raw::collector::HeldOff;
 use crate::raw::interrupt;
+use crate::raw::seen::Seen;
 use crate::rows::PyRows;
 use crate::turn;
 
@@ -38,6 +39,8 @@ pub(crate) struct Active {
     n_given: u64,
     /// Of each call of the driver.
     limit: Option<Duration>,
+    /// Texts that stood in its columns before.
+    seen: Vec<Seen>,
 }
 
 /// What is left of a statement.
@@ -57,6 +60,7 @@ impl Active {
             is_touched: false,
             n_given: 0,
             limit,
+            seen: Vec::new(),
         }
     }
 
@@ -156,6 +160,8 @@ impl Active {
         };
         self.is_touched = true;
         sink.set_limit(limit);
+        let n_columns = sink.rows().n_columns();
+        sink.remember(n_columns, &mut self.seen);
         let watch = Watch::start(self.limit, || statement.inner().cancel_handle());
         let pulled = match statement.inner() {
             Statement::Sqlite(s) => step(py, s, limit, sink, self.n_given),
@@ -165,6 +171,7 @@ impl Active {
         let pulled = pulled.map_err(|e| in_time(py, e, watch));
         sink.rows().cut_incomplete();
         self.n_given += sink.rows().len() as u64;
+        self.seen = sink.seen();
         self.after(py, pulled)
     }
 
@@ -211,6 +218,7 @@ impl Active {
         match pulled {
             Ok(true) => Ok(()),
             Ok(false) => {
+                self.seen = Vec::new();
                 let rest = std::mem::replace(&mut self.rest, Rest::End(None));
                 if let Rest::Open(mut statement) = rest
                     && statement.inner().has_further()

@@ -39,18 +39,12 @@ impl<T: Send> Guarded<T> {
     /// # Errors
     /// `InterfaceError` in a forked child, and where this thread holds the lock already: a finalizer or signal handler
     /// that comes back to the object it interrupted would wait for itself.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn lock(&self, py: Python<'_>) -> PyResult<Locked<'_, T>> {
         self.check_process(py)?;
         let me = process::thread_number();
         if self.owner.load(Relaxed) == me {
-            return Err(errors::interface(
-                py,
-                &format!(
-                    "this {} is in use further down in the same thread",
-                    self.what
-                ),
-            ));
+            return Err(in_use(py, self.what));
         }
         let state = self
             .mutex()
@@ -68,19 +62,27 @@ impl<T: Send> Guarded<T> {
     }
 
     /// Fails in a forked child.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn check_process(&self, py: Python<'_>) -> PyResult<()> {
         if self.generation == process::generation() {
             return Ok(());
         }
-        Err(errors::interface(
-            py,
-            &format!(
-                "this {} was opened in another process (before a fork)\nopen one in this process",
-                self.what
-            ),
-        ))
+        Err(foreign(py, self.what))
     }
+}
+
+#[cold]
+fn in_use(py: Python<'_>, what: &str) -> PyErr {
+    let message = format!("this {what} is in use further down in the same thread");
+    errors::interface(py, &message)
+}
+
+#[cold]
+fn foreign(py: Python<'_>, what: &str) -> PyErr {
+    let message = format!(
+        "this {what} was opened in another process (before a fork)\nopen one in this process"
+    );
+    errors::interface(py, &message)
 }
 
 impl<T> Drop for Guarded<T> {

@@ -8,6 +8,7 @@ use pyo3::types::{PyBool, PyType, PyTzInfo};
 use crate::errors;
 use crate::raw::collector::HeldOff;
 use crate::raw::row::Rows;
+use crate::raw::seen::Seen;
 use crate::raw::{binary, number, temporal, text, uuid};
 
 /// Why a cell could not become an object.
@@ -83,6 +84,8 @@ pub(crate) struct PyRows<'py> {
     /// Offsets of one result are few: the last one is kept.
     zone: Option<(i16, Bound<'py, PyTzInfo>)>,
     rows: Rows<'py>,
+    /// Texts that stood in each column before; none where they are not to be shared.
+    seen: Vec<Seen>,
     /// Row order: stop at this many rows.
     limit: usize,
     /// Text handled, to be entered into a ledger by the caller.
@@ -101,11 +104,27 @@ impl<'py> PyRows<'py> {
             decimal: number::decimal_class(py)?.clone(),
             zone: None,
             rows: Rows::new(py, n_columns),
+            seen: Vec::new(),
             limit: usize::MAX,
             tally: Tally::default(),
             fetched: Tally::default(),
             held_off: None,
         })
+    }
+
+    /// Lets equal short texts of a column be one `str`, with what was seen of these `n_columns` columns before, where it was.
+    #[inline]
+    pub(crate) fn remember(&mut self, n_columns: usize, seen: &mut Vec<Seen>) {
+        self.seen = std::mem::take(seen);
+        if self.seen.is_empty() {
+            self.seen.resize_with(n_columns, Seen::new);
+        }
+    }
+
+    /// Gives what was seen back.
+    #[inline]
+    pub(crate) fn seen(&mut self) -> Vec<Seen> {
+        std::mem::take(&mut self.seen)
     }
 
     /// Row order: takes no more rows when this many stand here.
@@ -142,15 +161,16 @@ impl<'py> PyRows<'py> {
         column: usize,
         cell: Cell<'_>,
     ) -> Result<Bound<'py, PyAny>, CellError> {
-        self.object(cell).map_err(|why| CellError { column, why })
+        self.object(column, cell)
+            .map_err(|why| CellError { column, why })
     }
 
     #[inline]
-    fn object(&mut self, cell: Cell<'_>) -> Result<Bound<'py, PyAny>, Why> {
+    fn object(&mut self, column: usize, cell: Cell<'_>) -> Result<Bound<'py, PyAny>, Why> {
         let py = self.py;
         match cell {
             Cell::Null => Ok(py.None().into_bound(py)),
-            Cell::Text(units) => self.text(units),
+            Cell::Text(units) => self.text(column, units),
             Cell::I64(v) => number::int(py, v).map_err(Why::Python),
             Cell::F64(v) => number::float(py, v).map_err(Why::Python),
             Cell::Decimal(digits) => {
@@ -196,8 +216,13 @@ impl<'py> PyRows<'py> {
     }
 
     #[inline]
-    fn text(&mut self, units: Units<'_>) -> Result<Bound<'py, PyAny>, Why> {
-        text::make(self.py, units, self.policy, &mut self.tally).map_err(|e| {
+    fn text(&mut self, column: usize, units: Units<'_>) -> Result<Bound<'py, PyAny>, Why> {
+        let (py, policy, tally) = (self.py, self.policy, &mut self.tally);
+        let made = match self.seen.get_mut(column) {
+            Some(seen) => seen.make(py, units, policy, tally),
+            None => text::make(py, units, policy, tally),
+        };
+        made.map_err(|e| {
             let counted = match units {
                 Units::Latin1(_) | Units::Utf8(_) => "byte",
                 Units::Utf16(_) | Units::Ucs2(_) => "16-bit unit",
@@ -223,7 +248,7 @@ impl<'py> PyRows<'py> {
 
     #[inline]
     fn put(&mut self, row: usize, column: usize, cell: Cell<'_>) -> Result<(), CellError> {
-        match self.object(cell) {
+        match self.object(column, cell) {
             Ok(object) => {
                 self.rows.set(row, column, object);
                 Ok(())

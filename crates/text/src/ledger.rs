@@ -122,6 +122,12 @@ impl Tally {
         self.0.copied += len_bytes as u64;
     }
 
+    /// Notes a text of `len_bytes` for which stands already what it would have become.
+    #[inline]
+    pub fn found(&mut self, len_bytes: usize) {
+        self.0.taken += len_bytes as u64;
+    }
+
     /// Notes a text on its way into a `str`: a copy where its units match the `str`'s already, else a conversion.
     #[inline]
     pub fn decoded(&mut self, text: &Measured<'_>) {

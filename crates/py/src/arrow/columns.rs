@@ -78,11 +78,14 @@ impl<'py> PyColumns<'py> {
                 None if column.column_type == ColumnType::Any => Made::Undecided(0),
                 None => Made::Objects(Vec::new()),
             });
+        let n_columns = schema.n_columns();
+        let mut objects = PyRows::new(py, n_columns, policy)?;
+        objects.remember(n_columns, &mut Vec::new());
         Ok(PyColumns {
             py,
             columns: columns.collect(),
             schema: schema.clone(),
-            objects: PyRows::new(py, 0, policy)?,
+            objects,
             n_rows: 0,
             limit,
             policy,

@@ -59,6 +59,7 @@ impl Cursor {
         }
     }
 
+    #[inline(always)]
     fn open(&self, py: Python<'_>) -> PyResult<Locked<'_, State>> {
         let state = self.state.lock(py)?;
         if state.closed {
@@ -68,7 +69,7 @@ impl Cursor {
     }
 
     /// The state of a cursor that has rows to give.
-    #[inline]
+    #[inline(always)]
     fn with_rows(&self, py: Python<'_>) -> PyResult<Locked<'_, State>> {
         let state = self.open(py)?;
         if state.active.is_none() {

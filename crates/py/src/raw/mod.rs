@@ -13,6 +13,7 @@
 //! | [`list`] | lists, filled in order |
 //! | [`json`] | lists, dicts and their values as the JSON reader tells them |
 //! | [`row`] | row tuples, filled in any order |
+//! | [`seen`] | texts of a column that were made before |
 //! | [`number`] | `int`, `float`, `bool`, `decimal.Decimal` |
 //! | [`temporal`] | `date`, `time`, `datetime` through the C API of `datetime` |
 //! | [`uuid`] | `uuid.UUID` without its Python-level constructor |
@@ -52,6 +53,7 @@ pub(crate) mod output;
 mod pages;
 pub(crate) mod process;
 pub(crate) mod row;
+pub(crate) mod seen;
 pub(crate) mod temporal;
 pub(crate) mod text;
 pub(crate) mod uuid;

@@ -69,6 +69,11 @@ impl<'py> Rows<'py> {
         }
     }
 
+    /// Number of items of each.
+    pub(crate) fn n_columns(&self) -> usize {
+        self.n_columns
+    }
+
     /// Number of rows, complete or not.
     pub(crate) fn len(&self) -> usize {
         self.rows.len()
