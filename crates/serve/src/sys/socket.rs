@@ -39,15 +39,13 @@ impl Stream {
 
     /// Reads what has come into `buffer`; 0 at the peer's end. Copies: none in user space.
     pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        // SAFETY: the kernel writes at most `buffer.len()` bytes there.
-        let n = unsafe {
-            libc::recv(
-                self.as_raw_fd(),
-                buffer.as_mut_ptr().cast(),
-                buffer.len(),
-                0,
-            )
-        };
+        let (fd, start, n) = (self.as_raw_fd(), buffer.as_mut_ptr(), buffer.len());
+        let no_address = std::ptr::null_mut::<libc::c_void>();
+        // The system call itself: the C library's function is a place where threads may be cancelled, and notes it before and
+        // after, in memory that it shares with other threads.
+        // SAFETY: the kernel writes at most `n` bytes there, and no address.
+        let n =
+            unsafe { libc::syscall(libc::SYS_recvfrom, fd, start, n, 0, no_address, no_address) };
         usize::try_from(n).map_err(|_| io::Error::last_os_error())
     }
 
@@ -79,8 +77,16 @@ impl Stream {
     /// As [`Stream::send`], of bytes in one piece.
     pub(crate) fn send_bytes(&self, bytes: &[u8]) -> io::Result<usize> {
         let (fd, start, n) = (self.as_raw_fd(), bytes.as_ptr(), bytes.len());
-        // SAFETY: the kernel reads `n` bytes there, borrowed for the calls.
-        again(|| unsafe { libc::send(fd, start.cast(), n, libc::MSG_NOSIGNAL) })
+        let no_address = std::ptr::null::<libc::c_void>();
+        // The system call itself, as in `read`.
+        again(|| {
+            // SAFETY: the kernel reads `n` bytes there, borrowed for the calls, and no address.
+            let sent = unsafe {
+                let flags = libc::MSG_NOSIGNAL;
+                libc::syscall(libc::SYS_sendto, fd, start, n, flags, no_address, 0)
+            };
+            sent as libc::ssize_t
+        })
     }
 
     /// Sends up to `n_bytes` of `file` from `offset` on, whatever its own position, and returns how many the kernel took; 0 at
