@@ -5,66 +5,18 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::OnceLock;
-use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
-use onecopy_serve::{
-    BodyPolicy, Config, Handler, Limits, Request, RequestBody, Response, Server,
+use onecopy_fuzz::exchange::{
+    Answer, MOST_BODY_BYTES, MOST_FIELDS, MOST_HEAD_BYTES, PATIENCE, answers, serve, told,
 };
 use onecopy_wire::http::{
     BodyFraming, ChunkedLimits, ChunkedReader, Connection, HeadLimits, HeadParser, Method, Piece,
 };
 
-const MOST_BODY_BYTES: usize = 3000;
-const MOST_HEAD_BYTES: usize = 2048;
-const MOST_FIELDS: usize = 16;
-/// A server that says nothing for so long hangs.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// Tells what it was asked.
-struct Echo;
-
-impl Handler for Echo {
-    fn handle(&self, request: Request<'_>) -> Response {
-        self.handle_body(request, RequestBody::None)
-    }
-
-    fn handle_body(&self, request: Request<'_>, body: RequestBody) -> Response {
-        let body = match body {
-            RequestBody::None => Vec::new(),
-            RequestBody::Memory(chunk) => chunk.to_vec(),
-            RequestBody::File(..) => panic!("bodies stay in memory here"),
-        };
-        Response::new(200).body(told(request.method(), request.target(), &body))
-    }
-
-    fn body_policy(&self, _: Request<'_>) -> BodyPolicy {
-        BodyPolicy::Read
-    }
-}
-
-fn told(method: &str, target: &str, body: &[u8]) -> Vec<u8> {
-    let sum = body
-        .iter()
-        .fold(0_u32, |sum, b| sum.wrapping_mul(31).wrapping_add(u32::from(*b)));
-    format!("{method} {target} {} {sum}", body.len()).into_bytes()
-}
-
 fn server() -> SocketAddr {
     static ADDRESS: OnceLock<SocketAddr> = OnceLock::new();
-    *ADDRESS.get_or_init(|| {
-        let mut limits = Limits::default();
-        limits.body_bytes = MOST_BODY_BYTES;
-        limits.head_bytes = MOST_HEAD_BYTES;
-        limits.n_fields = MOST_FIELDS;
-        let mut config = Config::default();
-        config.limits = limits;
-        config.handler_threads = 1;
-        let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)).into(), config).expect("a port");
-        let address = server.address().ip().expect("TCP");
-        std::thread::spawn(|| server.run(Echo).expect("serves"));
-        address
-    })
+    *ADDRESS.get_or_init(|| serve(None))
 }
 
 fuzz_target!(|bytes: &[u8]| {
@@ -79,9 +31,6 @@ fuzz_target!(|bytes: &[u8]| {
         assert_eq!(ask(bytes, 1), at_once);
     }
 });
-
-/// An answer: its status, and its body.
-type Answer = (u16, Vec<u8>);
 
 /// What a plain reading expects: the answers, and whether more bytes are wanted behind the last (then the server may say so).
 #[derive(Debug)]
@@ -122,36 +71,7 @@ fn ask(bytes: &[u8], at_once: usize) -> Vec<Answer> {
         Err(e) if e.kind() == ErrorKind::ConnectionReset => {}
         Err(e) => panic!("the server does not close: {e}; so far {all:?}"),
     }
-    answers(&all)
-}
-
-/// Takes the answers apart; panics where they are none.
-fn answers(mut all: &[u8]) -> Vec<Answer> {
-    let mut answers = Vec::new();
-    while !all.is_empty() {
-        let mut fields = [httparse::EMPTY_HEADER; 16];
-        let mut head = httparse::Response::new(&mut fields);
-        let n = match head.parse(all) {
-            Ok(httparse::Status::Complete(n)) => n,
-            other => panic!("no answer: {other:?} {all:?}"),
-        };
-        let status = head.code.expect("complete");
-        let value = |name: &str| {
-            let found = head.headers.iter().find(|f| f.name.eq_ignore_ascii_case(name));
-            found.map(|f| str::from_utf8(f.value).expect("ASCII"))
-        };
-        all = &all[n..];
-        if status == 100 {
-            continue;
-        }
-        let len: usize = value("content-length").map_or(0, |v| v.parse().expect("a length"));
-        // Of HEAD the length alone is told: the next answer, or the end, stands there.
-        let is_head = all.len() < len || len > 0 && all.starts_with(b"HTTP/1.1 ");
-        let body = if is_head { &[][..] } else { &all[..len] };
-        answers.push((status, body.to_vec()));
-        all = &all[body.len()..];
-    }
-    answers
+    answers(&all, false)
 }
 
 /// What the bytes say, read from the first to the last with all of them there.

@@ -1,5 +1,6 @@
 //! What the targets share: foreign bytes as text in each form, and the comparison with the slow twins.
 
+pub mod exchange;
 mod kernels;
 #[cfg(feature = "python")]
 pub mod python;

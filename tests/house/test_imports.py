@@ -11,7 +11,13 @@ ROOT = Path(__file__).resolve().parents[2]
 #: `tools/pythons.py` leaves these out.
 NOT_THERE = ("gateway", "house", "layers", "support", "wheel")
 #: Distributions whose module is called otherwise.
-MODULES = {"PyMySQL": "pymysql", "pymongo": "bson", "mssql-python": "mssql_python", "pytest-timeout": "pytest_timeout"}
+MODULES = {
+    "PyMySQL": "pymysql",
+    "pymongo": "bson",
+    "mssql-python": "mssql_python",
+    "pytest-timeout": "pytest_timeout",
+    "prometheus-client": "prometheus_client",
+}
 
 
 def installed() -> set[str]:

@@ -18,7 +18,7 @@ import flask
 from django.conf import settings
 from django.core.asgi import get_asgi_application
 from django.core.wsgi import get_wsgi_application
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.urls import path
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -73,6 +73,20 @@ def _flask(name: str) -> flask.Response:
     return made
 
 
+@flask_app.post("/upload/<how>")
+def _flask_upload(how: str) -> flask.Response:
+    """What was sent back, or a refusal that reads nothing of it; and so in each framework."""
+    if how == "refused":
+        return flask.Response("not wanted", 403)
+    return flask.Response(flask.request.get_data())
+
+
+def _django_upload(request: HttpRequest, how: str) -> Any:
+    if how == "refused":
+        return HttpResponse(b"not wanted", status=403)
+    return HttpResponse(request.body)
+
+
 def _django(request: HttpRequest, name: str) -> Any:
     return onecopy.web.response(rows(name), filename=FILENAME)
 
@@ -83,7 +97,11 @@ async def _django_async(request: HttpRequest, name: str) -> Any:
     return onecopy.web.response(stream, filename=FILENAME)
 
 
-urlpatterns = [path("async/<name>", _django_async), path("<name>", _django)]
+urlpatterns = [
+    path("async/<name>", _django_async),
+    path("upload/<how>", _django_upload),
+    path("<name>", _django),
+]
 settings.configure(ROOT_URLCONF=__name__, ALLOWED_HOSTS=["*"], SECRET_KEY="of no use", MIDDLEWARE=[])
 django.setup()
 django_app = get_wsgi_application()
@@ -95,6 +113,14 @@ class _Falcon:
         onecopy.web.response(rows(name), resp, filename=FILENAME)
 
 
+class _FalconUpload:
+    def on_post(self, req: falcon.Request, resp: falcon.Response, how: str) -> None:
+        if how == "refused":
+            resp.status, resp.data = falcon.HTTP_403, b"not wanted"
+        else:
+            resp.data = req.bounded_stream.read()
+
+
 class _FalconAsync:
     async def on_get(self, req: Any, resp: Any, name: str) -> None:
         stream = await aio_pool().stream(QUERIES[name])
@@ -104,6 +130,7 @@ class _FalconAsync:
 
 falcon_app = falcon.App()
 falcon_app.add_route("/{name}", _Falcon())
+falcon_app.add_route("/upload/{how}", _FalconUpload())
 falcon_asgi = falcon.asgi.App()
 falcon_asgi.add_route("/{name}", _FalconAsync())
 

@@ -1,4 +1,5 @@
-"""`apps.all_wsgi` as onecopy's own server is tested with it: what it counted, and what it was given, can be asked for."""
+"""`apps.all_wsgi` as onecopy's own server is tested with it, and `apps.all_asgi` beside it: what was counted, and what the server was
+given, can be asked for."""
 
 from __future__ import annotations
 
@@ -12,16 +13,21 @@ _counted = onecopy.ledger()
 _given = ""
 
 
+def _told() -> bytes:
+    """What was counted and given since the last time."""
+    global _counted, _given
+    counts = {name: getattr(_counted, name) for name in ("taken", "converted", "copied")}
+    body = onecopy.json.dumps({**counts, "given": _given})
+    _counted, _given = onecopy.ledger(), ""
+    return body
+
+
 def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
     """Each WSGI application under its name; ``/ledger`` tells what the last one counted, and begins anew."""
-    global _counted, _given
+    global _given
     path = environ["PATH_INFO"]
     if path in ("/hello", "/ledger"):
-        body = b"hello"
-        if path == "/ledger":
-            counts = {name: getattr(_counted, name) for name in ("taken", "converted", "copied")}
-            body = onecopy.json.dumps({**counts, "given": _given})
-            _counted, _given = onecopy.ledger(), ""
+        body = _told() if path == "/ledger" else b"hello"
         start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
         return [body]
     wrapped: list[Any] = []
@@ -35,3 +41,24 @@ def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable
         answer = apps.all_wsgi({**environ, "wsgi.file_wrapper": file_wrapper}, start_response)
     _given = type(wrapped[0] if wrapped else answer).__name__
     return answer
+
+
+async def asgi(scope: Any, receive: Any, send: Any) -> None:
+    """Each ASGI application under its name; ``/ledger`` as above, what is given are the kinds of all bodies."""
+    if scope["type"] != "http":
+        return
+    if scope["path"] == "/ledger":
+        body = _told()
+        fields = [(b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": fields})
+        await send({"type": "http.response.body", "body": body})
+        return
+
+    async def seen(message: Any) -> None:
+        global _given
+        if message.get("body"):
+            _given = " ".join(sorted({*_given.split(), type(message["body"]).__name__}))
+        await send(message)
+
+    with _counted:
+        await apps.all_asgi(scope, receive, seen)

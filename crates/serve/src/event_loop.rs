@@ -4,6 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
+use crate::awaited::{Awaiting, BodyError};
 use crate::buffers::Buffers;
 use crate::config::Config;
 use crate::connection::{self, Connection, Names};
@@ -33,6 +34,8 @@ pub(crate) struct Shared {
     pub(crate) connections: Mutex<Slab>,
     /// Those that lend what waits to be sent, while a handler has them.
     pub(crate) lent: Mutex<Vec<Arc<Connection>>>,
+    /// Of handlers that may wait for a request body.
+    pub(crate) awaited: Mutex<Vec<Arc<Awaiting>>>,
     pub(crate) n_connections_max: usize,
     pub(crate) timers: Mutex<PollTimers>,
     pub(crate) listener: Mutex<Option<Listener>>,
@@ -116,6 +119,7 @@ impl Shared {
             turns,
             connections: Mutex::default(),
             lent: Mutex::default(),
+            awaited: Mutex::default(),
             n_connections_max,
             timers: Mutex::default(),
             listener: Mutex::new(listener),
@@ -315,6 +319,10 @@ impl Shared {
         ending.forced |= forced;
         drop(ending);
         self.turns.finish();
+        // Where the poll broke, connections are there yet, and nobody reads from them any more.
+        for awaiting in lock(&self.awaited).iter() {
+            awaiting.settle(Err(BodyError::Stopped));
+        }
         self.signals.wake.add(1);
         self.workers.stop();
         self.ending_changed.notify_all();

@@ -13,7 +13,8 @@ pub trait Handler: Send + Sync + 'static {
     /// is caught and answered with 500.
     fn handle(&self, request: Request<'_>) -> Response;
 
-    /// As [`Handler::handle`], for a handler that takes the request's body over; `request` is without it.
+    /// As [`Handler::handle`], for a handler that takes the request's body over, or asks for it ([`BodyPolicy::OnDemand`]); `request`
+    /// is without it.
     fn handle_body(&self, request: Request<'_>, body: RequestBody) -> Response {
         match body {
             RequestBody::None => self.handle(request),
@@ -22,6 +23,10 @@ pub trait Handler: Send + Sync + 'static {
                 // Who wants bodies that are longer than what stays in memory reads them here.
                 self.refuse(413, "the request body is too large")
             }
+            RequestBody::Awaited(body) => match body.receive() {
+                Ok(body) => self.handle_body(request, body),
+                Err(error) => self.refuse(error.status(), &error.to_string()),
+            },
         }
     }
 

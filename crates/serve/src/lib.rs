@@ -19,6 +19,7 @@
 //! | [`socket`] | [`Socket`]: what listens, which can outlive the process that serves |
 //! | [`tls`] | [`Tls`]: certificates and their key |
 //! | [`handler`], [`request`], [`response`], [`headers`] | what an application sees |
+//! | [`awaited`] | request bodies that are received when the handler asks for them |
 //! | [`config`], [`clock`] | limits and their time |
 //! | [`access`] | the access log: what is told, its lines, its file |
 //! | [`metrics`] | what is counted, and its text for Prometheus |
@@ -32,6 +33,7 @@
 
 pub mod access;
 pub mod address;
+pub mod awaited;
 mod body;
 mod buffers;
 pub mod clock;
@@ -64,6 +66,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use access::{Access, AccessLog, Keep, Outcome};
 pub use address::Address;
+pub use awaited::{AwaitedBody, BodyError};
 pub use clock::{Clock, SystemClock};
 pub use config::{Config, Limits};
 pub use connection::ItemSink;

@@ -7,7 +7,10 @@ use onecopy_text::Chunk;
 
 use onecopy_wire::http::{RequestHead, Version};
 
-/// A request whose head is whole and well formed, and whose body, if there is one, has been read to its end.
+use crate::awaited::AwaitedBody;
+
+/// A request whose head is whole and well formed, and whose body, if there is one, has been read to its end, or is
+/// [awaited](RequestBody::Awaited).
 ///
 /// Everything is borrowed from the connection's buffers. Copies: none.
 #[derive(Clone, Copy)]
@@ -172,9 +175,13 @@ pub enum BodyPolicy {
     /// [`crate::Limits::body_memory_bytes`] wait in a file.
     /// `Expect: 100-continue` is answered before reading.
     Read,
+    /// As `Read`, but the handler is called at once where the client waits to be asked for the body (`Expect: 100-continue`), and asks
+    /// for it itself: [`RequestBody::Awaited`]. It may then wait for the client, so half of the handlers that may run at once
+    /// ([`crate::Config::handler_threads`]) get such requests; past that, and with one alone, they are read first.
+    OnDemand,
 }
 
-/// The body of a request, whole.
+/// The body of a request: whole, or awaited.
 #[derive(Debug, Default)]
 pub enum RequestBody {
     /// There is none.
@@ -184,16 +191,19 @@ pub enum RequestBody {
     Memory(Chunk),
     /// In a file that no folder names and that goes with the last who has it open; its position is at the start.
     File(File, u64),
+    /// Not received yet: the client waits to be asked for it.
+    Awaited(AwaitedBody),
 }
 
 impl RequestBody {
-    /// Bytes of it.
+    /// Bytes of it; `None` where it is awaited and its length was not announced.
     #[must_use]
-    pub fn n_bytes(&self) -> u64 {
+    pub fn n_bytes(&self) -> Option<u64> {
         match self {
-            RequestBody::None => 0,
-            RequestBody::Memory(chunk) => chunk.len() as u64,
-            RequestBody::File(_, n_bytes) => *n_bytes,
+            RequestBody::None => Some(0),
+            RequestBody::Memory(chunk) => Some(chunk.len() as u64),
+            RequestBody::File(_, n_bytes) => Some(*n_bytes),
+            RequestBody::Awaited(body) => body.announced(),
         }
     }
 }

@@ -393,6 +393,7 @@ impl Handler for Upload {
         let n_bytes = body.n_bytes();
         let (kind, bytes) = match body {
             RequestBody::None => ("none", Vec::new()),
+            RequestBody::Awaited(_) => panic!("bodies are read first here"),
             RequestBody::Memory(chunk) => ("memory", chunk.to_vec()),
             RequestBody::File(mut file, _) => {
                 assert_eq!(file.stream_position().unwrap(), 0);
@@ -401,7 +402,7 @@ impl Handler for Upload {
                 ("file", bytes)
             }
         };
-        assert_eq!(n_bytes, bytes.len() as u64);
+        assert_eq!(n_bytes, Some(bytes.len() as u64));
         Response::new(200)
             .header("X-Kind", kind)
             .unwrap()

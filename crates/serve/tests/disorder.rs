@@ -4,27 +4,17 @@
 #![allow(clippy::unwrap_used)] // Tests, and their helpers.
 
 mod common;
+mod on_demand;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use common::{Client, TestServer};
-use onecopy_serve::{Chunks, Config, FnHandler, Request, Response, StreamEnd};
+use common::{Client, Dice, TestServer};
+use on_demand::{CHUNKED, Told, assert_goes_on, head, length, with_threads};
+use onecopy_serve::{BodyError, Chunks, Config, FnHandler, Request, Response, StreamEnd};
 use onecopy_text::{ByteSink, Chunk};
 use onecopy_wire::chunk_source::ChunkErrorKind;
 use onecopy_wire::{CancelHandle, ChunkError, ChunkSource, Filled};
-
-/// Numbers that look random and are the same in each run (xorshift).
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % n
-    }
-}
 
 /// Fills `n` chunks of its letter, then ends well or fails.
 struct Letters {
@@ -163,4 +153,86 @@ fn clients_in_disorder_leave_nothing_behind() {
     );
     assert_eq!(counts.live.load(SeqCst), 0, "each source is dropped");
     assert!(counts.done.load(SeqCst) >= n_whole);
+}
+
+/// One client's life, in which it sends, leaves, waits to be asked and does not.
+fn upload(address: std::net::SocketAddr, seed: u64) {
+    let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let mut client = Client::connect(address);
+    for _ in 0..60 {
+        let body: Vec<u8> = (0..dice.below(90_000) / (1 + dice.below(20)))
+            .map(|i| b'a' + (i % 26) as u8)
+            .chain(*b"end")
+            .collect();
+        let chunked = dice.below(3) == 0;
+        let framing = if chunked {
+            CHUNKED.to_owned()
+        } else {
+            length(body.len())
+        };
+        let sent = match chunked {
+            true => format!(
+                "{:x}\r\n{}\r\n0\r\n\r\n",
+                body.len(),
+                String::from_utf8_lossy(&body)
+            ),
+            false => String::from_utf8_lossy(&body).into_owned(),
+        };
+        match dice.below(5) {
+            0 => {
+                client.send(head("/reads", &framing) + &sent);
+                assert_goes_on(&mut client);
+                assert!(client.answer().body == body);
+            }
+            1 => {
+                client.send(head("/ignores", &framing));
+                // All seats may be taken, so that it is asked for first.
+                match client.head().unwrap().0 {
+                    100 => {
+                        client.send(&sent);
+                        assert_eq!(client.answer().text(), "not wanted");
+                    }
+                    _ => client = Client::connect(address),
+                }
+            }
+            2 => {
+                client.send(head("/reads", &framing));
+                assert_goes_on(&mut client);
+                client.send(&sent[..dice.below(sent.len() as u64) as usize]);
+                client = Client::connect(address); // Left in the middle.
+            }
+            3 => {
+                client.send(head("/reads", &framing));
+                client = Client::connect(address); // Left before it was asked.
+            }
+            _ => {
+                client.send(head("/reads", &framing));
+                assert_goes_on(&mut client);
+                let at = dice.below(sent.len() as u64) as usize;
+                client.send(&sent[..at]);
+                client.send(&sent[at..]);
+                assert!(client.answer().body == body);
+            }
+        }
+    }
+}
+
+#[test]
+fn clients_in_disorder_leave_no_handler_behind() {
+    let (server, ends) = with_threads(5);
+    let address = server.address;
+    let clients: Vec<_> = (1..=8)
+        .map(|seed| std::thread::spawn(move || upload(address, seed)))
+        .collect();
+    for client in clients {
+        client.join().unwrap();
+    }
+    let stopped = server.stop();
+    assert_eq!((stopped.n_cut, stopped.n_left), (0, 0));
+    let told: Vec<Told> = ends.told.iter().collect();
+    let n = |wanted: Told| told.iter().filter(|told| **told == wanted).count();
+    assert!(n(Told::Called("awaited")) > 20);
+    assert!(n(Told::Failed(BodyError::Gone)) > 5);
+    let others = |told: &Told| matches!(told, Told::Failed(error) if *error != BodyError::Gone);
+    assert!(!told.iter().any(others));
 }

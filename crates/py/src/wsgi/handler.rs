@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, TryLockError};
 
 use onecopy_serve::{Body, BodyPolicy, Chunks, Handler, Request, RequestBody, Response, StreamEnd};
 use onecopy_text::Chunk;
-use onecopy_wire::http::{Method, Version};
-use pyo3::exceptions::{PyAssertionError, PyRuntimeError};
+use onecopy_wire::http::{BodyFraming, Method, Version};
+use pyo3::exceptions::{PyAssertionError, PyOSError, PyRuntimeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -166,8 +166,9 @@ impl Wsgi {
                 }
             }
             body => {
-                let n_bytes = body.n_bytes().to_string();
-                environ.set_item(intern!(py, "CONTENT_LENGTH"), n_bytes)?;
+                if let Some(n_bytes) = body.n_bytes() {
+                    environ.set_item(intern!(py, "CONTENT_LENGTH"), n_bytes.to_string())?;
+                }
                 environ.set_item(intern!(py, "wsgi.input"), Input::new(py, body)?)?;
             }
         }
@@ -236,9 +237,19 @@ impl Handler for Wsgi {
     }
 
     fn handle_body(&self, request: Request<'_>, body: RequestBody) -> Response {
+        let awaited = match &body {
+            RequestBody::Awaited(body) => Some(body.clone()),
+            _ => None,
+        };
         let answered = Python::try_attach(|py| match self.call(py, &request, body) {
             Ok(response) => response,
             Err(error) => {
+                // It is the client that has failed, where the application passes that on.
+                if error.is_instance_of::<PyOSError>(py)
+                    && let Some(error) = awaited.and_then(|body| body.error())
+                {
+                    return self.refuse(error.status(), &error.to_string());
+                }
                 // Not the query: it may hold secrets.
                 let what = format!(
                     "the application failed at {} {}",
@@ -256,8 +267,12 @@ impl Handler for Wsgi {
         Python::try_attach(|_| input::room(n_bytes)).unwrap_or_default()
     }
 
-    fn body_policy(&self, _: Request<'_>) -> BodyPolicy {
-        BodyPolicy::Read
+    fn body_policy(&self, head: Request<'_>) -> BodyPolicy {
+        // CGI has no body of unknown length: frameworks read nothing without CONTENT_LENGTH, which the whole alone tells.
+        match head.head().map(|head| head.framing()) {
+            Some(BodyFraming::Length(_)) => BodyPolicy::OnDemand,
+            _ => BodyPolicy::Read,
+        }
     }
 }
 

@@ -1,10 +1,10 @@
-//! `wsgi.input`: the body of a request, which is there whole.
+//! `wsgi.input`: the body of a request, which is there whole, or is received at the first read.
 
 use std::fs::File;
 use std::io::{Read, Seek};
 
-use onecopy_serve::RequestBody;
-use pyo3::exceptions::PyOSError;
+use onecopy_serve::{AwaitedBody, BodyError, RequestBody};
+use pyo3::exceptions::{PyConnectionAbortedError, PyOSError, PyTimeoutError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
@@ -15,6 +15,10 @@ use crate::raw::binary::{self, BytesMemory};
 ///
 /// It was received whole before the application was called: reading never waits for the client, and a body that was cut off or
 /// malformed never comes here. ``read()`` of a body that nothing was read of is the object that it was received in, no copy made.
+///
+/// The body of a client that waits to be asked for it (``Expect: 100-continue``) is received whole at the first read, which waits for
+/// that without the interpreter's lock. `OSError` where it does not come: `ConnectionAbortedError` where the client left or the server
+/// was cut, `TimeoutError` past the limit of time.
 #[pyclass(frozen, module = "onecopy")]
 pub(crate) struct Input(Guarded<Source>);
 
@@ -28,11 +32,35 @@ enum Source {
         file: std::io::BufReader<File>,
         left: u64,
     },
+    /// Not asked for yet, or in vain.
+    Awaited(AwaitedBody),
 }
 
 impl Input {
     pub(crate) fn new(py: Python<'_>, body: RequestBody) -> PyResult<Input> {
-        let source = match body {
+        Ok(Input(Guarded::new("request body", Source::of(py, body)?)))
+    }
+}
+
+/// A size as `read` takes it: all where it is negative or not there.
+fn most(size: Option<isize>) -> usize {
+    size.and_then(|n| usize::try_from(n).ok())
+        .unwrap_or(usize::MAX)
+}
+
+/// The exception for a body that does not come.
+fn not_come(error: BodyError) -> PyErr {
+    let words = error.to_string();
+    match error {
+        BodyError::Gone | BodyError::Stopped => PyConnectionAbortedError::new_err(words),
+        BodyError::Late => PyTimeoutError::new_err(words),
+        _ => PyOSError::new_err(words),
+    }
+}
+
+impl Source {
+    fn of(py: Python<'_>, body: RequestBody) -> PyResult<Source> {
+        Ok(match body {
             RequestBody::None => Source::Memory {
                 bytes: PyBytes::new(py, b"").unbind(),
                 at: 0,
@@ -48,19 +76,24 @@ impl Input {
                     left,
                 }
             }
-        };
-        Ok(Input(Guarded::new("request body", source)))
+            RequestBody::Awaited(body) => Source::Awaited(body),
+        })
     }
-}
 
-/// A size as `read` takes it: all where it is negative or not there.
-fn most(size: Option<isize>) -> usize {
-    size.and_then(|n| usize::try_from(n).ok())
-        .unwrap_or(usize::MAX)
-}
+    /// Asks for the body, where that was not done.
+    fn receive(&mut self, py: Python<'_>) -> PyResult<()> {
+        if let Source::Awaited(body) = self {
+            let come = py.detach(|| body.receive()).map_err(not_come)?;
+            *self = Source::of(py, come)?;
+        }
+        Ok(())
+    }
 
-impl Source {
     fn read<'py>(&mut self, py: Python<'py>, most: usize) -> PyResult<Bound<'py, PyBytes>> {
+        if most == 0 {
+            return Ok(PyBytes::new(py, b"")); // Nothing is asked for.
+        }
+        self.receive(py)?;
         match self {
             Source::Memory { bytes, at } => {
                 let whole = bytes.bind(py);
@@ -82,12 +115,17 @@ impl Source {
                 *left -= n as u64;
                 Ok(made)
             }
+            Source::Awaited(_) => Err(not_come(BodyError::Taken)), // What was received is no such body.
         }
     }
 
     /// The next line with its end, cut at `most`; empty at the end.
     fn line<'py>(&mut self, py: Python<'py>, most: usize) -> PyResult<Bound<'py, PyBytes>> {
         use std::io::BufRead;
+        if most == 0 {
+            return Ok(PyBytes::new(py, b""));
+        }
+        self.receive(py)?;
         match self {
             Source::Memory { bytes, at } => {
                 let rest = &bytes.as_bytes(py)[*at..];
@@ -106,6 +144,7 @@ impl Source {
                 *left -= line.len() as u64;
                 Ok(PyBytes::new(py, &line))
             }
+            Source::Awaited(_) => Err(not_come(BodyError::Taken)),
         }
     }
 }

@@ -13,7 +13,8 @@
 //! # Process contract
 //!
 //! Threads are started by Python's `threading`; one runs one request at a time, attached while the application runs. What is sent is
-//! sent detached, but for full batches of a generator's items. No lock is waited for while attached. The thread of the access log never touches Python.
+//! sent detached, but for full batches of a generator's items. No lock is waited for while attached, and no client: the first read of a
+//! body that is awaited waits detached, and ends with the server. The thread of the access log never touches Python.
 
 mod body;
 mod handler;

@@ -85,6 +85,20 @@ impl Gone {
 }
 
 impl Answer {
+    /// Of a request to which nothing was said, and `n_sent` bytes before it.
+    pub(super) fn none(exchange: Exchange, n_sent: u64) -> Answer {
+        Answer {
+            exchange,
+            status: 0,
+            reason: None,
+            start: n_sent,
+            body_start: u64::MAX,
+            end: n_sent,
+            n_rows: None,
+            stream: None,
+        }
+    }
+
     /// Overrules the outcome: the connection ended first.
     pub(super) fn cut(&mut self, gone: Gone) {
         self.exchange.outcome = gone.outcome();
@@ -298,17 +312,7 @@ impl Drive<'_> {
 
     /// Tells of a handshake that came to nothing.
     pub(super) fn tell_no_handshake(&mut self) {
-        let exchange = self.unread_exchange();
-        let answer = Answer {
-            exchange,
-            status: 0,
-            reason: None,
-            start: 0,
-            body_start: u64::MAX,
-            end: 0,
-            n_rows: None,
-            stream: None,
-        };
+        let answer = Answer::none(self.unread_exchange(), 0);
         self.finish(answer, 0, None);
     }
 

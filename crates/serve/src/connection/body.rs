@@ -1,18 +1,21 @@
-//! Request bodies: measured by length or chunked, read whole before the handler is called.
+//! Request bodies: measured by length or chunked, read whole before the handler is called, or when it asks.
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::mem;
 use std::path::Path;
+use std::sync::Arc;
 
 use onecopy_text::{ByteSink, Chunk};
-use onecopy_wire::http::{ChunkedError, ChunkedReader, HeadIndex, Piece};
+use onecopy_wire::http::{ChunkedReader, HeadIndex, Piece};
 
 use super::Phase;
-use super::answer::Exchange;
+use super::answer::{Exchange, Gone};
+use super::called::Called;
 use super::drive::{Drive, Step};
 use super::input::Used;
 use crate::access::Outcome;
+use crate::awaited::{Awaiting, BodyError};
 use crate::event_loop::millis;
 use crate::guard;
 use crate::request::{Request, RequestBody};
@@ -20,26 +23,25 @@ use crate::transport::Transport;
 
 /// A request whose head is whole and whose body is being read.
 pub(super) struct BodyReader {
-    /// The bytes of the head, and where everything in them stands. Copies: one, of the head only.
-    head: Vec<u8>,
-    index: HeadIndex,
-    exchange: Option<Exchange>,
+    then: Then,
+    exchange: Exchange,
     coding: Coding,
     body: Intake,
     pub(super) complete: bool,
+}
+
+/// Whom a body is for.
+pub(super) enum Then {
+    /// A handler that is called with it, and the head: its bytes, and where everything in them stands. Copies: one, of the head only.
+    Call(Vec<u8>, HeadIndex),
+    /// A handler that runs, and waits for it.
+    Tell(Arc<Awaiting>),
 }
 
 /// Where a body comes into: memory, or a file where it is long.
 enum Intake {
     Memory(Chunk),
     File(File, u64),
-}
-
-/// Why a body cannot be taken.
-enum Refused {
-    Coding(ChunkedError),
-    /// No memory, or no room in the file's folder.
-    Store,
 }
 
 impl Intake {
@@ -84,15 +86,19 @@ pub(super) enum Coding {
     Chunked(ChunkedReader),
 }
 
+impl Coding {
+    /// Bytes of a body that was not begun.
+    pub(super) fn announced(&self) -> Option<u64> {
+        match self {
+            Coding::Length(n) => Some(*n as u64),
+            Coding::Chunked(_) => None,
+        }
+    }
+}
+
 impl Drive<'_> {
-    /// Begins to read the body of the request with this head.
-    pub(super) fn begin_body(
-        &mut self,
-        head: Vec<u8>,
-        index: HeadIndex,
-        coding: Coding,
-        exchange: Exchange,
-    ) {
+    /// Begins to read a body.
+    pub(super) fn begin_body(&mut self, then: Then, coding: Coding, exchange: Exchange) {
         let room = match coding {
             Coding::Length(n) if n <= self.shared.config.limits.body_memory_bytes => n,
             Coding::Length(_) => 0, // It goes to a file at once.
@@ -105,16 +111,15 @@ impl Drive<'_> {
         let body = Intake::Memory(body.unwrap_or_default());
         self.state.phase_ms = self.kit.now_ms + millis(self.shared.config.limits.body_stall);
         self.state.phase = Phase::Body(Box::new(BodyReader {
-            head,
-            index,
-            exchange: Some(exchange),
+            then,
+            exchange,
             coding,
             body,
             complete: false,
         }));
     }
 
-    /// Adds `data` to the body, and calls the handler at its end. Returns how many bytes were used.
+    /// Adds `data` to the body, and calls the handler at its end, or tells the one that waits. Returns how many bytes were used.
     pub(super) fn use_body(&mut self, data: &[u8], deferred: &mut bool) -> usize {
         let Phase::Body(mut reader) = mem::replace(&mut self.state.phase, Phase::Head) else {
             return 0;
@@ -123,8 +128,8 @@ impl Drive<'_> {
         let most_in_memory = config.limits.body_memory_bytes;
         let used = match reader.add(data, most_in_memory, &config.body_folder) {
             Ok(used) => used,
-            Err(refused) => {
-                self.refuse_body(reader.exchange.take(), &refused);
+            Err(error) => {
+                self.refuse_body(reader.then, reader.exchange, error);
                 return data.len();
             }
         };
@@ -133,41 +138,59 @@ impl Drive<'_> {
             self.state.phase = Phase::Body(reader);
             return used;
         }
-        let Some(exchange) = reader.exchange.take() else {
-            return used;
-        };
-        if !self.shared.turns.enter_handler(self.connection) {
-            reader.exchange = Some(exchange);
+        let is_to_call = matches!(reader.then, Then::Call(..));
+        if is_to_call && !self.shared.turns.enter_handler(self.connection) {
             self.state.phase = Phase::Body(reader);
             *deferred = true;
             return used;
         }
-        let reader = *reader;
-        let body = match reader.body.finish() {
-            Ok(body) => body,
-            Err(_) => {
-                self.shared.turns.leave_handler();
-                self.refuse_body(Some(exchange), &Refused::Store);
+        let BodyReader {
+            then,
+            exchange,
+            body,
+            ..
+        } = *reader;
+        match (body.finish(), then) {
+            (Ok(body), Then::Call(head, index)) => {
+                let head = index.view(&head);
+                let (peer, local) = (self.connection.peer, self.connection.local);
+                let request = Request::parsed(head, &[], peer, local);
+                self.run_entered(exchange, request, body);
+            }
+            (Ok(body), Then::Tell(awaiting)) => {
+                awaiting.settle(Ok(body));
+                let called = Called::settled(exchange, awaiting);
+                self.state.phase = Phase::Called(Box::new(called));
+            }
+            (Err(_), then) => {
+                if is_to_call {
+                    self.shared.turns.leave_handler();
+                }
+                self.refuse_body(then, exchange, BodyError::Store);
                 return data.len();
             }
-        };
-        let head = reader.index.view(&reader.head);
-        let (peer, local) = (self.connection.peer, self.connection.local);
-        let request = Request::parsed(head, &[], peer, local);
-        self.run_entered(exchange, request, body);
+        }
         used
     }
 
-    fn refuse_body(&mut self, exchange: Option<Exchange>, refused: &Refused) {
-        let exchange = exchange.map(|exchange| Exchange {
-            outcome: Outcome::Refused,
-            ..exchange
-        });
-        match refused {
-            Refused::Coding(error) => self.refuse(error.status(), &error.to_string(), exchange),
-            Refused::Store => {
-                self.refuse(507, "there is no room for the request body", exchange);
+    /// A body cannot be taken: the client is told, by the server or by the handler that waits.
+    fn refuse_body(&mut self, then: Then, exchange: Exchange, error: BodyError) {
+        match then {
+            Then::Tell(awaiting) => self.fail_call(exchange, awaiting, error),
+            Then::Call(..) => {
+                let exchange = Exchange {
+                    outcome: Outcome::Refused,
+                    ..exchange
+                };
+                self.refuse(error.status(), &error.to_string(), Some(exchange));
             }
+        }
+    }
+
+    /// No byte of the body came in time.
+    pub(super) fn refuse_late_body(&mut self) {
+        if let Phase::Body(reader) = mem::replace(&mut self.state.phase, Phase::Head) {
+            self.refuse_body(reader.then, reader.exchange, BodyError::Late);
         }
     }
 
@@ -197,6 +220,7 @@ impl Drive<'_> {
         // The socket is empty after a short read; `left` bytes are all that is wanted of it here.
         let come = self.note_read(come, left);
         if matches!(self.state.phase, Phase::Closed) {
+            self.abandon_call(Phase::Body(reader), Gone::Client);
             return Step::Again;
         }
         reader.coding = Coding::Length(left - come.unwrap_or(0));
@@ -210,6 +234,14 @@ impl Drive<'_> {
 }
 
 impl BodyReader {
+    /// The request of the handler that waits for the body, if one does.
+    pub(super) fn into_told(self) -> Option<(Exchange, Arc<Awaiting>)> {
+        match self.then {
+            Then::Tell(awaiting) => Some((self.exchange, awaiting)),
+            Then::Call(..) => None,
+        }
+    }
+
     /// Bytes that it has room for in memory.
     fn room(&self) -> usize {
         match &self.body {
@@ -219,11 +251,16 @@ impl BodyReader {
     }
 
     /// Adds the next bytes of the request; returns how many of them were the body's.
-    fn add(&mut self, data: &[u8], most_in_memory: usize, folder: &Path) -> Result<usize, Refused> {
+    fn add(
+        &mut self,
+        data: &[u8],
+        most_in_memory: usize,
+        folder: &Path,
+    ) -> Result<usize, BodyError> {
         let body = &mut self.body;
         let mut put = |bytes: &[u8]| {
             body.put(bytes, most_in_memory, folder)
-                .map_err(|_| Refused::Store)
+                .map_err(|_| BodyError::Store)
         };
         match &mut self.coding {
             Coding::Length(left) => {
@@ -237,7 +274,7 @@ impl BodyReader {
             Coding::Chunked(reader) => {
                 let mut used = 0;
                 loop {
-                    let (n, piece) = reader.next(&data[used..]).map_err(Refused::Coding)?;
+                    let (n, piece) = reader.next(&data[used..]).map_err(BodyError::Coding)?;
                     used += n;
                     match piece {
                         Piece::Data(bytes) => put(bytes)?,

@@ -5,7 +5,10 @@ use std::mem;
 use std::sync::Arc;
 
 use super::answer::Gone;
-use super::{CUT, Connection, FILLED, HUNG_UP, Phase, READABLE, STOP, State, TIMER, WRITABLE};
+use super::called::Call;
+use super::{
+    ANSWERED, CUT, Connection, FILLED, HUNG_UP, Phase, READABLE, STOP, State, TIMER, WRITABLE,
+};
 use crate::event_loop::{Shared, ThreadKit, millis};
 use crate::lock;
 use crate::out::Flushed;
@@ -25,6 +28,8 @@ pub(super) enum Step {
     Elsewhere,
     /// The request waits for a handler to end; the connection stays owned.
     Deferred,
+    /// The thread is to run a handler, and to let go of the connection meanwhile.
+    Call(Box<Call>),
 }
 
 /// A connection being driven: its state and all that is around it.
@@ -48,23 +53,35 @@ pub(crate) fn drive(shared: &Arc<Shared>, connection: &Arc<Connection>, kit: &mu
             state: &mut state,
         };
         let mut n_steps = 0;
-        let elsewhere = loop {
+        let last = loop {
             match drive.step() {
                 // A client that never stops sending must not keep the thread from the others.
-                Step::Again if n_steps == MAX_STEPS => break true,
+                Step::Again if n_steps == MAX_STEPS => break Step::Elsewhere,
                 Step::Again => n_steps += 1,
-                Step::Wait => break false,
-                Step::Elsewhere => break true,
                 Step::Deferred => return,
+                last => break last,
             }
         };
         shared.set_deadline(connection, state.deadline_ms());
-        if elsewhere {
-            drop(state);
-            return shared.queue(Arc::clone(connection));
-        }
-        if connection.let_go() {
-            return;
+        match last {
+            Step::Call(call) => {
+                drop(state);
+                if !connection.let_go() {
+                    shared.queue(Arc::clone(connection));
+                }
+                connection.put_answer(call.run(shared, connection));
+                if !connection.raise(ANSWERED) {
+                    return; // Who has it by now finds the answer.
+                }
+                kit.now_ms = shared.now_ms();
+                state = lock(&connection.state);
+            }
+            Step::Elsewhere => {
+                drop(state);
+                return shared.queue(Arc::clone(connection));
+            }
+            _ if connection.let_go() => return,
+            _ => {}
         }
     }
 }
@@ -79,6 +96,7 @@ impl State {
         self.timer_due |= flags & TIMER != 0;
         self.cut |= flags & CUT != 0;
         self.filled |= flags & FILLED != 0;
+        self.answered |= flags & ANSWERED != 0;
         if flags & STOP != 0 {
             // A request may be in the socket that no event has told of yet: look before closing as idle.
             self.readable = true;
@@ -89,8 +107,8 @@ impl State {
         match self.phase {
             Phase::Closed => NEVER,
             _ if !self.out.is_empty() => self.stall_ms,
-            // A query may take as long as the handler lets it.
-            Phase::Stream(_) | Phase::Items(_) => NEVER,
+            // A query may take as long as the handler lets it, and so may the handler.
+            Phase::Called(_) | Phase::Stream(_) | Phase::Items(_) => NEVER,
             _ => self.phase_ms,
         }
     }
@@ -98,6 +116,9 @@ impl State {
 
 impl Drive<'_> {
     fn step(&mut self) -> Step {
+        if mem::take(&mut self.state.answered) {
+            self.end_call();
+        }
         let in_stream = matches!(self.state.phase, Phase::Stream(_));
         let in_items = matches!(self.state.phase, Phase::Items(_));
         if !in_stream && mem::take(&mut self.state.filled) {
@@ -137,6 +158,7 @@ impl Drive<'_> {
         match self.state.phase {
             Phase::Head if self.state.close_after => self.begin_linger(),
             Phase::Head | Phase::Body(_) => self.read_requests(),
+            Phase::Called(_) => self.serve_call(),
             Phase::Linger => self.discard(),
             Phase::Items(_) => self.pump_items(),
             Phase::Stream(_) | Phase::Closed => Step::Wait,
@@ -206,9 +228,9 @@ impl Drive<'_> {
             }
             Phase::Head if self.state.input.is_empty() => self.close_in_order(),
             Phase::Head => self.refuse(408, "the request head did not come in time", None),
-            Phase::Body(_) => self.refuse(408, "the request body did not come in time", None),
+            Phase::Body(_) => self.refuse_late_body(),
             Phase::Linger => self.close(false),
-            Phase::Stream(_) | Phase::Items(_) | Phase::Closed => {}
+            Phase::Called(_) | Phase::Stream(_) | Phase::Items(_) | Phase::Closed => {}
         }
     }
 
@@ -302,14 +324,15 @@ impl Drive<'_> {
         match mem::replace(&mut self.state.phase, Phase::Closed) {
             Phase::Stream(stream) => self.abandon(*stream, why, n_sent),
             Phase::Items(stream) => self.abandon_items(*stream, why, n_sent),
-            _ => {}
+            phase => self.abandon_call(phase, why),
         }
         self.close(in_answer);
     }
 
     /// Takes the connection out of the server and closes the socket, by a reset if `reset`.
     pub(super) fn close(&mut self, reset: bool) {
-        self.state.phase = Phase::Closed;
+        let phase = mem::replace(&mut self.state.phase, Phase::Closed);
+        self.abandon_call(phase, Gone::Client);
         self.state.out.clear(&self.shared.buffers);
         self.state.input = Vec::new();
         // Before the peer sees the end: a connection that is closed is never counted as open.

@@ -10,12 +10,14 @@ use onecopy_wire::http::{
 
 use super::Phase;
 use super::answer::Exchange;
-use super::body::Coding;
+use super::body::{Coding, Then};
 use super::drive::{Drive, Step};
 use crate::access::Outcome;
+use crate::awaited::Seat;
 use crate::event_loop::millis;
 use crate::guard;
 use crate::request::{BodyPolicy, Request, RequestBody};
+use crate::response::Response;
 use crate::transport::Transport;
 
 /// Bytes of answers that may wait while further pipelined requests are answered: one write for many small ones.
@@ -27,7 +29,10 @@ const KEPT_INPUT_BYTES: usize = 4 * 1024;
 enum Begun {
     Answered,
     Deferred,
+    /// The body is to be read first.
     Body(Coding, Exchange),
+    /// The handler is to be called first.
+    Call(Coding, Exchange, Seat),
 }
 
 /// How much of some input was used, and whether the request after that waits for a thread.
@@ -167,7 +172,7 @@ impl Drive<'_> {
                 }
                 Phase::Body(reader) if n == data.len() && !reader.complete => break,
                 Phase::Body(_) => n += self.use_body(&data[n..], &mut deferred),
-                Phase::Stream(_) | Phase::Items(_) | Phase::Linger => break,
+                Phase::Called(_) | Phase::Stream(_) | Phase::Items(_) | Phase::Linger => break,
                 Phase::Closed => {
                     n = data.len();
                     break;
@@ -206,13 +211,19 @@ impl Drive<'_> {
             }
             Ok(Some(len)) => {
                 let head = parser.head(data).expect("the parser told its length");
-                match self.begin_request(head) {
+                match self.begin_request(head, data.len() == len) {
                     Begun::Deferred => *deferred = true,
                     Begun::Answered => *n += len,
                     Begun::Body(coding, exchange) => {
                         *n += len;
                         let index = parser.take().expect("the parser told its length");
-                        self.begin_body(data[..len].to_vec(), index, coding, exchange);
+                        let then = Then::Call(data[..len].to_vec(), index);
+                        self.begin_body(then, coding, exchange);
+                    }
+                    Begun::Call(coding, exchange, seat) => {
+                        *n += len;
+                        let index = parser.take().expect("the parser told its length");
+                        self.begin_call(data[..len].to_vec(), index, coding, exchange, seat);
                     }
                 }
                 parser.reset();
@@ -223,8 +234,8 @@ impl Drive<'_> {
         begun
     }
 
-    /// Decides what to do with a request.
-    fn begin_request(&mut self, head: RequestHead<'_>) -> Begun {
+    /// Decides what to do with a request; with `nothing_behind` it no byte has come yet.
+    fn begin_request(&mut self, head: RequestHead<'_>, nothing_behind: bool) -> Begun {
         let request = Request::parsed(head, &[], self.connection.peer, self.connection.local);
         let keep_alive = head.connection() == Persistence::KeepAlive && !self.shared.is_stopping();
         let names = self.shared.config.on_access.as_ref().map(|_| {
@@ -269,14 +280,19 @@ impl Drive<'_> {
         };
         let policy = guard(|| self.shared.handler.body_policy(request));
         match (policy, coding) {
-            (Some(BodyPolicy::Read), Some(coding)) => {
-                if head.expects_continue() {
-                    let interim = b"HTTP/1.1 100 Continue\r\n\r\n";
-                    self.state.out.frame(|out| out.extend_from_slice(interim));
+            (Some(policy @ (BodyPolicy::Read | BodyPolicy::OnDemand)), Some(coding)) => {
+                if !head.expects_continue() {
+                    return Begun::Body(coding, exchange);
                 }
+                // A client that sends at once does not wait to be asked.
+                let waits = policy == BodyPolicy::OnDemand && nothing_behind;
+                if let Some(seat) = waits.then(|| Seat::take(self.shared)).flatten() {
+                    return Begun::Call(coding, exchange, seat);
+                }
+                self.say_go_on();
                 Begun::Body(coding, exchange)
             }
-            (Some(BodyPolicy::Read), None) => {
+            (Some(BodyPolicy::Read | BodyPolicy::OnDemand), None) => {
                 self.refuse(413, "the request body is too large", refused(exchange));
                 Begun::Answered
             }
@@ -323,6 +339,11 @@ impl Drive<'_> {
         }
         self.shared.turns.leave_handler();
         self.kit.now_ms = self.shared.now_ms();
+        self.answer_call(exchange, response);
+    }
+
+    /// Queues what a handler said; `None`: it panicked.
+    pub(super) fn answer_call(&mut self, exchange: Exchange, response: Option<Response>) {
         match response {
             Some(response) => self.respond(exchange, response),
             None => {

@@ -6,6 +6,7 @@
 //! | `drive.rs` | the order of steps, deadlines, its end |
 //! | `input.rs` | bytes to requests, requests to the handler |
 //! | `body.rs` | request bodies |
+//! | `called.rs` | handlers that run before their request's body has come |
 //! | `answer.rs` | response heads, bodies of known length, the access log |
 //! | `names.rs` | what the access log is told of a request's head |
 //! | `items.rs` | bodies made item by item; what waits while a handler has the connection |
@@ -13,6 +14,7 @@
 
 mod answer;
 mod body;
+mod called;
 mod drive;
 mod input;
 mod items;
@@ -30,12 +32,14 @@ use onecopy_wire::http::{HeadLimits, HeadParser};
 use crate::config::Limits;
 use crate::lock;
 use crate::out::OutQueue;
+use crate::response::Response;
 use crate::sys::{Epoll, Event, Interest};
 use crate::timers::NEVER;
 use crate::transport::Transport;
 use crate::workers::Fill;
 use answer::Answer;
 use body::BodyReader;
+use called::Called;
 use items::{ItemStream, Loan};
 use stream::Stream;
 
@@ -58,6 +62,10 @@ pub(crate) const STOP: u32 = 1 << 6;
 pub(crate) const CUT: u32 = 1 << 7;
 /// Its stream was failed by a [`crate::Breaker`].
 const BROKEN: u32 = 1 << 8;
+/// A handler asks for the body of its request.
+pub(crate) const ASKED: u32 = 1 << 9;
+/// A handler that was called before the body has put its answer down.
+const ANSWERED: u32 = 1 << 10;
 
 /// The flags an event stands for.
 pub(crate) fn flags_of(event: &Event) -> u32 {
@@ -88,6 +96,8 @@ pub(crate) struct Connection {
     local: Option<SocketAddr>,
     flags: AtomicU32,
     fill: Mutex<Option<Fill>>,
+    /// The answer of a handler that was called before the body; `None` inside: it panicked.
+    answer: Mutex<Option<Box<Option<Response>>>>,
     /// What waits to be sent while a handler has the connection.
     loan: Mutex<Option<Loan>>,
     /// Locked by the owner alone, so it is never waited for.
@@ -125,6 +135,8 @@ struct State {
     cut: bool,
     /// A worker has put a fill down.
     filled: bool,
+    /// A handler has put its answer down.
+    answered: bool,
     /// Deadline of the phase, and of the bytes that wait to be sent.
     phase_ms: u64,
     stall_ms: u64,
@@ -139,6 +151,8 @@ enum Phase {
     Head,
     /// Inside a request body.
     Body(Box<BodyReader>),
+    /// A handler runs, and may ask for the body.
+    Called(Box<Called>),
     /// Sending what is made item by item.
     Items(Box<ItemStream>),
     /// Sending a stream.
@@ -164,6 +178,7 @@ impl Connection {
             local,
             flags: AtomicU32::new(0),
             fill: Mutex::new(None),
+            answer: Mutex::new(None),
             loan: Mutex::new(None),
             state: Mutex::new(State {
                 socket: None,
@@ -188,6 +203,7 @@ impl Connection {
                 timer_due: false,
                 cut: false,
                 filled: false,
+                answered: false,
                 phase_ms: NEVER,
                 stall_ms: NEVER,
                 read_us: 0,
@@ -235,6 +251,15 @@ impl Connection {
     /// Puts down what a worker has filled; to be followed by raising [`FILLED`].
     pub(crate) fn put_fill(&self, fill: Fill) {
         *lock(&self.fill) = Some(fill);
+    }
+
+    /// Puts down what a handler has answered, `None` where it panicked; to be followed by raising [`ANSWERED`].
+    fn put_answer(&self, response: Option<Response>) {
+        *lock(&self.answer) = Some(Box::new(response));
+    }
+
+    fn take_answer(&self) -> Option<Option<Response>> {
+        lock(&self.answer).take().map(|response| *response)
     }
 
     fn take_fill(&self) -> Option<Fill> {

@@ -52,6 +52,18 @@ impl HandClock {
     }
 }
 
+/// Numbers that look random and are the same in each run (xorshift).
+pub struct Dice(pub u64);
+
+impl Dice {
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % n
+    }
+}
+
 pub struct TestServer {
     pub address: SocketAddr,
     pub handle: Handle,

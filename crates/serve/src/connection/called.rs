@@ -1,0 +1,185 @@
+//! Handlers that run before their request's body has come, and ask for it when they want it.
+
+use std::mem;
+use std::sync::Arc;
+
+use onecopy_wire::http::HeadIndex;
+
+use super::answer::{Answer, Exchange, Gone};
+use super::body::{Coding, Then};
+use super::drive::{Drive, Step};
+use super::{Connection, Phase};
+use crate::access::Outcome;
+use crate::awaited::{AwaitedBody, Awaiting, BodyError, Seat};
+use crate::event_loop::Shared;
+use crate::guard;
+use crate::request::{Request, RequestBody};
+use crate::response::Response;
+
+/// A request that its handler has, as the connection sees it.
+pub(super) struct Called {
+    pub(super) exchange: Exchange,
+    pub(super) awaiting: Arc<Awaiting>,
+    /// The handler was not begun yet.
+    call: Option<Box<Call>>,
+    /// The body was not asked for yet.
+    unasked: Option<Coding>,
+}
+
+/// A call of the handler, for which a thread lets go of the connection.
+pub(super) struct Call {
+    head: Vec<u8>,
+    index: HeadIndex,
+    body: AwaitedBody,
+    _seat: Seat,
+}
+
+impl Call {
+    /// Runs the handler, whose turn was had. `None`: it panicked.
+    pub(super) fn run(self, shared: &Shared, connection: &Connection) -> Option<Response> {
+        let head = self.index.view(&self.head);
+        let request = Request::parsed(head, &[], connection.peer, connection.local);
+        let body = RequestBody::Awaited(self.body);
+        let response = guard(|| shared.handler.handle_body(request, body));
+        shared.turns.leave_handler();
+        response
+    }
+}
+
+impl Called {
+    /// One whose body has come, or will not.
+    pub(super) fn settled(exchange: Exchange, awaiting: Arc<Awaiting>) -> Called {
+        Called {
+            exchange,
+            awaiting,
+            call: None,
+            unasked: None,
+        }
+    }
+}
+
+impl Drive<'_> {
+    /// Prepares the call of the handler for the request with this head, whose body is not asked for.
+    pub(super) fn begin_call(
+        &mut self,
+        head: Vec<u8>,
+        index: HeadIndex,
+        coding: Coding,
+        exchange: Exchange,
+        seat: Seat,
+    ) {
+        let awaiting = Arc::clone(&seat.awaiting);
+        let announced = coding.announced();
+        let body = AwaitedBody::new(self.shared, self.connection, &awaiting, announced);
+        let call = Call {
+            head,
+            index,
+            body,
+            _seat: seat,
+        };
+        self.state.phase = Phase::Called(Box::new(Called {
+            exchange,
+            awaiting,
+            call: Some(Box::new(call)),
+            unasked: Some(coding),
+        }));
+    }
+
+    /// Calls the handler, or does what it asked for.
+    pub(super) fn serve_call(&mut self) -> Step {
+        let is_of_loop = self.kit.is_of_loop();
+        let Phase::Called(called) = &mut self.state.phase else {
+            return Step::Again;
+        };
+        if called.call.is_some() {
+            if !is_of_loop {
+                return Step::Elsewhere;
+            }
+            if !self.shared.turns.enter_handler(self.connection) {
+                return Step::Deferred;
+            }
+        }
+        if let Some(call) = called.call.take() {
+            return Step::Call(call);
+        }
+        if called.unasked.is_none() || !called.awaiting.is_asked() {
+            return Step::Wait;
+        }
+        let phase = mem::replace(&mut self.state.phase, Phase::Head);
+        if let Phase::Called(called) = phase
+            && let Some(coding) = called.unasked
+        {
+            self.say_go_on();
+            self.begin_body(Then::Tell(called.awaiting), coding, called.exchange);
+        }
+        Step::Again
+    }
+
+    /// Tells the client to send the body.
+    pub(super) fn say_go_on(&mut self) {
+        let interim = b"HTTP/1.1 100 Continue\r\n\r\n";
+        self.state.out.frame(|out| out.extend_from_slice(interim));
+    }
+
+    /// A handler has come back from its call: queues its answer.
+    pub(super) fn end_call(&mut self) {
+        let Some(response) = self.connection.take_answer() else {
+            return;
+        };
+        let (mut exchange, unread) = match mem::replace(&mut self.state.phase, Phase::Head) {
+            Phase::Called(called) => {
+                let unread = called.unasked.is_some().then_some(called.awaiting);
+                (called.exchange, unread)
+            }
+            Phase::Body(reader) => match reader.into_told() {
+                Some((exchange, awaiting)) => (exchange, Some(awaiting)),
+                None => return, // There is none: nothing is asked on a connection while a handler has it.
+            },
+            other => {
+                self.state.phase = other; // The connection has ended meanwhile.
+                return;
+            }
+        };
+        if let Some(awaiting) = unread {
+            // What the client sends now is the body, or a request: nobody can tell.
+            awaiting.settle(Err(BodyError::Answered));
+            exchange.keep_alive = false;
+        }
+        self.await_request();
+        self.answer_call(exchange, response);
+    }
+
+    /// The body of a call will not come, though the client is there: the handler is told, and answers.
+    pub(super) fn fail_call(
+        &mut self,
+        exchange: Exchange,
+        awaiting: Arc<Awaiting>,
+        error: BodyError,
+    ) {
+        awaiting.settle(Err(error));
+        let exchange = Exchange {
+            keep_alive: false,
+            outcome: Outcome::Refused,
+            ..exchange
+        };
+        self.state.phase = Phase::Called(Box::new(Called::settled(exchange, awaiting)));
+    }
+
+    /// The connection ends in `phase`: where a handler runs, it is told that no body comes; its answer will be dropped.
+    pub(super) fn abandon_call(&mut self, phase: Phase, why: Gone) {
+        let told = match phase {
+            Phase::Called(called) => Some((called.exchange, called.awaiting)),
+            Phase::Body(reader) => reader.into_told(),
+            _ => None,
+        };
+        let Some((exchange, awaiting)) = told else {
+            return;
+        };
+        awaiting.settle(Err(match why {
+            Gone::Client | Gone::Stalled => BodyError::Gone,
+            Gone::Stopped => BodyError::Stopped,
+        }));
+        let n_sent = self.state.out.n_sent();
+        self.finish(Answer::none(exchange, n_sent), n_sent, Some(why));
+    }
+}

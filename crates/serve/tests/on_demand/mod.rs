@@ -1,0 +1,146 @@
+//! A handler that is called before bodies have come, and tells what it saw.
+#![allow(dead_code)] // Each test file uses its part, as a module of its own.
+
+use std::io::{Read, Write};
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use onecopy_serve::{
+    AwaitedBody, BodyError, BodyPolicy, Config, Handler, Request, RequestBody, Response,
+};
+
+use crate::common::{Client, PATIENCE, TestServer};
+
+/// What the handler tells the test: of each call how its body came, and what came of asking.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    Called(&'static str),
+    Failed(BodyError),
+}
+
+/// A handler that does what its path says: `/reads` the body, `/ignores` it, waits at a `/gate` and reads then, `/keeps` it for the
+/// test, or `/panics`.
+pub(crate) struct OnDemand {
+    told: Mutex<Sender<Told>>,
+    gate: Mutex<Receiver<()>>,
+    kept: Mutex<Sender<AwaitedBody>>,
+}
+
+/// The test's end of it.
+pub(crate) struct Ends {
+    pub(crate) told: Receiver<Told>,
+    pub(crate) gate: Sender<()>,
+    pub(crate) kept: Receiver<AwaitedBody>,
+}
+
+pub(crate) fn on_demand() -> (Ends, OnDemand) {
+    let ((tell, told), (open, gate), (keep, kept)) = (channel(), channel(), channel());
+    let ends = Ends {
+        told,
+        gate: open,
+        kept,
+    };
+    let handler = OnDemand {
+        told: Mutex::new(tell),
+        gate: Mutex::new(gate),
+        kept: Mutex::new(keep),
+    };
+    (ends, handler)
+}
+
+impl Ends {
+    pub(crate) fn next(&self) -> Told {
+        self.told.recv_timeout(PATIENCE).expect("a call")
+    }
+}
+
+impl OnDemand {
+    fn tell(&self, told: Told) {
+        let _ = self.told.lock().unwrap().send(told);
+    }
+}
+
+impl Handler for OnDemand {
+    fn handle(&self, request: Request<'_>) -> Response {
+        self.handle_body(request, RequestBody::None)
+    }
+
+    fn handle_body(&self, request: Request<'_>, body: RequestBody) -> Response {
+        self.tell(Told::Called(match &body {
+            RequestBody::None => "none",
+            RequestBody::Memory(_) => "memory",
+            RequestBody::File(..) => "file",
+            RequestBody::Awaited(_) => "awaited",
+        }));
+        match request.path() {
+            "/ignores" => return Response::new(200).body("not wanted"),
+            "/panics" => panic!("as told"),
+            "/gate" => {
+                let opened = self.gate.lock().unwrap().recv_timeout(PATIENCE);
+                opened.expect("the test opens the gate");
+            }
+            _ => {}
+        }
+        let body = match body {
+            RequestBody::Awaited(body) if request.path() == "/keeps" => {
+                self.kept.lock().unwrap().send(body).unwrap();
+                return Response::new(200).body("kept");
+            }
+            RequestBody::Awaited(body) => match body.receive() {
+                Ok(come) => {
+                    assert_eq!(body.receive().unwrap_err(), BodyError::Taken);
+                    come
+                }
+                Err(error) => {
+                    assert_eq!(body.receive().unwrap_err(), error, "it fails again");
+                    assert_eq!(body.error(), Some(error));
+                    self.tell(Told::Failed(error));
+                    return self.refuse(error.status(), &error.to_string());
+                }
+            },
+            body => body,
+        };
+        Response::new(200).body(match body {
+            RequestBody::None => Vec::new(),
+            RequestBody::Memory(chunk) => chunk.to_vec(),
+            RequestBody::File(mut file, _) => {
+                let mut bytes = Vec::new();
+                file.read_to_end(&mut bytes).unwrap();
+                bytes
+            }
+            RequestBody::Awaited(_) => panic!("received twice"),
+        })
+    }
+
+    fn body_policy(&self, _: Request<'_>) -> BodyPolicy {
+        BodyPolicy::OnDemand
+    }
+}
+
+pub(crate) fn server() -> (TestServer, Ends) {
+    with_threads(8)
+}
+
+pub(crate) fn with_threads(n: usize) -> (TestServer, Ends) {
+    let (ends, handler) = on_demand();
+    let mut config = Config::default();
+    config.handler_threads = n;
+    config.limits.body_bytes = 100_000;
+    config.limits.body_memory_bytes = 50_000;
+    (TestServer::with(config, handler), ends)
+}
+
+pub(crate) const CHUNKED: &str = "Transfer-Encoding: chunked";
+
+pub(crate) fn head(path: &str, framing: &str) -> String {
+    format!("POST {path} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n{framing}\r\n\r\n")
+}
+
+pub(crate) fn length(n: usize) -> String {
+    format!("Content-Length: {n}")
+}
+
+pub(crate) fn assert_goes_on<S: Read + Write>(client: &mut Client<S>) {
+    let (status, head) = client.head().expect("an interim answer");
+    assert_eq!((status, head.lines().count()), (100, 1));
+}
