@@ -40,12 +40,13 @@ impl Stream {
     /// Reads what has come into `buffer`; 0 at the peer's end. Copies: none in user space.
     pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let (fd, start, n) = (self.as_raw_fd(), buffer.as_mut_ptr(), buffer.len());
-        let no_address = std::ptr::null_mut::<libc::c_void>();
         // The system call itself: the C library's function is a place where threads may be cancelled, and notes it before and
         // after, in memory that it shares with other threads.
         // SAFETY: the kernel writes at most `n` bytes there, and no address.
-        let n =
-            unsafe { libc::syscall(libc::SYS_recvfrom, fd, start, n, 0, no_address, no_address) };
+        let n = unsafe {
+            let no_address = std::ptr::null_mut::<libc::c_void>();
+            libc::syscall(libc::SYS_recvfrom, fd, start, n, 0, no_address, no_address)
+        };
         usize::try_from(n).map_err(|_| io::Error::last_os_error())
     }
 
