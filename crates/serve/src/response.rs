@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use onecopy_text::ledger::Ledger;
 use onecopy_wire::{ChunkError, ChunkSource};
 
-pub use crate::body::{FileBody, Held, Items, Pulled, Pushed};
+pub use crate::body::{FileBody, Held, Items, Piece, Pulled, Pushed};
 use crate::headers::{FieldLine, HeaderError, Headers};
 use crate::lock;
 
@@ -172,6 +172,8 @@ pub enum Body {
     Parts(Vec<Held>),
     /// A part of a file.
     File(FileBody),
+    /// Parts of files, and bytes between them.
+    Pieces(Vec<Piece>),
     /// Items that are made one by one on a handler's thread.
     Items(Box<dyn Items>),
     /// A stream.
@@ -190,6 +192,7 @@ impl Body {
             Body::Held(b) => Some(b.len()),
             Body::Parts(parts) => Some(parts.iter().map(|part| part.len()).sum()),
             Body::File(file) => Some(file.n_bytes),
+            Body::Pieces(pieces) => Some(pieces.iter().map(Piece::len_bytes).sum()),
             Body::Items(_) | Body::Chunks(_) => None,
         }
     }
@@ -211,6 +214,13 @@ impl Body {
                 }
             }
             Body::File(file) => file.cut(len),
+            Body::Pieces(pieces) => {
+                let mut left = len;
+                for piece in pieces {
+                    piece.cut(left);
+                    left -= piece.len_bytes();
+                }
+            }
             _ => {}
         }
     }

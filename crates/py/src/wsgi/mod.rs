@@ -9,6 +9,7 @@
 //! | `lines` | header fields that are constants of the application |
 //! | `input` | `wsgi.input` |
 //! | `body` | iterables, files and row streams as bodies |
+//! | `files` | a folder as an application |
 //!
 //! # Process contract
 //!
@@ -16,6 +17,7 @@
 //! sent detached, but for full batches of a generator's items. No lock is waited for while attached. The thread of the access log never touches Python.
 
 mod body;
+mod files;
 mod handler;
 mod input;
 mod lines;
@@ -24,6 +26,7 @@ mod server;
 mod start;
 
 pub(crate) use body::FileWrapper;
+pub(crate) use files::{FileAnswer, Files};
 pub(crate) use input::Input;
 pub(crate) use observe::Metrics;
 pub(crate) use server::Server;

@@ -13,7 +13,7 @@ use crate::access::{Access, Outcome};
 use crate::event_loop::Shared;
 use crate::guard;
 use crate::headers::Headers;
-use crate::response::{Body, OnEnd, Response, StreamEnd};
+use crate::response::{Body, OnEnd, Piece, Response, StreamEnd};
 use crate::workers::Job;
 
 /// Up to so many bytes are copied behind the head: a part of their own costs the kernel more than that.
@@ -213,6 +213,10 @@ impl Drive<'_> {
                 Body::Held(bytes) => self.state.out.held(bytes),
                 Body::Parts(parts) => parts.into_iter().for_each(|p| self.state.out.held(p)),
                 Body::File(file) => self.state.out.file(file),
+                Body::Pieces(pieces) => pieces.into_iter().for_each(|piece| match piece {
+                    Piece::Bytes(few) => self.state.out.frame(|out| out.extend_from_slice(&few)),
+                    Piece::File(file) => self.state.out.file(file),
+                }),
                 Body::Empty | Body::Chunks(_) | Body::Items(_) => {}
             }
         }
