@@ -30,7 +30,9 @@ fn slowly(value: &str, len_bytes: u64) -> Option<Vec<(u64, u64)>> {
                 return Some(None);
             }
             let is_number = text.bytes().all(|b| b.is_ascii_digit());
-            is_number.then(|| Some(text.parse().unwrap_or(u128::MAX)))
+            // Past 64 bits all positions are the same.
+            let most = u128::from(u64::MAX);
+            is_number.then(|| Some(text.parse().unwrap_or(most).min(most)))
         };
         let bytes: BTreeSet<u64> = match (number(first)?, number(last)?) {
             (None, None) => return None,
