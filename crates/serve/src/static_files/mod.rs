@@ -226,7 +226,9 @@ fn redirect(ask: &Ask<'_>) -> Response {
         .unwrap_or_default();
     let location = format!("{}/{query}", ask.location);
     match Response::new(301).header("Location", location) {
-        Ok(response) => response,
+        Ok(response) => response
+            .content_type("text/plain")
+            .body("a folder: its path ends with `/`\n"),
         // Nobody could write such a target.
         Err(_) => not_found(),
     }
