@@ -43,31 +43,31 @@ impl Handler for Guarded {
     }
 }
 
+/// Why it does not serve: what is told, and the exit code.
+struct Failure(String, i32);
+
+impl From<Error> for Failure {
+    fn from(e: Error) -> Failure {
+        let code = match e {
+            Error::System { .. } => exit::FAILED,
+            _ => exit::USAGE,
+        };
+        Failure(e.to_string(), code)
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &ServeFiles) -> i32 {
-    let files = match open(args) {
-        Ok(files) => files,
-        Err(message) => {
-            error(&message);
-            return exit::USAGE;
-        }
-    };
-    match serve(args, files) {
+    match open(args).and_then(|files| serve(args, files)) {
         Ok(()) => exit::OK,
-        Err(e) => {
-            error(&e.to_string());
-            match e {
-                Error::AddressInUse { .. } | Error::Bind { .. } | Error::Occupied { .. } => {
-                    exit::USAGE
-                }
-                Error::Address { .. } | Error::Tls { .. } => exit::USAGE,
-                _ => exit::FAILED,
-            }
+        Err(Failure(message, code)) => {
+            error(&message);
+            code
         }
     }
 }
 
-fn open(args: &ServeFiles) -> Result<Files, String> {
+fn open(args: &ServeFiles) -> Result<Files, Failure> {
     let mut options = Options::default();
     options.listing = args.listing;
     options.hidden = args.hidden;
@@ -75,7 +75,7 @@ fn open(args: &ServeFiles) -> Result<Files, String> {
     options.cache_control.clone_from(&args.cache_control);
     Files::new(&args.folder, options).map_err(|problem| {
         let folder = args.folder.display();
-        match &problem {
+        let message = match &problem {
             FilesError::Open(e) if e.kind() == io::ErrorKind::NotADirectory => {
                 format!("`{folder}` is no folder\ngive the folder that the file is in")
             }
@@ -83,11 +83,12 @@ fn open(args: &ServeFiles) -> Result<Files, String> {
                 format!("`{folder}` cannot be opened: {e}\ngive a folder that is there and that you may read")
             }
             _ => problem.to_string(),
-        }
+        };
+        Failure(message, exit::USAGE)
     })
 }
 
-fn serve(args: &ServeFiles, files: Files) -> Result<(), Error> {
+fn serve(args: &ServeFiles, files: Files) -> Result<(), Failure> {
     let mut config = Config::default();
     if let Some(certificates) = &args.certfile {
         let key = args.keyfile.as_ref().unwrap_or(certificates);
@@ -137,15 +138,19 @@ fn serve(args: &ServeFiles, files: Files) -> Result<(), Error> {
     Ok(())
 }
 
-fn access_log(path: &Path, format: LogFormat, config: &mut Config) -> Result<AccessLog, Error> {
+fn access_log(path: &Path, format: LogFormat, config: &mut Config) -> Result<AccessLog, Failure> {
     let format = match format {
         LogFormat::Common => Format::Common,
         LogFormat::Combined => Format::Combined,
         LogFormat::Json => Format::Json,
     };
-    let failed = |source| Error::System {
-        doing: "opening the access log",
-        source,
+    let failed = |e: io::Error| {
+        let path = path.display();
+        let remedy = "give a file that this user may append to, or `-`";
+        Failure(
+            format!("the access log `{path}` cannot be opened: {e}\n{remedy}"),
+            exit::USAGE,
+        )
     };
     let to = match path == Path::new("-") {
         true => To::Descriptor(io::stdout().as_fd().try_clone_to_owned().map_err(failed)?),

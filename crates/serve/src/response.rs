@@ -199,6 +199,18 @@ impl Body {
 }
 
 impl Body {
+    /// The bytes of a body that is one piece of memory.
+    #[must_use]
+    pub fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            Body::Bytes(bytes) => Some(bytes),
+            Body::Shared(bytes) => Some(bytes),
+            Body::Static(bytes) => Some(bytes),
+            Body::Held(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
     /// Leaves out what stands behind the first `len` bytes of a body of known length.
     pub(crate) fn cut(&mut self, len: usize) {
         match self {

@@ -2,67 +2,16 @@
 #![allow(clippy::unwrap_used)] // Functions beside tests are tests too.
 
 mod common;
+mod folder;
 
 use std::fs::{self, File};
-use std::io::{Read, Write};
-use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::time::{Duration, SystemTime};
 
-use common::{Answer, TestServer};
+use common::TestServer;
+use folder::Folder;
+use onecopy_serve::Files;
 use onecopy_serve::static_files::Options;
-use onecopy_serve::{Config, Files, Outcome};
-
-/// A folder with a little of everything, and its server.
-struct Folder {
-    top: tempfile::TempDir,
-    server: TestServer,
-}
-
-impl Folder {
-    fn serving(set: impl FnOnce(&mut Options)) -> Folder {
-        let top = tempfile::tempdir().unwrap();
-        let root = top.path().join("root");
-        fs::create_dir_all(root.join("sub/deep")).unwrap();
-        fs::create_dir_all(root.join(".git")).unwrap();
-        fs::create_dir_all(root.join("bare")).unwrap();
-        fs::write(top.path().join("secret"), "secret").unwrap();
-        for (name, text) in [
-            ("a.txt", "0123456789"),
-            ("empty", ""),
-            ("sub/index.html", "<p>index"),
-            ("sub/deep/b c\u{e9}.css", "p{}"),
-            ("bare/x&<y>\".txt", "x"),
-            ("bare/scheme:a", "y"),
-            (".git/config", "hidden"),
-            (".env", "hidden"),
-        ] {
-            fs::write(root.join(name), text).unwrap();
-        }
-        symlink("../secret", root.join("out")).unwrap();
-        symlink("..", root.join("up")).unwrap();
-        symlink("/", root.join("whole")).unwrap();
-        symlink("a.txt", root.join("inside")).unwrap();
-        let mut options = Options::default();
-        set(&mut options);
-        let server = TestServer::start(Files::new(&root, options).unwrap());
-        Folder { top, server }
-    }
-
-    fn root(&self, name: &str) -> std::path::PathBuf {
-        self.top.path().join("root").join(name)
-    }
-
-    fn ask(&self, target: &str, fields: &str) -> Answer {
-        let mut client = self.server.connect();
-        client.send(format!("GET {target} HTTP/1.1\r\nHost: x\r\n{fields}\r\n"));
-        client.answer()
-    }
-
-    fn get(&self, target: &str) -> Answer {
-        self.ask(target, "")
-    }
-}
 
 #[test]
 fn files_are_found_with_their_types_and_validators() {
@@ -465,85 +414,4 @@ fn a_value_of_cache_control_that_is_none_is_refused_at_once() {
     assert!(Files::new(std::path::Path::new("."), options).is_err());
     let none = Files::new(std::path::Path::new("/nothing/there"), Options::default());
     assert!(none.is_err());
-}
-
-/// A file of 64 MB: more than the sockets hold.
-fn large(f: &Folder) -> Vec<u8> {
-    let bytes: Vec<u8> = (0..64_000_000_u32).map(|i| (i / 3) as u8).collect();
-    fs::write(f.root("large"), &bytes).unwrap();
-    bytes
-}
-
-#[test]
-fn a_file_that_is_cut_while_it_is_sent_breaks_the_answer_off() {
-    let f = Folder::serving(|_| ());
-    for cut in [0, 1000, 16_384, 100_000] {
-        let bytes = large(&f);
-        let mut client = f.server.connect();
-        client.send("GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
-        assert_eq!(client.head().unwrap().0, 200);
-        let file = File::options().write(true).open(f.root("large")).unwrap();
-        file.set_len(cut).unwrap();
-        let (got, _) = client.rest();
-        assert!(got.len() < bytes.len(), "it looks complete");
-        // What is on its way lies in the file's own pages: of the one that is cut the kernel makes the rest zeros.
-        let right = got.len().min(usize::try_from(cut).unwrap());
-        assert!(
-            got[..right] == bytes[..right],
-            "cut at {cut}, {} bytes",
-            got.len()
-        );
-        assert_ne!(f.server.line().outcome, Outcome::Done);
-    }
-}
-
-#[test]
-fn a_file_that_grows_is_sent_as_long_as_was_promised() {
-    let f = Folder::serving(|_| ());
-    let bytes = large(&f);
-    let mut client = f.server.connect();
-    client.send("GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
-    assert_eq!(client.head().unwrap().0, 200);
-    let mut file = File::options().append(true).open(f.root("large")).unwrap();
-    file.write_all(b"and more").unwrap();
-    let mut got = vec![0; bytes.len()];
-    client.stream.read_exact(&mut got).unwrap();
-    assert!(got == bytes);
-    assert_eq!(client.get("/a.txt").text(), "0123456789");
-}
-
-#[test]
-fn a_file_that_is_replaced_is_sent_whole() {
-    let f = Folder::serving(|_| ());
-    let bytes = large(&f);
-    let mut client = f.server.connect();
-    client.send("GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
-    assert_eq!(client.head().unwrap().0, 200);
-    fs::write(f.root("new"), "new").unwrap();
-    fs::rename(f.root("new"), f.root("large")).unwrap();
-    assert_eq!(f.get("/large").text(), "new");
-    let mut got = vec![0; bytes.len()];
-    client.stream.read_exact(&mut got).unwrap();
-    assert!(got == bytes);
-}
-
-#[test]
-fn slow_readers_hold_no_thread() {
-    let mut config = Config::default();
-    config.handler_threads = 1;
-    let f = Folder::serving(|_| ());
-    let bytes = large(&f);
-    let files = Files::new(&f.root(""), Options::default()).unwrap();
-    let server = TestServer::with(config, files);
-    let mut slow: Vec<_> = (0..64).map(|_| server.connect()).collect();
-    for client in &mut slow {
-        client.send("GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
-        assert_eq!(client.head().unwrap().0, 200);
-    }
-    assert_eq!(server.connect().get("/a.txt").text(), "0123456789");
-    for mut client in slow.drain(..).step_by(16) {
-        let mut got = vec![0; bytes.len()];
-        client.stream.read_exact(&mut got).unwrap();
-        assert!(got == bytes);
-    }
 }

@@ -98,8 +98,11 @@ impl Files {
                     }
                 }
             }
-            Body::Bytes(bytes) => pieces.append(PyBytes::new(py, &bytes))?,
-            _ => {}
+            memory => {
+                if let Some(bytes) = memory.bytes() {
+                    pieces.append(PyBytes::new(py, bytes))?;
+                }
+            }
         }
         Ok((status, fields, pieces))
     }
@@ -212,10 +215,9 @@ impl FileAnswer {
     fn next_block(&self) -> io::Result<Option<Vec<u8>>> {
         let mut body = self.body();
         let mut pieces = match body.take() {
-            Some(Body::Bytes(bytes)) => vec![Piece::Bytes(bytes)],
             Some(Body::File(file)) => vec![Piece::File(file)],
             Some(Body::Pieces(pieces)) => pieces,
-            _ => return Ok(None),
+            memory => return Ok(memory.and_then(|body| body.bytes().map(<[u8]>::to_vec))),
         };
         pieces.retain(|piece| !matches!(piece, Piece::File(file) if file.len_bytes() == 0));
         if pieces.is_empty() {

@@ -195,13 +195,7 @@ impl Drive<'_> {
                 answer.exchange.outcome = Outcome::Failed;
             }
             known.cut(usize::try_from(announced).unwrap_or(usize::MAX));
-            let few = match &known {
-                Body::Bytes(bytes) => Some(&bytes[..]),
-                Body::Shared(bytes) => Some(&bytes[..]),
-                Body::Static(bytes) => Some(*bytes),
-                Body::Held(bytes) => Some(&bytes[..]),
-                _ => None,
-            };
+            let few = known.bytes();
             if let Some(few) = few.filter(|few| few.len() <= FEW_BYTES) {
                 self.state.out.frame(|out| out.extend_from_slice(few));
                 known = Body::Empty;
