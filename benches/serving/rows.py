@@ -106,7 +106,8 @@ def once(row: dict[str, Any], running: Running) -> Told:
         return load.beside_dribblers(running, row["clients"], row["watch_s"])
     if row.get("load") == "sleeper":
         return load.beside_a_sleeper(running, 1)
-    return load.wrk(running, row["path"], row["connections"], row["seconds"], row.get("script", "report.lua"))
+    script, n_bytes = row.get("script", "report.lua"), row.get("bytes", 0)
+    return load.wrk(running, row["path"], row["connections"], row["seconds"], script, n_bytes)
 
 
 def rounds(row: dict[str, Any], running: dict[str, Running], notes: dict[str, str]) -> dict[str, list[Told]]:

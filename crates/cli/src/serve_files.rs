@@ -25,6 +25,10 @@ struct Guarded {
 }
 
 impl Handler for Guarded {
+    fn is_quick(&self) -> bool {
+        self.files.is_quick()
+    }
+
     fn handle(&self, request: Request<'_>) -> Response {
         if let (Some(hosts), Some(bound)) = (&self.hosts, request.local()) {
             // A target in absolute form goes before `Host` (RFC 9112, section 3.2.2).

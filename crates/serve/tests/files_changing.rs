@@ -93,3 +93,27 @@ fn slow_readers_hold_no_thread() {
         assert!(got == bytes);
     }
 }
+
+#[test]
+fn a_client_that_takes_a_long_file_at_once_leaves_others_their_turn() {
+    let f = Folder::serving(|_| ());
+    let file = File::create(f.root("sparse")).unwrap();
+    // Hours of it, as fast as a loopback goes: nobody waits for its end.
+    file.set_len(1 << 40).unwrap();
+    let mut fast = f.server.connect();
+    fast.send("GET /sparse HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_eq!(fast.head().unwrap().0, 200);
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut block = vec![0; 1 << 20];
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                fast.stream.read_exact(&mut block).unwrap();
+            }
+        });
+        for _ in 0..100 {
+            assert_eq!(f.server.connect().get("/a.txt").text(), "0123456789");
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}

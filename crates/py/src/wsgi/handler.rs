@@ -260,6 +260,10 @@ impl Handler for Wsgi {
         answered.unwrap_or_else(failed)
     }
 
+    fn is_quick(&self) -> bool {
+        self.files.is_some()
+    }
+
     fn body_room(&self, n_bytes: usize) -> Chunk {
         Python::try_attach(|_| input::room(n_bytes)).unwrap_or_default()
     }

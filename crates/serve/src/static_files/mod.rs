@@ -177,6 +177,10 @@ impl Files {
 }
 
 impl Handler for Files {
+    fn is_quick(&self) -> bool {
+        true
+    }
+
     fn handle(&self, request: Request<'_>) -> Response {
         // Of a target in absolute form the path alone.
         let (location, query) = match request.head() {
