@@ -56,7 +56,12 @@ HOSTILE = [
     *("bytes= 0-1", "bytes=0 -1", "bytes =0-1", "bytes=0-1,x", "bytes=0x0-1", "bytes=+1-2", "bytes=-+1", "bytes=0-1-2"),
     *("bits=0-1", "bytes:0-1", "bytes=1.0-2", "bytes=0-0,", ",bytes=0-0", "bytes=,,0-0", "BYTES=0-0", "bytes=00-01"),
     *("bytes=0-", "bytes=-0", "bytes=-1", "bytes=-99999", "bytes=50-", "bytes=49-", "bytes=49-50", "bytes=60-70"),
-    *("bytes=0-18446744073709551615", "bytes=0-18446744073709551616", "bytes=18446744073709551616-", "bytes=-" + "9" * 300),
+    *(
+        "bytes=0-18446744073709551615",
+        "bytes=0-18446744073709551616",
+        "bytes=18446744073709551616-",
+        "bytes=-" + "9" * 300,
+    ),
     *("bytes=" + "9" * 300 + "-", "bytes=9223372036854775808-9223372036854775809", "bytes=0-9223372036854775807"),
     *("bytes=0-,0-", "bytes=0-,0-,0-", "bytes=0-9,5-14", "bytes=0-9,5-14,10-19", "bytes=0-9,10-19", "bytes=10-19,0-9"),
     "bytes=" + ",".join(["0-"] * 1000),
@@ -70,10 +75,14 @@ HOSTILE = [
 def by_chance(seed: int, n: int) -> list[str]:
     """Range fields with slips among them, the same for a seed."""
     chance = random.Random(seed)
-    number = lambda: chance.choice([str(chance.randrange(60)), "", str(chance.randrange(60)), "007", "9" * 25])
-    blank = lambda: chance.choice(["", "", "", " ", "\t"])
+
+    def spec() -> str:
+        first, last = (chance.choice([str(chance.randrange(60))] * 3 + ["", "007", "9" * 25]) for _ in range(2))
+        before, behind = (chance.choice(["", "", "", " ", "\t"]) for _ in range(2))
+        return f"{before}{first}{chance.choice('-----=')}{last}{behind}"
+
     values = []
     for _ in range(n):
-        specs = [f"{blank()}{number()}{chance.choice('-----=')}{number()}{blank()}" for _ in range(chance.randrange(1, 6))]
+        specs = [spec() for _ in range(chance.randrange(1, 6))]
         values.append(chance.choice(["bytes", "bytes", "Bytes", "bit"]) + "=" + ",".join(specs))
     return values

@@ -74,7 +74,9 @@ def _between(app: Any) -> Callable[..., Any]:
 
 def _starts(app: Any) -> Callable[..., Any]:
     """A middleware with a `start_response` of its own."""
-    return lambda environ, start: app(environ, lambda status, fields, *more: start(status, [*fields, ("X-Seen", "1")], *more))
+    return lambda environ, start: app(
+        environ, lambda status, fields, *more: start(status, [*fields, ("X-Seen", "1")], *more)
+    )
 
 
 class _Quiet(WSGIRequestHandler):
@@ -155,21 +157,40 @@ def test_ranges_of_an_empty_file(native: Any) -> None:
     for value in ["bytes=0-", "bytes=0-0", "bytes=-0", "bytes=-1", "bytes=1-", "bytes=0-,-1", "bytes=x"]:
         answer = _ask(native, "/empty", b"Range: " + value.encode())
         expected = asked(value, 0)
-        assert (answer.status, answer.body if expected is None else b"") == (200 if expected is None else 416, b""), value
+        assert (answer.status, answer.body if expected is None else b"") == (200 if expected is None else 416, b""), (
+            value
+        )
         assert expected is None or answer.one("content-range") == b"bytes */0"
 
 
 @pytest.mark.parametrize("way", _WAYS)
 def test_the_folder_is_the_same_application_everywhere(folder: Path, native: Any, way: str) -> None:
     tag = _ask(native, "/a.txt").one("etag")
-    fields = ("content-type", "content-range", "etag", "last-modified", "accept-ranges", "location", "x-content-type-options")
+    fields = (
+        "content-type",
+        "content-range",
+        "etag",
+        "last-modified",
+        "accept-ranges",
+        "location",
+        "x-content-type-options",
+    )
     with _WAYS[way](onecopy.files(folder)) as address:
         for path, *lines in [
-            *[("/a.txt",), ("/empty",), ("/sub/",), ("/sub",), ("/sub?a=b",), ("/nothing",), ("/",), ("/Gr%C3%BC%C3%9Fe.txt",)],
+            *[
+                ("/a.txt",),
+                ("/empty",),
+                ("/sub/",),
+                ("/sub",),
+                ("/sub?a=b",),
+                ("/nothing",),
+                ("/",),
+                ("/Gr%C3%BC%C3%9Fe.txt",),
+            ],
             *[("/../secret",), ("/%2e%2e/secret",), ("/out",), ("/.hidden",), ("/large",), ("/a.txt/",)],
             *[("/a.txt", b"Range: bytes=3-7"), ("/a.txt", b"Range: bytes=3-"), ("/a.txt", b"Range: bytes=99-")],
             *[("/a.txt", b"If-None-Match: " + tag), ("/a.txt", b'If-Match: "x"'), ("/large", b"Range: bytes=-70000")],
-            ("/a.txt", b"Range: bytes=0-9", b"If-Range: \"x\""),
+            ("/a.txt", b"Range: bytes=0-9", b'If-Range: "x"'),
         ]:
             for method in ["GET", "HEAD"]:
                 expected, got = (_ask(each, path, *lines, method=method) for each in (native, address))
@@ -247,15 +268,17 @@ def test_ranges_through_tls(folder: Path, identity: Identity) -> None:
             assert answer.status == 206 and answer.read() == whole[1_000_000:8_000_000]
         large = folder / "cut-tls"
         large.write_bytes(os.urandom(64 << 20))
-        with socket.create_connection(server.address, 30) as plain:  # type: ignore[arg-type]
-            with identity.context.wrap_socket(plain, server_hostname="127.0.0.1") as line:
-                line.sendall(request("/cut-tls"))
-                got = len(line.recv(1000))
-                os.truncate(large, 1000)
-                with contextlib.suppress(ConnectionResetError, ssl.SSLError):
-                    while block := line.recv(1 << 20):
-                        got += len(block)
-                assert got < 64 << 20
+        with (
+            socket.create_connection(server.address, 30) as plain,  # type: ignore[arg-type]
+            identity.context.wrap_socket(plain, server_hostname="127.0.0.1") as line,
+        ):
+            line.sendall(request("/cut-tls"))
+            got = len(line.recv(1000))
+            os.truncate(large, 1000)
+            with contextlib.suppress(ConnectionResetError, ssl.SSLError):
+                while block := line.recv(1 << 20):
+                    got += len(block)
+            assert got < 64 << 20
 
 
 # Files that applications give.
@@ -303,7 +326,13 @@ def test_ranges_of_a_wrapped_file_count_from_its_position_and_end_with_its_lengt
 def test_if_range_is_held_against_the_fields_of_the_application(folder: Path) -> None:
     date = "Sun, 06 Nov 1994 08:49:37 GMT"
     with _ours(_gives(folder, ("ETag", '"v1"'), ("Last-Modified", date))) as address:
-        for value, status in [('"v1"', 206), (date, 206), ('"v2"', 200), ('W/"v1"', 200), ("Mon, 07 Nov 1994 08:49:37 GMT", 200)]:
+        for value, status in [
+            ('"v1"', 206),
+            (date, 206),
+            ('"v2"', 200),
+            ('W/"v1"', 200),
+            ("Mon, 07 Nov 1994 08:49:37 GMT", 200),
+        ]:
             answer = _ask(address, "/", b"Range: bytes=0-1", b"If-Range: " + value.encode())
             assert answer.status == status, value
             assert answer.one("etag") == b'"v1"'

@@ -122,7 +122,10 @@ def test_no_byte_of_a_file_is_read_or_written(folder: Path, tmp_path: Path) -> N
     need(shutil.which("strace"), "`strace` is not installed")
     trace = tmp_path / "trace"
     words = ["strace", "-f", "-qq", "-o", str(trace)]
-    words += ["-e", "trace=accept4,sendfile,splice,mmap,read,readv,pread64,preadv,preadv2,recvfrom,recvmsg,write,writev,sendto,sendmsg"]
+    words += [
+        "-e",
+        "trace=accept4,sendfile,splice,mmap,read,readv,pread64,preadv,preadv2,recvfrom,recvmsg,write,writev,sendto,sendmsg",
+    ]
     words += [sys.executable, "-m", "onecopy", "serve-files", str(folder), "--bind", "127.0.0.1:0", "--host", "files"]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -133,7 +136,11 @@ def test_no_byte_of_a_file_is_read_or_written(folder: Path, tmp_path: Path) -> N
             assert match is not None, said
             payload = 0
             with Line(("127.0.0.1", int(match[1])), START_S) as line:
-                for wanted in [b"", b"Range: bytes=1000000-30000000\r\n", b"Range: bytes=0-999999, 2000000-2999999\r\n"]:
+                for wanted in [
+                    b"",
+                    b"Range: bytes=1000000-30000000\r\n",
+                    b"Range: bytes=0-999999, 2000000-2999999\r\n",
+                ]:
                     line.send(b"GET /large HTTP/1.1\r\nHost: files\r\n" + wanted + b"\r\n")
                     answer = line.answer()
                     assert answer.whole and answer.status in (200, 206)

@@ -10,7 +10,9 @@ from tests.support.raw_http import request
 from tests.support.serving import Serving
 
 
-@pytest.fixture(scope="module", params=[[], ["--worker-class", "gthread", "--threads", "2"], ["-k", "onecopy.gunicorn.Worker"]])
+@pytest.fixture(
+    scope="module", params=[[], ["--worker-class", "gthread", "--threads", "2"], ["-k", "onecopy.gunicorn.Worker"]]
+)
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     folder = tmp_path_factory.mktemp("gunicorn")
     (folder / "large").write_bytes(bytes(range(256)) * 20_000)
@@ -40,6 +42,8 @@ def test_it_answers_as_under_our_server(server: Serving, asked: bytes, status: i
 
 def test_what_is_not_there_and_several_parts(server: Serving) -> None:
     assert server.ask("/../large", b"Connection: close").status == 404
-    assert server.ask("/large", b"Connection: close", b"Range: bytes=5120000-").one("content-range") == b"bytes */5120000"
+    assert (
+        server.ask("/large", b"Connection: close", b"Range: bytes=5120000-").one("content-range") == b"bytes */5120000"
+    )
     several = server.ask("/large", b"Connection: close", b"Range: bytes=0-1,1000000-2999999")
     assert several.status == 206 and several.whole and len(several.body) > 2_000_000

@@ -103,7 +103,7 @@ impl Headers {
         let mut kept = Headers::default();
         for (name, value) in self.iter() {
             let is = |other: &&str| other.as_bytes().eq_ignore_ascii_case(name);
-            if !names.iter().any(|other| is(other)) {
+            if !names.iter().any(is) {
                 for part in [name, b": ", value, b"\r\n"] {
                     kept.wire.extend_from_slice(part);
                 }
