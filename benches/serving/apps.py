@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 PLAIN = ("Content-Type", "text/plain")
 HELLO = b"hello, world"
 BIG = bytes(range(256)) * 3906 + b"0" * 64  # 1,000,000 bytes
 CHUNK = b"x" * 1024
+#: Where nginx and we serve files from, and the one of 100 MB; its 1 MiB that is asked for by Range.
+FILES = Path(__file__).resolve().parents[1] / ".data" / "nginx" / "files"
+LARGE_BYTES = 100_000_000
+RANGE = (10 << 20, (11 << 20) - 1)
 N_CHUNKS = 100
 #: Of twenty headers three hold é, ü and ß as Latin-1.
 FIELDS = [
@@ -55,6 +60,21 @@ def _sleep(environ: dict[str, Any], start: Any) -> list[bytes]:
     return _hello(environ, start)
 
 
+def _large(environ: dict[str, Any], start: Any) -> Any:
+    # Its server may answer the range.
+    file = open(FILES / "large", "rb")  # noqa: SIM115
+    start("200 OK", [PLAIN, ("Content-Length", str(LARGE_BYTES))])
+    return environ["wsgi.file_wrapper"](file)
+
+
+def make_files() -> None:
+    """Writes the files where they are not there yet."""
+    FILES.mkdir(parents=True, exist_ok=True)
+    (FILES / "big").write_bytes(BIG)
+    if not (FILES / "large").exists() or (FILES / "large").stat().st_size != LARGE_BYTES:
+        (FILES / "large").write_bytes(BIG * (LARGE_BYTES // len(BIG)))
+
+
 _PAGES: dict[str, Callable[[dict[str, Any], Any], Any]] = {
     "/hello": _hello,
     "/headers": _headers,
@@ -62,6 +82,7 @@ _PAGES: dict[str, Callable[[dict[str, Any], Any], Any]] = {
     "/echo": _echo,
     "/chunks": _chunks,
     "/sleep": _sleep,
+    "/large": _large,
 }
 
 

@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from benches.serving import load
-from benches.serving.apps import BIG, CHUNK, FIELDS, HELLO, N_CHUNKS
+from benches.serving.apps import BIG, CHUNK, FIELDS, HELLO, LARGE_BYTES, N_CHUNKS, RANGE
 from benches.serving.servers import Absent, Running
 from benches.worker import digest
 from tests.support import servers as databases
 
 ROOT = Path(__file__).resolve().parents[2]
 OURS = "onecopy"
+#: The large file, a part of it: the query is for us alone.
+RANGED = "/large?range"
 CITY = "Besan\xe7on, caf\xe9"
 #: Name in the result, title of the column, how it is written.
 COLUMNS = (
@@ -45,6 +47,8 @@ def fetch(port: int, path: str) -> tuple[int, list[tuple[str, str]], bytes]:
     """Status, fields and body of a page, asked for as the bench does."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     fields = {"X-City": CITY.encode("latin-1")} if path == "/headers" else {}
+    if path == RANGED:
+        fields["Range"] = b"bytes=%d-%d" % RANGE
     sent = b"0123456789abcdef" * 62500 if path == "/echo" else None
     try:
         connection.request("POST" if sent else "GET", path, sent, fields)
@@ -60,8 +64,12 @@ def wrong(running: Running, path: str, common: dict[str, str]) -> str:
         status, fields, body = fetch(running.port, path)
     except (OSError, http.client.HTTPException) as error:
         return f"{type(error).__name__}: {error}"
-    if status != 200:
+    if status != (206 if path == RANGED else 200):
         return f"status {status}"
+    if path in ("/large", RANGED):
+        first, last = RANGE if path == RANGED else (0, LARGE_BYTES - 1)
+        right = (BIG * (LARGE_BYTES // len(BIG)))[first : last + 1]
+        return "" if body == right else f"{len(body):,} bytes"
     if path == "/headers":
         lost = [name for name, value in FIELDS if (name.lower(), value) not in {(n.lower(), v) for n, v in fields}]
         if lost:
@@ -98,7 +106,8 @@ def once(row: dict[str, Any], running: Running) -> Told:
         return load.beside_dribblers(running, row["clients"], row["watch_s"])
     if row.get("load") == "sleeper":
         return load.beside_a_sleeper(running, 1)
-    return load.wrk(running, row["path"], row["connections"], row["seconds"], row.get("script", "report.lua"))
+    script, n_bytes = row.get("script", "report.lua"), row.get("bytes", 0)
+    return load.wrk(running, row["path"], row["connections"], row["seconds"], script, n_bytes)
 
 
 def rounds(row: dict[str, Any], running: dict[str, Running], notes: dict[str, str]) -> dict[str, list[Told]]:

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from benches.serving.apps import FILES, make_files
 from tests.support.process import children, free_port, stop, tail
 
 HERE = Path(__file__).resolve().parent
@@ -58,10 +59,7 @@ def _nginx(port: int) -> list[str]:
     if program is None:
         raise Absent("`nginx` is not installed")
     home = DATA / "nginx"
-    (home / "files").mkdir(parents=True, exist_ok=True)
-    from benches.serving.apps import BIG
-
-    (home / "files" / "big").write_bytes(BIG)
+    make_files()
     places = "".join(
         f"{name}_temp_path {home}/{name};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
@@ -103,6 +101,10 @@ def command(name: str, app: str, port: int) -> list[str]:
         case "onecopy":
             _ours()
             return [*python, "onecopy", "run", app or WSGI, "--bind", at]
+        case "onecopy-files":
+            _ours()
+            make_files()
+            return [*python, "onecopy", "serve-files", str(FILES), "--bind", at]
         case "floor":
             return [_floor(), str(port)]
         case "nginx":

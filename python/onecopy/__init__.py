@@ -9,6 +9,7 @@
 | ``onecopy.json`` | JSON to objects and back |
 | ``onecopy.rows`` | rows as dicts, named tuples, dataclasses; row streams in asyncio |
 | ``onecopy.observe`` | `AccessLog`, `Metrics`: what is seen of a server from outside |
+| ``onecopy.static`` | `files`: a folder as a WSGI application |
 | ``onecopy.server`` | `Server`, `serve`, `Limits`, `Tls`: WSGI applications over HTTP/1.1 |
 | ``onecopy.gunicorn`` | a worker class of gunicorn's over that server |
 | ``onecopy.aio`` | connections, cursors and pools for asyncio, backed by threads |
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
     from onecopy.observe import AccessLog, Metrics
     from onecopy.pool import Pool, PoolStats, PoolTimeout
     from onecopy.server import Limits, Server, Tls, serve
+    from onecopy.static import files
 
 __all__ = [
     "BINARY",
@@ -120,6 +122,7 @@ __all__ = [
     "aio",
     "apilevel",
     "connect",
+    "files",
     "json",
     "ledger",
     "paramstyle",
@@ -143,4 +146,6 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module("onecopy.observe"), name)
     if name in ("Limits", "Server", "Tls", "serve"):
         return getattr(importlib.import_module("onecopy.server"), name)
+    if name == "files":
+        return importlib.import_module("onecopy.static").files
     raise AttributeError(f"module `onecopy` has no attribute `{name}`")

@@ -18,7 +18,9 @@ __all__ = [
     "Cursor",
     "Decoder",
     "Encoder",
+    "FileAnswer",
     "FileWrapper",
+    "Files",
     "Fragment",
     "Input",
     "JSONChunks",
@@ -627,6 +629,22 @@ class Input:
     def readlines(self, hint: int | None = None, /) -> list[bytes]: ...
     def __iter__(self) -> Input: ...
     def __next__(self) -> bytes: ...
+
+@final
+class Files:
+    def __new__(
+        cls, folder: str, listing: bool, hidden: bool, precompressed: bool, cache_control: str | None
+    ) -> Files: ...
+    def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> FileAnswer: ...
+    def pieces(
+        self, environ: dict[str, Any]
+    ) -> tuple[str, list[tuple[str, str]], list[bytes | tuple[int, int, int]]]: ...
+
+@final
+class FileAnswer:
+    def __iter__(self) -> FileAnswer: ...
+    def __next__(self) -> bytes: ...
+    def close(self) -> None: ...
 
 @final
 class FileWrapper:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from onecopy import _core
 from onecopy.observe import AccessLog, Metrics
+from onecopy.static import Files
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -111,7 +112,9 @@ class Server:
         files = None if tls is None else (os.fspath(tls.certfile), os.fspath(tls.keyfile))
         counted = None if metrics is None else metrics._core
         self._scheme = "http" if tls is None else "https"
-        self._core = _core.Server(app, _address(bind), options, files, socket_mode, _log(access_log), counted)
+        # A folder is served without Python.
+        served = app._core if type(app) is Files else app
+        self._core = _core.Server(served, _address(bind), options, files, socket_mode, _log(access_log), counted)
         self._thread: threading.Thread | None = None
         _servers.add(self)
 

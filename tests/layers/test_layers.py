@@ -26,7 +26,7 @@ class Room(NamedTuple):
 #: From left to right. A new arrow, crate or fence is a decision: it is made here and in ARCHITECTURE.md together.
 ROOMS = {
     "text": Room("", "simdutf encoding_rs chardetng", ("arch", "sink.rs", "chunk.rs"), "fs net io process os"),
-    "wire": Room("text", "itoa zmij base64", (), "fs net process os"),
+    "wire": Room("text", "itoa zmij base64 httpdate", (), "fs net process os"),
     "files": Room("text", "blake3 libc", ("sys",)),
     "rows": Room(
         "text wire files",
@@ -34,7 +34,7 @@ ROOMS = {
         ("block", "odbc", "sqlite", "arrow_c", "fork"),
         "net",
     ),
-    "serve": Room("text wire files", "libc rustls ring httpdate tempfile", ("sys",)),
+    "serve": Room("text wire files", "libc rustls ring httpdate tempfile mime_guess percent-encoding", ("sys",)),
     "gateway": Room("text wire files rows serve", "serde toml percent-encoding"),
     "cli": Room("text wire files rows serve gateway", "clap indicatif unicode-width signal-hook console"),
     "py": Room("text wire files rows serve gateway cli", "pyo3 pyo3-build-config libc num-bigint", ("raw",)),
@@ -58,6 +58,7 @@ MODULES = [
     "aio",
     "compat",
     "observe",
+    "static",
     "server",
     "systemd",
     "workers",

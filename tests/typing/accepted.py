@@ -98,3 +98,9 @@ def ledgers() -> None:
         assert_type(ledger, onecopy.Ledger)
     assert_type(ledger.taken, int)
     assert_type(ledger.stages["decode"]["copied"], int)
+
+
+def folders(folder: pathlib.Path) -> None:
+    app = onecopy.files(folder, listing=True, hidden=False, precompressed=True, cache_control="no-cache")
+    assert_type(app.folder, str)
+    onecopy.Server(app, "127.0.0.1:0")

@@ -1,10 +1,14 @@
 //! What the command line can say.
 
+mod serve_files;
+
 use std::path::PathBuf;
 
 use onecopy_text::{Bom, Encoding, Eol, OnMalformed, OnUnencodable};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use serve_files::{LogFormat, ServeFiles};
 
 /// Rows of any ODBC database and of SQLite, to the terminal, to files and over HTTP; text from one encoding to another.
 #[derive(Debug, Parser)]
@@ -28,6 +32,8 @@ pub enum Command {
     Query(Query),
     /// Serve the queries of a configuration file over HTTP
     Serve(Serve),
+    /// Serve the files of a folder over HTTP
+    ServeFiles(ServeFiles),
     /// Serve a WSGI application (part of the Python package, as `onecopy run`)
     #[command(disable_help_flag = true)]
     Run(Run),

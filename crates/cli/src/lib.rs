@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`args`] | what the command line can say |
 //! | [`exit`] | exit codes |
-//! | `query`, `serve`, `transcode`, `doctor` | the commands |
+//! | `query`, `serve`, `serve_files`, `transcode`, `doctor` | the commands |
 //! | `supervisor` | the process that outlives one that serves and crashes |
 //! | `table` | rows as an aligned table |
 //! | `parameter` | `--param` to a bound value |
@@ -22,6 +22,7 @@ mod output;
 mod parameter;
 mod query;
 mod serve;
+mod serve_files;
 mod supervisor;
 mod table;
 mod transcode;
@@ -101,6 +102,7 @@ pub fn run(args: impl Iterator<Item = OsString>, extra: Extra) -> i32 {
     match cli.command {
         args::Command::Query(query) => query::run(&query),
         args::Command::Serve(serve) => serve::run(&serve, again.as_deref()),
+        args::Command::ServeFiles(files) => serve_files::run(&files),
         args::Command::Run(_) => {
             console::error(
                 "`run` serves an application of Python's, and this is the command without Python\n\

@@ -283,10 +283,40 @@ fn applications_of_python_are_served_by_the_python_package() {
 }
 
 #[test]
+fn errors_of_serve_files() {
+    let f = Folder::new();
+    let (no_type, wrong) = ("a.txt", "a\r\nX: y");
+    f.write(no_type, "a");
+    f.snapshot("serve_files_no_folder", &["serve-files", "nothing"]);
+    f.snapshot("serve_files_a_file", &["serve-files", no_type]);
+    f.snapshot(
+        "serve_files_cache_control",
+        &["serve-files", ".", "--cache-control", wrong],
+    );
+    f.snapshot(
+        "serve_files_no_address",
+        &["serve-files", ".", "--bind", "here"],
+    );
+    f.snapshot(
+        "serve_files_no_certificate",
+        &["serve-files", ".", "--certfile", "none.pem"],
+    );
+    f.snapshot(
+        "serve_files_key_alone",
+        &["serve-files", ".", "--keyfile", "key.pem"],
+    );
+    f.snapshot(
+        "serve_files_log",
+        &["serve-files", ".", "--access-log", "no/folder/log"],
+    );
+}
+
+#[test]
 fn help_of_each_command() {
     let f = Folder::new();
     f.snapshot("help", &["--help"]);
-    for command in ["query", "serve", "transcode", "doctor"] {
-        f.snapshot(&format!("help_{command}"), &[command, "--help"]);
+    for command in ["query", "serve", "serve-files", "transcode", "doctor"] {
+        let name = format!("help_{}", command.replace('-', "_"));
+        f.snapshot(&name, &[command, "--help"]);
     }
 }

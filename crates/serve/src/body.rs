@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 
 use crate::connection::ItemSink;
 
@@ -44,7 +45,7 @@ impl fmt::Debug for Held {
 
 /// A part of a file, which the kernel moves to the socket (sendfile(2)).
 pub struct FileBody {
-    file: Box<dyn AsFd + Send + Sync>,
+    file: Arc<dyn AsFd + Send + Sync>,
     pub(crate) offset: u64,
     pub(crate) n_bytes: usize,
 }
@@ -55,7 +56,7 @@ impl FileBody {
     #[must_use]
     pub fn new(file: impl AsFd + Send + Sync + 'static, offset: u64, n_bytes: usize) -> FileBody {
         FileBody {
-            file: Box::new(file),
+            file: Arc::new(file),
             offset,
             n_bytes,
         }
@@ -67,6 +68,23 @@ impl FileBody {
         self.n_bytes
     }
 
+    /// `n_bytes` of it, from its byte `first` on; what would lie behind its end is left out. The file stays open for both.
+    #[must_use]
+    pub fn part(&self, first: usize, n_bytes: usize) -> FileBody {
+        let first = first.min(self.n_bytes);
+        FileBody {
+            file: Arc::clone(&self.file),
+            offset: self.offset + first as u64,
+            n_bytes: n_bytes.min(self.n_bytes - first),
+        }
+    }
+
+    /// Where it begins in its file, in bytes.
+    #[must_use]
+    pub fn offset_bytes(&self) -> u64 {
+        self.offset
+    }
+
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
@@ -76,9 +94,40 @@ impl FileBody {
     }
 }
 
+impl AsFd for FileBody {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd()
+    }
+}
+
 impl fmt::Debug for FileBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes of a file from {}", self.n_bytes, self.offset)
+    }
+}
+
+/// A piece of a body that is several.
+#[derive(Debug)]
+pub enum Piece {
+    /// A few bytes, copied behind what was put before them.
+    Bytes(Vec<u8>),
+    /// A part of a file.
+    File(FileBody),
+}
+
+impl Piece {
+    pub(crate) fn len_bytes(&self) -> usize {
+        match self {
+            Piece::Bytes(bytes) => bytes.len(),
+            Piece::File(file) => file.n_bytes,
+        }
+    }
+
+    pub(crate) fn cut(&mut self, len: usize) {
+        match self {
+            Piece::Bytes(bytes) => bytes.truncate(len),
+            Piece::File(file) => file.cut(len),
+        }
     }
 }
 

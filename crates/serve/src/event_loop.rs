@@ -108,7 +108,8 @@ impl Shared {
             .n_connections
             .min(files.saturating_sub(N_REFUSED_AT_ONCE + files / 8).max(1));
         let workers = config.workers.max(1);
-        let turns = Turns::new(config.handler_threads.max(1), config.metrics.clone());
+        let n_handlers = config.handler_threads.max(1);
+        let turns = Turns::new(n_handlers, handler.is_quick(), config.metrics.clone());
         Ok(Shared {
             handler,
             buffers: Buffers::new(config.chunk_bytes.max(1), 2 * workers),

@@ -42,6 +42,12 @@ pub trait Handler: Send + Sync + 'static {
         BodyPolicy::Refuse
     }
 
+    /// Whether [`Handler::handle`] waits for nothing but a local disk, asked once: others then wait a little longer for the poll should
+    /// it be late after all.
+    fn is_quick(&self) -> bool {
+        false
+    }
+
     /// The answer to a request that the server refuses by itself (a malformed head, a limit reached, a panic of the
     /// handler). The default is a problem of RFC 9457. It must not block.
     fn refuse(&self, status: u16, detail: &str) -> Response {
@@ -64,6 +70,10 @@ impl<H: Handler + ?Sized> Handler for std::sync::Arc<H> {
 
     fn body_policy(&self, head: Request<'_>) -> BodyPolicy {
         (**self).body_policy(head)
+    }
+
+    fn is_quick(&self) -> bool {
+        (**self).is_quick()
     }
 
     fn refuse(&self, status: u16, detail: &str) -> Response {

@@ -98,6 +98,21 @@ impl Headers {
             .map(|(_, value)| value)
     }
 
+    /// Leaves out the fields of these names, whatever their case.
+    pub(crate) fn remove(&mut self, names: &[&str]) {
+        let mut kept = Headers::default();
+        for (name, value) in self.iter() {
+            let is = |other: &&str| other.as_bytes().eq_ignore_ascii_case(name);
+            if !names.iter().any(is) {
+                for part in [name, b": ", value, b"\r\n"] {
+                    kept.wire.extend_from_slice(part);
+                }
+                kept.has_date |= name.eq_ignore_ascii_case(b"date");
+            }
+        }
+        *self = kept;
+    }
+
     /// The fields, in the order they were added.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.wire.split(|b| *b == b'\n').filter_map(|line| {

@@ -20,6 +20,8 @@
 //! | [`tls`] | [`Tls`]: certificates and their key |
 //! | [`handler`], [`request`], [`response`], [`headers`] | what an application sees |
 //! | [`awaited`] | request bodies that are received when the handler asks for them |
+//! | [`static_files`] | a folder as a handler: what is asked for is found in it, and nothing beyond |
+//! | `ranges` | the parts of a file that a request asks for |
 //! | [`config`], [`clock`] | limits and their time |
 //! | [`access`] | the access log: what is told, its lines, its file |
 //! | [`metrics`] | what is counted, and its text for Prometheus |
@@ -48,11 +50,13 @@ pub mod host;
 pub mod metrics;
 mod out;
 mod poll;
+mod ranges;
 pub mod request;
 pub mod response;
 pub mod server;
 mod slab;
 pub mod socket;
+pub mod static_files;
 #[allow(unsafe_code)] // Fence: system calls.
 mod sys;
 mod timers;
@@ -77,10 +81,11 @@ pub use host::host_is_loopback;
 pub use metrics::{Metrics, MetricsArea};
 pub use request::{BodyPolicy, Request, RequestBody};
 pub use response::{
-    Body, Breaker, Chunks, FileBody, Held, Items, Pulled, Pushed, Response, StreamEnd,
+    Body, Breaker, Chunks, FileBody, Held, Items, Piece, Pulled, Pushed, Response, StreamEnd,
 };
 pub use server::{Handle, Server, Stopped};
 pub use socket::Socket;
+pub use static_files::Files;
 pub use sys::{SignalGuard, reopen_on_signal, stop_on_signals};
 pub use tls::{Tls, TlsProblem};
 

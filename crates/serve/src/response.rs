@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use onecopy_text::ledger::Ledger;
 use onecopy_wire::{ChunkError, ChunkSource};
 
-pub use crate::body::{FileBody, Held, Items, Pulled, Pushed};
+pub use crate::body::{FileBody, Held, Items, Piece, Pulled, Pushed};
 use crate::headers::{FieldLine, HeaderError, Headers};
 use crate::lock;
 
@@ -172,6 +172,8 @@ pub enum Body {
     Parts(Vec<Held>),
     /// A part of a file.
     File(FileBody),
+    /// Parts of files, and bytes between them.
+    Pieces(Vec<Piece>),
     /// Items that are made one by one on a handler's thread.
     Items(Box<dyn Items>),
     /// A stream.
@@ -190,12 +192,25 @@ impl Body {
             Body::Held(b) => Some(b.len()),
             Body::Parts(parts) => Some(parts.iter().map(|part| part.len()).sum()),
             Body::File(file) => Some(file.n_bytes),
+            Body::Pieces(pieces) => Some(pieces.iter().map(Piece::len_bytes).sum()),
             Body::Items(_) | Body::Chunks(_) => None,
         }
     }
 }
 
 impl Body {
+    /// The bytes of a body that is one piece of memory.
+    #[must_use]
+    pub fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            Body::Bytes(bytes) => Some(bytes),
+            Body::Shared(bytes) => Some(bytes),
+            Body::Static(bytes) => Some(bytes),
+            Body::Held(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
     /// Leaves out what stands behind the first `len` bytes of a body of known length.
     pub(crate) fn cut(&mut self, len: usize) {
         match self {
@@ -211,6 +226,13 @@ impl Body {
                 }
             }
             Body::File(file) => file.cut(len),
+            Body::Pieces(pieces) => {
+                let mut left = len;
+                for piece in pieces {
+                    piece.cut(left);
+                    left -= piece.len_bytes();
+                }
+            }
             _ => {}
         }
     }

@@ -8,6 +8,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator, PyList, PyTuple};
 
+use super::files::FileAnswer;
 use super::handler::Log;
 use crate::output::Output;
 use crate::raw::held::HeldBytes;
@@ -172,8 +173,9 @@ enum Rest {
     /// A few bytes, copied, with nothing before them.
     Few(Vec<u8>),
     Items(Py<PyIterator>, Closing),
-    /// These two with nothing before them.
+    /// These three with nothing before them.
     File(FileBody),
+    Found(Body),
     Rows(Box<Chunks>),
 }
 
@@ -205,6 +207,10 @@ impl Answered {
             Rest::File(file) => {
                 let n_bytes = file.len_bytes() as u64;
                 (Body::File(file), Some(n_bytes))
+            }
+            Rest::Found(body) => {
+                let n_bytes = body.len_bytes().map(|n| n as u64);
+                (body, n_bytes)
             }
             Rest::Rows(chunks) => (Body::Chunks(chunks), None),
             Rest::Items(iterator, closing) => {
@@ -241,6 +247,10 @@ pub(super) fn of(result: &Bound<'_, PyAny>, has_written: bool, log: &Log) -> PyR
             push(&mut ready, &item)?;
         }
         let rest = Rest::Nothing;
+        return Ok(Answered { ready, rest });
+    }
+    if let (Ok(found), false) = (result.cast_exact::<FileAnswer>(), has_written) {
+        let rest = Rest::Found(found.get().take()?);
         return Ok(Answered { ready, rest });
     }
     let closing = Closing::new(result.clone(), log);

@@ -4,13 +4,14 @@ use std::sync::{Arc, Mutex, TryLockError};
 
 use onecopy_serve::{Body, BodyPolicy, Chunks, Handler, Request, RequestBody, Response, StreamEnd};
 use onecopy_text::Chunk;
-use onecopy_wire::http::{BodyFraming, Method, Version};
+use onecopy_wire::http::{BodyFraming, Conditions, Method, Version};
 use pyo3::exceptions::{PyAssertionError, PyOSError, PyRuntimeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 use super::body;
+use super::files::Files;
 use super::input::{self, Input};
 use super::lines::Lines;
 use super::start::StartResponse;
@@ -53,6 +54,8 @@ impl Log {
 /// Serves a WSGI application.
 pub(crate) struct Wsgi {
     app: Py<PyAny>,
+    /// The application, where it is a folder: Python is not asked.
+    files: Option<onecopy_serve::Files>,
     /// What is the same in the environ of all requests.
     template: Py<PyDict>,
     strings: Mutex<Strings>,
@@ -96,7 +99,9 @@ impl Wsgi {
         template.set_item("wsgi.multiprocess", place.multiprocess)?;
         template.set_item("wsgi.run_once", false)?;
         template.set_item("wsgi.file_wrapper", py.get_type::<super::FileWrapper>())?;
+        let files = app.bind(py).cast_exact::<Files>().ok();
         Ok(Wsgi {
+            files: files.map(|files| files.get().0.clone()),
             app,
             template: template.unbind(),
             strings: Mutex::new(Strings::new()),
@@ -194,7 +199,7 @@ impl Wsgi {
             Body::Chunks(chunks) => self.logged(*chunks).into(),
             body => body,
         };
-        Ok(response.body(body))
+        Ok(in_ranges(response.body(body), request))
     }
 
     /// A `start_response` by which nothing was said yet.
@@ -237,6 +242,9 @@ impl Handler for Wsgi {
     }
 
     fn handle_body(&self, request: Request<'_>, body: RequestBody) -> Response {
+        if let Some(files) = &self.files {
+            return files.handle(request);
+        }
         let awaited = match &body {
             RequestBody::Awaited(body) => Some(body.clone()),
             _ => None,
@@ -263,6 +271,10 @@ impl Handler for Wsgi {
         answered.unwrap_or_else(failed)
     }
 
+    fn is_quick(&self) -> bool {
+        self.files.is_some()
+    }
+
     fn body_room(&self, n_bytes: usize) -> Chunk {
         Python::try_attach(|_| input::room(n_bytes)).unwrap_or_default()
     }
@@ -274,6 +286,21 @@ impl Handler for Wsgi {
             _ => BodyPolicy::Read,
         }
     }
+}
+
+/// A file that the application gives whole, in the ranges that the request asks for. One that is encoded, or that says of itself which
+/// part it is, is left as it is.
+fn in_ranges(response: Response, request: &Request<'_>) -> Response {
+    let is_file = matches!(response.body_ref(), Body::File(_)) && response.status() == 200;
+    let is_get = request.method() == "GET";
+    if !is_file || !(is_get || request.method() == "HEAD") {
+        return response;
+    }
+    let has = |name: &str| response.headers().get(name).is_some();
+    if has("Content-Range") || has("Content-Encoding") {
+        return response;
+    }
+    response.in_ranges(&Conditions::of(request.headers()), is_get)
 }
 
 fn failed() -> Response {

@@ -9,6 +9,7 @@
 //! | `lines` | header fields that are constants of the application |
 //! | `input` | `wsgi.input` |
 //! | `body` | iterables, files and row streams as bodies |
+//! | `files` | a folder as an application |
 //!
 //! # Process contract
 //!
@@ -17,6 +18,7 @@
 //! body that is awaited waits detached, and ends with the server. The thread of the access log never touches Python.
 
 mod body;
+mod files;
 mod handler;
 mod input;
 mod lines;
@@ -25,6 +27,7 @@ mod server;
 mod start;
 
 pub(crate) use body::FileWrapper;
+pub(crate) use files::{FileAnswer, Files};
 pub(crate) use input::Input;
 pub(crate) use observe::Metrics;
 pub(crate) use server::Server;

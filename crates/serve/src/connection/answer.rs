@@ -13,7 +13,7 @@ use crate::access::{Access, Outcome};
 use crate::event_loop::Shared;
 use crate::guard;
 use crate::headers::Headers;
-use crate::response::{Body, OnEnd, Response, StreamEnd};
+use crate::response::{Body, OnEnd, Piece, Response, StreamEnd};
 use crate::workers::Job;
 
 /// Up to so many bytes are copied behind the head: a part of their own costs the kernel more than that.
@@ -209,13 +209,7 @@ impl Drive<'_> {
                 answer.exchange.outcome = Outcome::Failed;
             }
             known.cut(usize::try_from(announced).unwrap_or(usize::MAX));
-            let few = match &known {
-                Body::Bytes(bytes) => Some(&bytes[..]),
-                Body::Shared(bytes) => Some(&bytes[..]),
-                Body::Static(bytes) => Some(*bytes),
-                Body::Held(bytes) => Some(&bytes[..]),
-                _ => None,
-            };
+            let few = known.bytes();
             if let Some(few) = few.filter(|few| few.len() <= FEW_BYTES) {
                 self.state.out.frame(|out| out.extend_from_slice(few));
                 known = Body::Empty;
@@ -227,6 +221,10 @@ impl Drive<'_> {
                 Body::Held(bytes) => self.state.out.held(bytes),
                 Body::Parts(parts) => parts.into_iter().for_each(|p| self.state.out.held(p)),
                 Body::File(file) => self.state.out.file(file),
+                Body::Pieces(pieces) => pieces.into_iter().for_each(|piece| match piece {
+                    Piece::Bytes(few) => self.state.out.frame(|out| out.extend_from_slice(&few)),
+                    Piece::File(file) => self.state.out.file(file),
+                }),
                 Body::Empty | Body::Chunks(_) | Body::Items(_) => {}
             }
         }

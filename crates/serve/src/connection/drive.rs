@@ -135,6 +135,9 @@ impl Drive<'_> {
             self.end(Gone::Client);
             return Step::Again;
         }
+        if !self.state.out.is_empty() && !self.state.blocked {
+            return Step::Elsewhere; // It has sent enough for now; there are others.
+        }
         if self.state.out.is_empty() && !self.state.blocked && !self.settle() {
             self.end(Gone::Client);
             return Step::Again;
@@ -186,6 +189,7 @@ impl Drive<'_> {
                 state.blocked = true;
                 self.note_stall(progress);
             }
+            Ok(Flushed::Paused) => self.note_stall(true),
             Err(_) => return false,
         }
         self.finish_answers();

@@ -42,7 +42,7 @@ impl Loan {
         let flushed = self.out.flush(&mut self.socket, &shared.buffers);
         shared.config.metrics.sent(self.out.n_sent() - before);
         match flushed {
-            Ok(Flushed::All) => self.progress = true,
+            Ok(Flushed::All | Flushed::Paused) => self.progress = true,
             Ok(Flushed::Blocked { progress }) => {
                 self.blocked = true;
                 self.progress |= progress;

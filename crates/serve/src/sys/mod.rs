@@ -3,6 +3,7 @@
 mod coarse;
 mod epoll;
 mod eventfd;
+mod folder;
 mod inherit;
 mod listener;
 mod shared;
@@ -12,6 +13,7 @@ mod socket;
 pub(crate) use coarse::{monotonic_ms, monotonic_us, unix_seconds, unix_time};
 pub(crate) use epoll::{Epoll, Event, Interest};
 pub(crate) use eventfd::EventFd;
+pub(crate) use folder::{Folder, Opening, names_in};
 pub(crate) use inherit::{lend, take_lent};
 pub(crate) use listener::{Listener, Name};
 pub(crate) use shared::{SharedWords, is_locked, try_lock};

@@ -1,0 +1,131 @@
+//! The page of a folder's names: plain HTML, no script, no style.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
+
+use onecopy_wire::http::date_text;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
+
+use super::{Ask, Inner};
+use crate::response::Response;
+use crate::sys::{Opening, names_in};
+
+/// Names of one page. The folder may have more: the page says so.
+const MOST_NAMES: usize = 10_000;
+
+/// All of a name that is not plainly a name in a path (RFC 3986, section 2.3).
+const NAME: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+struct Entry {
+    name: Vec<u8>,
+    is_folder: bool,
+    n_bytes: u64,
+    changed_s: u64,
+}
+
+/// The names in `folder`, which lies at `path`: those that a request would find.
+pub(super) fn page(of: &Inner, ask: &Ask<'_>, path: &[u8], folder: File) -> io::Result<Response> {
+    let mut names = names_in(folder, MOST_NAMES + 1)?;
+    let is_cut = names.len() > MOST_NAMES;
+    names.truncate(MOST_NAMES);
+    let mut entries: Vec<Entry> = names
+        .into_iter()
+        .map(OsStringExt::into_vec)
+        .filter(|name| (of.options.hidden || !name.starts_with(b".")) && !name.contains(&b'\\'))
+        .filter_map(|name| entry(of, path, name))
+        .collect();
+    entries.sort_by(|a, b| (!a.is_folder, &a.name).cmp(&(!b.is_folder, &b.name)));
+    let html = html(ask.path, &entries, is_cut);
+    let mut response = Response::new(200).content_type("text/html; charset=utf-8");
+    for (name, value) in [
+        (
+            "Content-Security-Policy",
+            "default-src 'none'; base-uri 'none'; form-action 'none'",
+        ),
+        ("Cache-Control", "no-cache"),
+    ] {
+        response = response.header(name, value).expect("literal fields");
+    }
+    response.line(&of.no_sniff);
+    Ok(response.body(html))
+}
+
+fn entry(of: &Inner, path: &[u8], name: Vec<u8>) -> Option<Entry> {
+    let about = of
+        .folder
+        .file(&[path, &name].concat(), Opening::Look)
+        .ok()?;
+    let about = about.metadata().ok()?;
+    (about.is_file() || about.is_dir()).then(|| Entry {
+        name,
+        is_folder: about.is_dir(),
+        n_bytes: about.len(),
+        changed_s: u64::try_from(about.mtime()).unwrap_or(0),
+    })
+}
+
+fn html(path: &[u8], entries: &[Entry], is_cut: bool) -> String {
+    let title = escaped(path);
+    let mut out = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n\
+         <title>{title}</title>\n<h1>{title}</h1>\n<table>\n"
+    );
+    if path != b"/" {
+        out.push_str("<tr><td><a href=\"../\">../</a></td></tr>\n");
+    }
+    for entry in entries {
+        let slash = if entry.is_folder { "/" } else { "" };
+        // `./`: a name with a colon is no scheme.
+        let _ = writeln!(
+            out,
+            "<tr><td><a href=\"./{}{slash}\">{}{slash}</a></td><td align=\"right\">{}</td><td>{}</td></tr>",
+            percent_encode(&entry.name, NAME),
+            escaped(&entry.name),
+            if entry.is_folder {
+                String::new()
+            } else {
+                entry.n_bytes.to_string()
+            },
+            date_text(entry.changed_s),
+        );
+    }
+    out.push_str("</table>\n");
+    if is_cut {
+        let _ = writeln!(
+            out,
+            "<p>There are more than {MOST_NAMES} names; these are some of them.</p>"
+        );
+    }
+    out.push_str("</html>\n");
+    out
+}
+
+/// Text between tags and in attributes. What is not UTF-8 is shown as U+FFFD.
+fn escaped(name: &[u8]) -> String {
+    let mut out = String::with_capacity(name.len());
+    for c in String::from_utf8_lossy(name).chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            // They may turn a name round, or hide its end.
+            c if c.is_control()
+                || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') =>
+            {
+                out.push('\u{FFFD}');
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
