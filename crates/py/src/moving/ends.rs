@@ -118,6 +118,7 @@ impl<'py> FileEnd<'py> {
     /// # Errors
     /// `TypeError` for a text file, and for what has no `read`.
     pub(super) fn to_read(file: &Bound<'py, PyAny>) -> PyResult<FileEnd<'py>> {
+        check(file, "read", "readable", "reading")?;
         let py = file.py();
         let known = classes(py)?;
         let class = file.get_type();
@@ -126,20 +127,18 @@ impl<'py> FileEnd<'py> {
             if class.is(known.random.bind(py)) {
                 file.call_method0("flush")?;
             }
-            if !file.call_method0("readable")?.is_truthy()? {
-                return Err(PyValueError::new_err("the file is not open for reading"));
-            }
             let fd = file.call_method0("fileno")?.extract()?;
             if let Some(file) = regular_file(fd)? {
                 return Ok(FileEnd::Descriptor(file));
             }
         }
-        FileEnd::object(file, "read")
+        Ok(FileEnd::Object(file.clone()))
     }
 
     /// # Errors
     /// `TypeError` for a text file, and for what has no `write`.
     pub(super) fn to_write(file: &Bound<'py, PyAny>) -> PyResult<FileEnd<'py>> {
+        check(file, "write", "writable", "writing")?;
         let py = file.py();
         let known = classes(py)?;
         let class = file.get_type();
@@ -147,31 +146,35 @@ impl<'py> FileEnd<'py> {
         if plain.iter().any(|c| class.is(c.bind(py))) {
             // What was written before stands before; what was read ahead is given back.
             file.call_method0("flush")?;
-            if !file.call_method0("writable")?.is_truthy()? {
-                return Err(PyValueError::new_err("the file is not open for writing"));
-            }
             let fd = file.call_method0("fileno")?.extract()?;
             if let Some(file) = regular_file(fd)? {
                 return Ok(FileEnd::Descriptor(file));
             }
         }
-        FileEnd::object(file, "write")
-    }
-
-    fn object(file: &Bound<'py, PyAny>, method: &str) -> PyResult<FileEnd<'py>> {
-        let py = file.py();
-        if file.is_instance(classes(py)?.text.bind(py))? {
-            return Err(PyTypeError::new_err(
-                "a text file has no bytes to move\nopen it in binary mode",
-            ));
-        }
-        if !file.hasattr(method)? {
-            return Err(PyTypeError::new_err(format!(
-                "a `{}` is no file: it has no `{method}`",
-                file.get_type().name()?
-            )));
-        }
         Ok(FileEnd::Object(file.clone()))
+    }
+}
+
+/// # Errors
+/// `TypeError` for a text file and for what has no such method, `ValueError` for a file that was opened otherwise.
+fn check(file: &Bound<'_, PyAny>, method: &str, question: &str, what: &str) -> PyResult<()> {
+    let py = file.py();
+    if file.is_instance(classes(py)?.text.bind(py))? {
+        return Err(PyTypeError::new_err(
+            "a text file has no bytes to move\nopen it in binary mode",
+        ));
+    }
+    if !file.hasattr(method)? {
+        return Err(PyTypeError::new_err(format!(
+            "a `{}` is no file: it has no `{method}`",
+            file.get_type().name()?
+        )));
+    }
+    match file.getattr_opt(question)? {
+        Some(question) if !question.call0()?.is_truthy()? => Err(PyValueError::new_err(format!(
+            "the file is not open for {what}"
+        ))),
+        _ => Ok(()),
     }
 }
 
