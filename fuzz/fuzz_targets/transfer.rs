@@ -23,7 +23,11 @@ fuzz_target!(|bytes: &[u8]| {
             return;
         };
         // The bytes of a block are not looked at by anybody here.
-        let len = if header.is_block() { 0 } else { header.len_bytes as usize };
+        let len = if header.is_block() {
+            0
+        } else {
+            header.len_bytes as usize
+        };
         let Some((body, more)) = more.split_at_checked(len) else {
             return;
         };
@@ -61,7 +65,9 @@ fuzz_target!(|bytes: &[u8]| {
                 is_listed = true;
             }
             Message::Block(n) => {
-                left = left.checked_sub(u64::from(*n)).expect("a file has as many bytes as was said");
+                left = left
+                    .checked_sub(u64::from(*n))
+                    .expect("a file has as many bytes as was said");
                 assert_eq!(left, order.left_bytes());
                 n_bytes += u64::from(*n);
             }

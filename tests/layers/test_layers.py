@@ -35,7 +35,7 @@ ROOMS = {
         "net",
     ),
     "serve": Room("text wire files", "libc rustls ring httpdate tempfile", ("sys",)),
-    "transfer": Room("files", "blake3 rustix rustls rcgen"),
+    "transfer": Room("files", "blake3 rustix rustls ring rcgen"),
     "gateway": Room("text wire files rows serve", "serde toml percent-encoding"),
     "cli": Room("text wire files rows serve transfer gateway", "clap indicatif unicode-width signal-hook console"),
     "py": Room("text wire files rows serve transfer gateway cli", "pyo3 pyo3-build-config libc num-bigint", ("raw",)),

@@ -22,6 +22,9 @@ import trustme
 
 import onecopy
 
+#: For what the types refuse already.
+send_any: Any = onecopy.send_file
+receive_any: Any = onecopy.recv_file
 DATA = bytes(range(256)) * 8192 + b"the end"
 
 
@@ -92,7 +95,8 @@ class Writer(threading.Thread):
 
 @pytest.mark.parametrize("timeout", [None, 60.0], ids=["blocks", "timeout"])
 @pytest.mark.parametrize(
-    ("offset", "count"), [(0, None), (5, None), (300_000, 1_000_000), (7, 0), (len(DATA) - 3, 100), (len(DATA) + 9, None)]
+    ("offset", "count"),
+    [(0, None), (5, None), (300_000, 1_000_000), (7, 0), (len(DATA) - 3, 100), (len(DATA) + 9, None)],
 )
 def test_a_part_of_a_file_arrives(
     pair: tuple[socket.socket, socket.socket], file: IO[bytes], timeout: float | None, offset: int, count: int | None
@@ -225,9 +229,11 @@ def test_a_file_that_is_truncated_meanwhile_gives_a_short_count(tmp_path: Path) 
 def test_a_peer_that_left_is_a_broken_pipe(pair: tuple[socket.socket, socket.socket], file: IO[bytes]) -> None:
     here, there = pair
     there.close()
+    # The first bytes over TCP may go before the peer's word comes back.
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        onecopy.send_file(here, file)
     with pytest.raises((BrokenPipeError, ConnectionResetError)):
-        for _ in range(3):
-            onecopy.send_file(here, file)
+        onecopy.send_file(here, file)
 
 
 @pytest.mark.parametrize(
@@ -236,11 +242,11 @@ def test_a_peer_that_left_is_a_broken_pipe(pair: tuple[socket.socket, socket.soc
         (lambda s, f: onecopy.send_file(s, f, -1), ValueError, "`offset` must not be negative"),
         (lambda s, f: onecopy.send_file(s, f, 0, -1), ValueError, "`count` must not be negative"),
         (lambda s, f: onecopy.recv_file(s, f, -1), ValueError, "`count` must not be negative"),
-        (lambda s, f: onecopy.send_file(3, f), TypeError, "no socket"),
-        (lambda s, f: onecopy.send_file(s, 3), TypeError, "it has no `read`"),
-        (lambda s, f: onecopy.send_file(s, io.StringIO("x")), TypeError, "binary mode"),
+        (lambda s, f: send_any(3, f), TypeError, "no socket"),
+        (lambda s, f: send_any(s, 3), TypeError, "it has no `read`"),
+        (lambda s, f: send_any(s, io.StringIO("x")), TypeError, "binary mode"),
         (lambda s, f: onecopy.recv_file(s, f, 1), ValueError, "not open for writing"),
-        (lambda s, f: onecopy.recv_file(s, object(), 1), TypeError, "it has no `write`"),
+        (lambda s, f: receive_any(s, object(), 1), TypeError, "it has no `write`"),
     ],
 )
 def test_wrong_arguments_are_refused(

@@ -14,8 +14,22 @@ from tests.support.skips import need
 
 SIZE = 6_000_000
 #: What moves bytes through the memory of a process, and what does not.
-COPYING = ("read", "pread64", "readv", "preadv", "write", "pwrite64", "writev", "sendto", "sendmsg", "recvfrom", "recvmsg")
+COPYING = (
+    "read",
+    "pread64",
+    "readv",
+    "preadv",
+    "write",
+    "pwrite64",
+    "writev",
+    "sendto",
+    "sendmsg",
+    "recvfrom",
+    "recvmsg",
+)
 MOVING = ("sendfile", "splice", "copy_file_range", "ioctl")
+#: All threads, no signals, no contents; which calls comes behind.
+STRACE = ("strace", "-f", "-qq", "-e", "signal=none", "-s", "0", "-e")
 
 PAIR = """if True:
     import socket, sys, threading, onecopy
@@ -59,7 +73,7 @@ def traced(command: list[str], folder: Path) -> dict[str, int]:
     log = folder / "strace.log"
     calls = ",".join((*COPYING, *MOVING))
     done = subprocess.run(
-        ["strace", "-f", "-qq", "-e", f"trace={calls}", "-e", "signal=none", "-s", "0", "-o", str(log), *command],
+        [*STRACE, f"trace={calls}", "-o", str(log), *command],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -131,8 +145,7 @@ def test_an_unhashed_file_is_received_by_the_kernel(folder: Path) -> None:
     log = folder / "strace.log"
     calls = ",".join((*COPYING, *MOVING))
     receiver = subprocess.Popen(
-        ["strace", "-f", "-qq", "-e", f"trace={calls}", "-e", "signal=none", "-s", "0", "-o", str(log)]
-        + [str(script), "receive", "inbox", "--bind", "127.0.0.1:0"],
+        [*STRACE, f"trace={calls}", "-o", str(log), str(script), "receive", "inbox", "--bind", "127.0.0.1:0"],
         cwd=folder,
         stderr=subprocess.PIPE,
         text=True,

@@ -96,9 +96,9 @@ def _check(sock: socket) -> None:
 async def _ready(sock: socket, add: Callable[..., object], remove: Callable[[int], object]) -> None:
     """Wait until the loop says so."""
     fd = sock.fileno()
-    waiter = asyncio.get_running_loop().create_future()
-    add(fd, lambda: waiter.done() or waiter.set_result(None))
+    ready = asyncio.Event()
+    add(fd, ready.set)
     try:
-        await waiter
+        await ready.wait()
     finally:
         remove(fd)

@@ -47,7 +47,15 @@ pub(crate) fn run(args: &Send) -> i32 {
                 return exit::CONNECT;
             }
             Err(e) => {
-                if !again(args, &mut n_tries, &format!("no receiver answers: {e}")) {
+                if !again(
+                    args,
+                    &interrupt,
+                    &mut n_tries,
+                    &format!("no receiver answers: {e}"),
+                ) {
+                    if interrupt.stopped().is_some() {
+                        return fail(&interrupt, &Error::Stopped);
+                    }
                     error(&format!(
                         "no receiver answers at `{}` any more: {e}",
                         args.to
@@ -71,7 +79,7 @@ pub(crate) fn run(args: &Send) -> i32 {
                 }
                 let words = failure.to_string();
                 let first = words.lines().next().unwrap_or_default();
-                if !again(args, &mut n_tries, first) {
+                if !again(args, &interrupt, &mut n_tries, first) {
                     return fail(&interrupt, &failure);
                 }
             }
@@ -79,8 +87,8 @@ pub(crate) fn run(args: &Send) -> i32 {
     }
 }
 
-/// Waits before the next try; `false` where there is none.
-fn again(args: &Send, n_tries: &mut u32, why: &str) -> bool {
+/// Waits before the next try; `false` where there is none, or a signal came.
+fn again(args: &Send, interrupt: &Interrupt, n_tries: &mut u32, why: &str) -> bool {
     if *n_tries >= args.retries {
         return false;
     }
@@ -93,8 +101,8 @@ fn again(args: &Send, n_tries: &mut u32, why: &str) -> bool {
             pause.as_secs_f64()
         ));
     }
-    std::thread::sleep(pause);
-    true
+    interrupt.pause(pause);
+    interrupt.stopped().is_none()
 }
 
 fn once(args: &Send, socket: TcpStream, progress: &mut Progress<'_>) -> Result<Summary, Error> {
