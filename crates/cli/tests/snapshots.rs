@@ -34,7 +34,7 @@ impl Folder {
         for name in ["NO_COLOR", "CLICOLOR_FORCE", "COLUMNS"] {
             command.env_remove(name);
         }
-        for name in ["FORMAT", "TIMEOUT", "BIND", "PORT"] {
+        for name in ["FORMAT", "TIMEOUT", "BIND", "PORT", "CODE", "RECEIVE_BIND"] {
             command.env_remove(format!("ONECOPY_{name}"));
         }
         command
@@ -286,7 +286,7 @@ fn applications_of_python_are_served_by_the_python_package() {
 fn help_of_each_command() {
     let f = Folder::new();
     f.snapshot("help", &["--help"]);
-    for command in ["query", "serve", "transcode", "doctor"] {
+    for command in ["query", "serve", "transcode", "send", "receive", "doctor"] {
         f.snapshot(&format!("help_{command}"), &[command, "--help"]);
     }
 }

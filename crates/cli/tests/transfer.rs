@@ -55,9 +55,22 @@ impl Receiver {
     }
 }
 
+impl Drop for Receiver {
+    /// A test that fails leaves none behind.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 fn send(folder: &Path, to: &str, options: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_onecopy"))
-        .args(["send", "--to", to, "--retries", "0", "--block-log2", "10"])
+        .args(["send", "--to", to, "--block-log2", "10"])
+        .args(if options.contains(&"--retries") {
+            &[][..]
+        } else {
+            &["--retries", "0"]
+        })
         .args(options)
         .env_remove("ONECOPY_CODE")
         .current_dir(folder)
@@ -166,6 +179,50 @@ fn a_receiver_killed_at_a_hundred_points_resumes_to_what_one_clean_run_gives() {
         n_runs += 1;
     }
     assert!(n_runs > 10);
+}
+
+#[test]
+fn a_connection_that_breaks_is_made_again_and_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("file"), bytes(200_000, 1)).unwrap();
+    let receiver = Receiver::start(folder.path(), &[]);
+    let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (address, there) = (proxy.local_addr().unwrap(), receiver.address.clone());
+    let counting = std::thread::spawn(move || {
+        let mut passed = Vec::new();
+        // The first is cut in the middle, the second is not.
+        for most in [120_000, u64::MAX] {
+            let (sender, _) = proxy.accept().unwrap();
+            let there = TcpStream::connect(&there).unwrap();
+            let (mut from, mut to) = (there.try_clone().unwrap(), sender.try_clone().unwrap());
+            let back = std::thread::spawn(move || std::io::copy(&mut from, &mut to));
+            let n = std::io::copy(&mut (&sender).take(most), &mut &there);
+            passed.push(n.unwrap());
+            let _ = there.shutdown(std::net::Shutdown::Write);
+            if most < u64::MAX {
+                let _ = sender.shutdown(std::net::Shutdown::Both);
+            }
+            let _ = back.join();
+        }
+        passed
+    });
+    let sent = send(
+        folder.path(),
+        &address.to_string(),
+        &["file", "--retries", "1"],
+    );
+    assert!(sent.status.success(), "{}", stderr(&sent));
+    assert!(
+        stderr(&sent).contains("try 1 of 1 to go on"),
+        "{}",
+        stderr(&sent)
+    );
+    let (code, said) = receiver.end();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("still listening"), "{said}");
+    let passed = counting.join().unwrap();
+    assert!(passed[1] < 120_000, "{passed:?}");
+    assert!(std::fs::read(folder.path().join("inbox/file")).unwrap() == bytes(200_000, 1));
 }
 
 #[test]

@@ -243,6 +243,13 @@ impl Link {
     }
 }
 
+impl Drop for Link {
+    /// Ends the connection, also where somebody holds another descriptor of it, to shut it at a signal: the peer learns at once.
+    fn drop(&mut self) {
+        let _ = self.socket().shutdown(std::net::Shutdown::Both);
+    }
+}
+
 fn prepare(socket: &TcpStream, timeout: Duration) -> io::Result<()> {
     socket.set_nodelay(true)?;
     socket.set_read_timeout(Some(timeout))?;

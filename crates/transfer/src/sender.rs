@@ -5,7 +5,6 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver as Nodes, sync_channel};
-use std::time::Duration;
 
 use onecopy_files::moving::FileSender;
 
@@ -28,8 +27,6 @@ pub struct SenderOptions {
     pub block_log2: u8,
     /// What the receiver has printed.
     pub code: Option<Code>,
-    /// How long the list may be looked at by the receiver, and a file synced.
-    pub timeout: Duration,
 }
 
 /// Bytes of a block where nobody says otherwise: 1 MiB. A file of a TiB has a million.

@@ -30,7 +30,6 @@ pub(crate) fn sending(paths: &[&Path]) -> SenderOptions {
         hashed: true,
         block_log2: 10,
         code: None,
-        timeout: PATIENCE,
     }
 }
 
