@@ -96,10 +96,7 @@ fn would_block(py: Python<'_>, error: &PyErr) -> PyResult<bool> {
         return Ok(true);
     }
     let name = error.get_type(py).name()?;
-    Ok(matches!(
-        name.to_str()?,
-        "SSLWantReadError" | "SSLWantWriteError"
-    ))
+    Ok(name.as_any().eq("SSLWantReadError")? || name.as_any().eq("SSLWantWriteError")?)
 }
 
 fn read<'py>(
