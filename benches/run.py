@@ -316,7 +316,9 @@ def main() -> int:
     definition = tomllib.loads((HERE / "definitions" / f"{arguments.name}.toml").read_text(encoding="utf-8"))
     if definition.get("kind") == "script":
         module = importlib.import_module(f"benches.engines.{definition['engine']}")
-        module.main(once=arguments.once)
+        measured = module.main(once=arguments.once)
+        if measured and not arguments.once:
+            return finish(arguments, measured, sum(r["ratio"] < r["at_least"] for r in measured))
         return 0
     if definition.get("kind") == "calls":
         return finish(arguments, *measure_calls(definition, arguments))

@@ -166,6 +166,43 @@ def main() -> None:
             chance = b"".join(hashlib.sha256(bytes([kind, len(options), n])).digest() for n in range(3))
             # A list of one, and what is tried behind it.
             (folder / f"kind{kind:02}.{len(options)}").write_bytes(options + bytes([9, 7, kind]) + chance)
+    transfer()
+
+
+def transfer() -> None:
+    """What a sender says: whole transfers, and lies."""
+
+    def message(kind: int, body: bytes = b"") -> bytes:
+        return bytes([kind]) + len(body).to_bytes(4, "little") + body
+
+    def file(name: bytes, size: int) -> bytes:
+        return message(4, size.to_bytes(8, "little") + bytes(12) + b"\xa4\x01" + name)
+
+    def block(size: int) -> bytes:
+        return b"\x06" + size.to_bytes(4, "little")
+
+    hello = message(1, b"onecopyT\x01\x00\x01\x0aabcdefgh")
+    plain = message(1, b"onecopyT\x01\x00\x00\x0a")
+    enter, leave, end, done = message(2, b"\xed\x01d"), message(3, bytes(12)), message(5), message(9)
+    node, whole = message(7, bytes(32)), message(8, bytes(32))
+    small = file(b"a", 3)
+    large = file("東.txt".encode(), 2500)
+    blocks = b"".join(block(size) + node for size in (1024, 1024, 452))
+    seeds = {
+        "small": hello + small + end + small + block(3) + whole + done,
+        "large": hello + large + end + large + blocks + whole + done,
+        "plain": plain + large + end + large + blocks.replace(node, b"") + whole + done,
+        "folders": hello + 2 * (enter + small + enter + leave + leave) + end + enter + small + block(3) + whole,
+        "abort": hello + small + end + small + block(3) + message(10, b"it changed"),
+        "names": hello + file(b"../x", 1) + message(2, b"\xed\x01nul") + file(b"x" * 255, 1),
+        "longer": hello + small + end + small + block(4),
+        "more": hello + small + end + file(b"b", 4) + done,
+        "receiver": message(11, b"\x01\x00") + message(12, bytes(8)) + message(13, bytes(40)) + message(15, b"\x01no"),
+    }
+    folder = HERE / "seeds" / "transfer"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, data in seeds.items():
+        (folder / name).write_bytes(data)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from benches.engines import transfer
 from benches.engines.compiled import peer
 from onecopy import text
 
@@ -147,6 +148,7 @@ def ultrajson(once: bool) -> None:
 def main(once: bool = False) -> None:
     """Print the tables; `once` small and fast, as a test."""
     zero_copy(once)
+    transfer.seed(once)
     utf8_cache(once)
     ultrajson(once)
     # Asked for here alone: the parts above run without a server and a database.

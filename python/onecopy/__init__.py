@@ -2,7 +2,7 @@
 
 | module | what it holds |
 |---|---|
-| ``onecopy`` | `connect`, `Connection`, `Cursor`, `RowStream`, `ArrowStream`, `Column`, `Pool`, `ledger`, all of ``dbapi`` and ``errors`` |
+| ``onecopy`` | `connect`, `Connection`, `Cursor`, `RowStream`, `ArrowStream`, `Column`, `Pool`, `ledger`, `send_file`, `recv_file`, `copy_file`, all of ``dbapi`` and ``errors`` |
 | ``onecopy.dbapi`` | what PEP 249 asks of a module: globals, type objects, constructors |
 | ``onecopy.errors`` | the exception classes |
 | ``onecopy.text`` | text between buffers and `str` |
@@ -38,7 +38,10 @@ from onecopy._core import (
     RowStream,
     __version__,
     connect,
+    copy_file,
     ledger,
+    recv_file,
+    send_file,
 )
 from onecopy.dbapi import (
     BINARY,
@@ -122,11 +125,14 @@ __all__ = [
     "aio",
     "apilevel",
     "connect",
+    "copy_file",
     "files",
     "json",
     "ledger",
     "paramstyle",
+    "recv_file",
     "rows",
+    "send_file",
     "serve",
     "text",
     "threadsafety",

@@ -35,6 +35,7 @@ __all__ = [
     "ascii_decode",
     "ascii_encode",
     "connect",
+    "copy_file",
     "decode",
     "decode_column",
     "detect",
@@ -56,8 +57,10 @@ __all__ = [
     "load",
     "loads",
     "loads_lines",
+    "recv_file",
     "run_call",
     "run_command",
+    "send_file",
     "transcode",
     "utf8_view",
     "utf_8_decode",
@@ -110,6 +113,13 @@ class _Sends(Protocol):
     def gettimeout(self) -> float | None: ...
 
 @type_check_only
+class _Receives(Protocol):
+    """A socket."""
+
+    def sendall(self, data: bytes, /) -> object: ...
+    def recv(self, size: int, /) -> bytes: ...
+
+@type_check_only
 class _Counts(TypedDict):
     taken: int
     converted: int
@@ -136,6 +146,9 @@ def connect(
 def run_call(
     cursor: Cursor, sql: str, parameters: _Parameters, result: list[Any], places: list[int], names: list[str]
 ) -> None: ...
+def send_file(sock: _Receives, file: _Reads, offset: int = 0, count: int | None = None) -> int: ...
+def recv_file(sock: _Receives, file: _Writes, count: int) -> int: ...
+def copy_file(src: str | os.PathLike[str], dst: str | os.PathLike[str], /) -> int: ...
 def ledger() -> Ledger: ...
 def error_classes() -> list[tuple[str, str | None]]: ...
 def run_command(args: Sequence[str], again: Sequence[str] | None = None, /) -> int: ...

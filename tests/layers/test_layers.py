@@ -27,7 +27,7 @@ class Room(NamedTuple):
 ROOMS = {
     "text": Room("", "simdutf encoding_rs chardetng", ("arch", "sink.rs", "chunk.rs"), "fs net io process os"),
     "wire": Room("text", "itoa zmij base64 httpdate", (), "fs net process os"),
-    "files": Room("text", "blake3 libc", ("sys",)),
+    "files": Room("text", "rustix"),
     "rows": Room(
         "text wire files",
         "libloading libsqlite3-sys percent-encoding itoa libc",
@@ -35,9 +35,10 @@ ROOMS = {
         "net",
     ),
     "serve": Room("text wire files", "libc rustls ring httpdate tempfile mime_guess percent-encoding", ("sys",)),
+    "transfer": Room("files", "blake3 rustix rustls ring rcgen"),
     "gateway": Room("text wire files rows serve", "serde toml percent-encoding"),
-    "cli": Room("text wire files rows serve gateway", "clap indicatif unicode-width signal-hook console"),
-    "py": Room("text wire files rows serve gateway cli", "pyo3 pyo3-build-config libc num-bigint", ("raw",)),
+    "cli": Room("text wire files rows serve transfer gateway", "clap indicatif unicode-width signal-hook console"),
+    "py": Room("text wire files rows serve transfer gateway cli", "pyo3 pyo3-build-config libc num-bigint", ("raw",)),
 }
 #: The modules of the Python package, each of which may use those before it. Who adds one gives it its place.
 MODULES = [

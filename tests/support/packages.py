@@ -17,7 +17,7 @@ PACKAGES = {
     "odbc-mariadb": "MariaDB Connector/ODBC",
     "libsqliteodbc": "SQLite through ODBC",
     "tdsodbc": "FreeTDS, one of three drivers for SQL Server",
-    "strace": "which system calls move the bytes of a file",
+    "strace": "system calls of a process, looked at: no payload goes through read and write where none should",
     "libgssapi-krb5-2": "Microsoft's ODBC driver links against it",
 }
 

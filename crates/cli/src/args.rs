@@ -10,7 +10,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use serve_files::{LogFormat, ServeFiles};
 
-/// Rows of any ODBC database and of SQLite, to the terminal, to files and over HTTP; text from one encoding to another.
+/// Rows of any ODBC database and of SQLite, to the terminal, to files and over HTTP; text from one encoding to another; files from one machine to
+/// another.
 #[derive(Debug, Parser)]
 #[command(
     name = "onecopy",
@@ -39,6 +40,10 @@ pub enum Command {
     Run(Run),
     /// Convert text from one encoding to another
     Transcode(Transcode),
+    /// Send files and folders to `onecopy receive`
+    Send(crate::transfer::args::Send),
+    /// Receive files and folders from `onecopy send`
+    Receive(crate::transfer::args::Receive),
     /// Tell what this machine has and lacks, and what to install; with DATABASE, whether values come as they are
     Doctor(Doctor),
 }
@@ -380,7 +385,7 @@ fn target(name: &str) -> Result<Target, String> {
     encoding(name).map(|encoding| Target { encoding, omit })
 }
 
-fn seconds(text: &str) -> Result<std::time::Duration, String> {
+pub(crate) fn seconds(text: &str) -> Result<std::time::Duration, String> {
     let seconds: f64 = text
         .parse()
         .map_err(|_| "not a number of seconds".to_owned())?;

@@ -121,6 +121,11 @@ pub(crate) struct ByteProgress {
 impl ByteProgress {
     /// A bar over so many bytes, or a line where nobody knows how many; hidden unless `show`.
     pub(crate) fn new(show: bool, len_bytes: Option<u64>) -> ByteProgress {
+        ByteProgress::named(show, "", len_bytes)
+    }
+
+    /// The same, with what is being done before it.
+    pub(crate) fn named(show: bool, what: &str, len_bytes: Option<u64>) -> ByteProgress {
         let show = show && std::io::stderr().is_terminal() && coloured_or_dumb();
         let target = match show {
             true => ProgressDrawTarget::stderr_with_hz(5),
@@ -129,8 +134,11 @@ impl ByteProgress {
         let bar = ProgressBar::with_draw_target(len_bytes, target);
         let template = match len_bytes {
             Some(_) => "[{bar:32}] {bytes} of {total_bytes} · {bytes_per_sec} · {eta} left",
-            None => "{spinner} {bytes} · {bytes_per_sec}",
+            None => "{spinner} {prefix}{bytes} · {bytes_per_sec}",
         };
+        if !what.is_empty() {
+            bar.set_prefix(format!("{what}: "));
+        }
         bar.set_style(
             ProgressStyle::with_template(template)
                 .unwrap_or_else(|_| ProgressStyle::default_bar())
@@ -140,6 +148,12 @@ impl ByteProgress {
             bar,
             started: Instant::now(),
         }
+    }
+
+    /// So many are there from an earlier run: rate and time left leave them out.
+    pub(crate) fn begin_at(&self, n_bytes: u64) {
+        self.bar.set_position(n_bytes);
+        self.bar.reset_eta();
     }
 
     /// So many bytes were read.

@@ -95,7 +95,7 @@ impl Interrupt {
                         signal_hook::low_level::exit(exit::STOPPED);
                     }
                     state.stop = Some(Stop::Signal);
-                    theirs.changed.notify_one();
+                    theirs.changed.notify_all();
                 }
             })?;
         let theirs = Arc::clone(&shared);
@@ -111,6 +111,20 @@ impl Interrupt {
     /// Says what a stop cancels from now on; one that came before does so soon.
     pub(crate) fn cancels(&self, cancel: CancelHandle) {
         self.shared.lock().cancel = Some(cancel);
+    }
+
+    /// Lets so much time pass, less where it is stopped.
+    pub(crate) fn pause(&self, most: Duration) {
+        let until = Instant::now() + most;
+        let mut state = self.shared.lock();
+        while state.stop.is_none() && !state.ended {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            let waited = self.shared.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
     }
 
     /// Why it was stopped, if it was.

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`args`] | what the command line can say |
 //! | [`exit`] | exit codes |
-//! | `query`, `serve`, `serve_files`, `transcode`, `doctor` | the commands |
+//! | `query`, `serve`, `serve_files`, `transcode`, [`transfer`], `doctor` | the commands |
 //! | `supervisor` | the process that outlives one that serves and crashes |
 //! | `table` | rows as an aligned table |
 //! | `parameter` | `--param` to a bound value |
@@ -26,6 +26,7 @@ mod serve_files;
 mod supervisor;
 mod table;
 mod transcode;
+pub mod transfer;
 
 use std::ffi::OsString;
 
@@ -111,6 +112,8 @@ pub fn run(args: impl Iterator<Item = OsString>, extra: Extra) -> i32 {
             exit::USAGE
         }
         args::Command::Transcode(transcode) => transcode::run(&transcode),
+        args::Command::Send(send) => transfer::run_send(&send),
+        args::Command::Receive(receive) => transfer::run_receive(&receive),
         args::Command::Doctor(doctor) => doctor::run(&doctor, &features),
     }
 }

@@ -34,7 +34,7 @@ impl Folder {
         for name in ["NO_COLOR", "CLICOLOR_FORCE", "COLUMNS"] {
             command.env_remove(name);
         }
-        for name in ["FORMAT", "TIMEOUT", "BIND", "PORT"] {
+        for name in ["FORMAT", "TIMEOUT", "BIND", "PORT", "CODE", "RECEIVE_BIND"] {
             command.env_remove(format!("ONECOPY_{name}"));
         }
         command
@@ -315,7 +315,15 @@ fn errors_of_serve_files() {
 fn help_of_each_command() {
     let f = Folder::new();
     f.snapshot("help", &["--help"]);
-    for command in ["query", "serve", "serve-files", "transcode", "doctor"] {
+    for command in [
+        "query",
+        "serve",
+        "serve-files",
+        "transcode",
+        "send",
+        "receive",
+        "doctor",
+    ] {
         let name = format!("help_{}", command.replace('-', "_"));
         f.snapshot(&name, &[command, "--help"]);
     }

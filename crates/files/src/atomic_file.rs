@@ -118,6 +118,12 @@ impl AtomicFile {
         &self.temporary
     }
 
+    /// The file itself, for what is written past [`Write`]: by the kernel, say.
+    #[must_use]
+    pub fn as_file(&self) -> &File {
+        &self.file
+    }
+
     /// Bytes written so far.
     #[must_use]
     pub fn len_bytes(&self) -> u64 {

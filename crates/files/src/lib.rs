@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`atomic_file`] | [`AtomicFile`]: written under a temporary name, synced, then renamed |
+//! | [`moving`] | bytes that the kernel moves between files and sockets |
 //! | [`transcode`] | files in one encoding to files in another, in constant memory |
 //! | [`error`] | the one error type of this room |
 //!
@@ -12,6 +13,7 @@
 
 pub mod atomic_file;
 pub mod error;
+pub mod moving;
 pub mod transcode;
 
 pub use atomic_file::{AtomicFile, OnFailure};

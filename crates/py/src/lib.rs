@@ -11,6 +11,7 @@
 //! | `types` | column types to `description` |
 //! | `stream`, `output` | `RowStream`, and where it can be written to |
 //! | `ledger` | `onecopy.ledger()` |
+//! | `moving` | `send_file`, `recv_file`, `copy_file`: bytes that the kernel moves |
 //! | `errors` | one table from error kinds to exception classes |
 //! | `json` | `onecopy.json`: objects to JSON and back |
 //! | `text` | `onecopy.text`: text between buffers and `str` |
@@ -35,6 +36,7 @@ mod json;
 mod ledger;
 mod limit;
 mod maker;
+mod moving;
 mod output;
 mod parameters;
 #[allow(unsafe_code)] // Fence: CPython's data structures, signal handlers, descriptors.
@@ -66,6 +68,8 @@ mod _core {
     use super::errors::error_classes;
     #[pymodule_export]
     use super::ledger::{LedgerScope, ledger};
+    #[pymodule_export]
+    use super::moving::{copy_file, recv_file, send_file};
     #[pymodule_export]
     use super::raw::column::Column;
     #[pymodule_export]

@@ -47,16 +47,20 @@ pub enum Stage {
     Parameters,
     /// The head of an HTTP answer: its fields, into the bytes that go out.
     Head,
+    /// Bytes of files on their way to a socket or another file, whatever they are. Those that the kernel moves are taken, and nothing
+    /// else.
+    Move,
 }
 
 impl Stage {
     /// Every stage, in the order text passes them.
-    pub const ALL: [Stage; 5] = [
+    pub const ALL: [Stage; 6] = [
         Stage::Fetch,
         Stage::Decode,
         Stage::Encode,
         Stage::Parameters,
         Stage::Head,
+        Stage::Move,
     ];
 
     /// The name shown to users.
@@ -68,6 +72,7 @@ impl Stage {
             Stage::Encode => "encode",
             Stage::Parameters => "parameters",
             Stage::Head => "head",
+            Stage::Move => "move",
         }
     }
 }
@@ -126,6 +131,12 @@ impl Tally {
     #[inline]
     pub fn found(&mut self, len_bytes: usize) {
         self.0.taken += len_bytes as u64;
+    }
+
+    /// Notes bytes that the kernel moved: taken, and not touched here.
+    #[inline]
+    pub fn moved(&mut self, len_bytes: u64) {
+        self.0.taken += len_bytes;
     }
 
     /// Notes a text on its way into a `str`: a copy where its units match the `str`'s already, else a conversion.

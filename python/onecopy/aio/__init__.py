@@ -1,4 +1,4 @@
-"""Connections, cursors and pools for asyncio, backed by threads.
+"""Connections, cursors and pools for asyncio, backed by threads; files and sockets, by the loop itself.
 
 ODBC drivers and SQLite block. So each connection has one thread of its own, in which its calls run one after the other
 while the event loop goes on: it costs two switches of threads a call (some 50 µs), and rows are fetched by the hundred for
@@ -21,7 +21,8 @@ from __future__ import annotations
 
 from onecopy.aio._connection import Connection, connect
 from onecopy.aio._cursor import Cursor, RowStream
+from onecopy.aio._files import recv_file, send_file
 from onecopy.aio._pool import Pool
 from onecopy.keeper import PoolStats, PoolTimeout
 
-__all__ = ["Connection", "Cursor", "Pool", "PoolStats", "PoolTimeout", "RowStream", "connect"]
+__all__ = ["Connection", "Cursor", "Pool", "PoolStats", "PoolTimeout", "RowStream", "connect", "recv_file", "send_file"]

@@ -1,0 +1,327 @@
+"""Files to sockets over loopback: `onecopy.send_file` beside the standard library's ways, `onecopy send` beside a loop that hashes.
+
+Sender and receiver have a core each. Every sending is a process of its own, and ways take turns, each round beginning with another.
+The time is from the first byte to the receiver's word that it has the last; processor seconds and memory are the sender's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import socket
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+CORE, CLIENT_CORE = os.environ.get("BENCH_CORE", "0"), os.environ.get("BENCH_CLIENT_CORE", "1")
+SIZE = 2 << 30
+
+
+def _reads(size: int) -> Callable[[socket.socket, Path], None]:
+    def go(sock: socket.socket, path: Path) -> None:
+        with path.open("rb", buffering=0) as file:
+            while part := file.read(size):
+                sock.sendall(part)
+
+    return go
+
+
+def _os_sendfile(sock: socket.socket, path: Path) -> None:
+    with path.open("rb") as file:
+        at = 0
+        while sent := os.sendfile(sock.fileno(), file.fileno(), at, 1 << 16):
+            at += sent
+
+
+def _whole(sock: socket.socket, path: Path) -> None:
+    with path.open("rb") as file:
+        sock.sendall(file.read())
+
+
+def _socket_sendfile(sock: socket.socket, path: Path) -> None:
+    with path.open("rb") as file:
+        sock.sendfile(file)
+
+
+def _ours(sock: socket.socket, path: Path) -> None:
+    import onecopy
+
+    with path.open("rb") as file:
+        onecopy.send_file(sock, file)
+
+
+def _hashed(sock: socket.socket, path: Path) -> None:
+    import blake3
+
+    hasher = blake3.blake3()
+    with path.open("rb", buffering=0) as file:
+        while part := file.read(1 << 20):
+            hasher.update(part)
+            sock.sendall(part)
+    sock.sendall(hasher.digest())
+
+
+WAYS: dict[str, Callable[[socket.socket, Path], None]] = {
+    "onecopy.send_file": _ours,
+    "whole file, sendall (the seed's)": _whole,
+    "read 64 KiB, sendall": _reads(1 << 16),
+    "read 1 MiB, sendall": _reads(1 << 20),
+    "os.sendfile 64 KiB (the seed's)": _os_sendfile,
+    "socket.sendfile": _socket_sendfile,
+}
+HASHED = "read + hash + sendall 1 MiB"
+
+
+def _peak() -> int:
+    """Bytes that were resident at most, of this process."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def one(way: str, path: Path, port: int) -> None:
+    """One sending, in this process: seconds, processor seconds, growth of memory."""
+    function = _hashed if way == HASHED else WAYS[way]
+    if function is _ours:
+        import onecopy  # noqa: F401 - not a part of the time
+    if function is _hashed:
+        import blake3  # noqa: F401
+    before = _peak()
+    with socket.create_connection(("127.0.0.1", port)) as sock:
+        begun, used = time.perf_counter(), time.process_time()
+        function(sock, path)
+        sock.shutdown(socket.SHUT_WR)
+        sock.recv(1)
+        wall, cpu = time.perf_counter() - begun, time.process_time() - used
+    print(json.dumps({"wall": wall, "cpu": cpu, "memory": _peak() - before}))
+
+
+def sink() -> None:
+    """A receiver that throws away what comes: plain, or with the words of `onecopy receive`."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        print(listener.getsockname()[1], flush=True)
+        buffer = bytearray(1 << 20)
+        while True:
+            connection, _ = listener.accept()
+            with connection, contextlib.suppress(ConnectionError):
+                start = connection.recv(13, socket.MSG_PEEK | socket.MSG_WAITALL)
+                if start[5:] == b"onecopyT":
+                    _speak(connection)
+                while connection.recv_into(buffer):
+                    pass
+
+
+def _speak(connection: socket.socket) -> None:
+    """The receiver's part for one file of many blocks."""
+
+    def hear() -> tuple[int, bytes]:
+        kind, n = struct.unpack("<BI", connection.recv(5, socket.MSG_WAITALL))
+        return kind, connection.recv(n, socket.MSG_WAITALL) if n else b""
+
+    def say(kind: int, body: bytes) -> None:
+        connection.sendall(struct.pack("<BI", kind, len(body)) + body)
+
+    hear()
+    say(11, struct.pack("<H", 1))  # Welcome
+    while hear()[0] != 5:  # the end of the list
+        pass
+    say(12, bytes(8))  # Accepted
+    _, head = hear()
+    say(13, bytes(8))  # Start
+    size = int.from_bytes(head[:8], "little")
+    n_blocks = -(-size >> 20)
+    left = size + n_blocks * (5 + 37) + 37 + 5
+    buffer = bytearray(1 << 20)
+    while left:
+        left -= connection.recv_into(buffer, min(left, len(buffer)))
+    say(14, b"")  # Finished
+
+
+def _python(core: str, *arguments: str) -> list[str]:
+    return ["taskset", "-c", core, sys.executable, "-m", "benches.engines.transfer", *arguments]
+
+
+@contextlib.contextmanager
+def running_sink() -> Iterator[int]:
+    """A sink on its core; its port."""
+    with subprocess.Popen(_python(CLIENT_CORE, "sink"), cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield int(process.stdout.readline())
+        finally:
+            process.kill()
+
+
+def _measure(way: str, path: Path, port: int) -> dict[str, float]:
+    done = subprocess.run(
+        _python(CORE, "one", way, str(path), str(port)), cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    return dict(json.loads(done.stdout))
+
+
+def _command(arguments: list[str]) -> dict[str, float]:
+    """A process of the command: seconds from start to exit, processor seconds."""
+    begun = time.perf_counter()
+    # Both its threads may run where they like: one more core is what hashing beside costs.
+    process = subprocess.Popen(arguments, stderr=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - begun
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"`{' '.join(arguments)}` ended with {process.returncode}")
+    return {"wall": wall, "cpu": used.ru_utime + used.ru_stime}
+
+
+def _make(folder: Path, kind: str, size: int) -> Path:
+    path = folder / kind
+    with path.open("wb") as file:
+        if kind == "sparse":
+            file.truncate(size)
+        else:
+            for _ in range(0, size, 1 << 24):
+                file.write(os.urandom(min(size, 1 << 24)))
+    return path
+
+
+def _median(times: list[dict[str, float]], key: str) -> float:
+    return statistics.median(time[key] for time in times)
+
+
+def table(kind: str, path: Path, rounds: int, port: int) -> list[dict[str, Any]]:
+    """All ways over one file; the rows for the record."""
+    times: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
+    for k in range(rounds + 1):
+        names = list(WAYS)
+        for way in names[k % len(names) :] + names[: k % len(names)]:
+            measured = _measure(way, path, port)
+            if k or rounds == 0:  # The first round warms up.
+                times[way].append(measured)
+    ours = _median(times["onecopy.send_file"], "wall")
+    print(f"{path.stat().st_size / 2**30:.3g} GiB, {kind:8} {'':22} wall      cpu     memory   wall / ours")
+    results = []
+    for way, measured in times.items():
+        wall, cpu, memory = (_median(measured, key) for key in ("wall", "cpu", "memory"))
+        print(f"  {way:34} {wall:>8.3f} s {cpu:>6.3f} s {memory / 2**20:>7.1f} MiB {wall / ours:>8.2f}", flush=True)
+        paired = sorted(b["wall"] / a["wall"] for a, b in zip(times["onecopy.send_file"], measured, strict=True))
+        results.append(
+            {
+                "row": f"send_file, {kind}: {way}",
+                "size": path.stat().st_size,
+                "ours_us": ours * 1e6,
+                "peer_us": wall * 1e6,
+                "ratio": statistics.median(paired),
+                "ratio_min": paired[0],
+                "ratio_max": paired[-1],
+                "at_least": 1.5 if "whole" in way else 1 / 1.05,
+            }
+        )
+    best = min(_median(measured, "wall") for measured in times.values())
+    print(f"  onecopy.send_file takes {ours / best:.2f} of the best's time (at most 1.05 asked)")
+    return results
+
+
+def seed(once: bool) -> None:
+    """The seed's table: 2 GiB that are a hole, the traditional way and the zero-copy one, and the others."""
+    with tempfile.TemporaryDirectory(dir=ROOT / "benches") as folder, running_sink() as port:
+        path = _make(Path(folder), "sparse", 1 << 20 if once else SIZE)
+        print("\nthe seed's file through a socket (truncate -s 2G)")
+        table("sparse", path, 0 if once else 3, port)
+
+
+def hashed(path: Path, rounds: int, port: int) -> list[dict[str, Any]]:
+    """`onecopy send` with BLAKE3 beside a loop that reads, hashes and sends."""
+    from benches.engines.transcode import command
+
+    try:
+        import blake3  # noqa: F401
+    except ImportError:
+        print("`blake3` is not installed: `onecopy send` has nothing to be measured against")
+        return []
+    send = [command(), "send", str(path), "--to", f"127.0.0.1:{port}", "-q"]
+    pairs = [(_command(send), _measure(HASHED, path, port)) for _ in range(rounds + 1)]
+    pairs = pairs[1:] or pairs
+    ours, peer = [a for a, _ in pairs], [b for _, b in pairs]
+    ratios = sorted(b["wall"] / a["wall"] for a, b in pairs)
+    for name, times in (("onecopy send", ours), (HASHED, peer)):
+        wall, cpu = (_median(times, key) for key in ("wall", "cpu"))
+        print(f"  {name:34} {wall:>8.3f} s {cpu:>6.3f} s")
+    ratio = statistics.median(ratios)
+    print(f"  {ratio:.2f} times as fast ({ratios[0]:.2f} - {ratios[-1]:.2f}; at least 1.2 asked)")
+    return [
+        {
+            "row": "onecopy send, BLAKE3",
+            "size": path.stat().st_size,
+            "ours_us": _median(ours, "wall") * 1e6,
+            "peer_us": _median(peer, "wall") * 1e6,
+            "ratio": ratio,
+            "ratio_min": ratios[0],
+            "ratio_max": ratios[-1],
+            "at_least": 1.2,
+        }
+    ]
+
+
+def _most_resident(process: subprocess.Popen[Any]) -> int:
+    """Bytes that the command had in memory at most, looked at until it ends; `wait4` would tell what a fork shows of its parent."""
+    most = 0
+    while process.poll() is None:
+        with contextlib.suppress(OSError, StopIteration):
+            status = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii", errors="replace")
+            if status.startswith("Name:\tonecopy"):
+                most = next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM:"))
+        time.sleep(0.005)
+    return most
+
+
+def both_ends(path: Path) -> None:
+    """`onecopy send` to `onecopy receive`, into memory: time and the memory of each."""
+    from benches.engines.transcode import command
+
+    program = command()
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        receive = [program, "receive", folder, "--bind", "127.0.0.1:0"]
+        with subprocess.Popen(receive, stderr=subprocess.PIPE, text=True) as receiver:
+            assert receiver.stderr is not None
+            address = receiver.stderr.readline().removeprefix("listening on ").strip()
+            begun = time.perf_counter()
+            with subprocess.Popen([program, "send", str(path), "--to", address, "-q"]) as sender:
+                memory: list[int] = []
+                watcher = threading.Thread(target=lambda: memory.append(_most_resident(receiver)))
+                watcher.start()
+                memory_of_sender = _most_resident(sender)
+                watcher.join()
+            taken = time.perf_counter() - begun
+        print(
+            f"  onecopy send to onecopy receive: {taken:.3f} s, memory of the sender {memory_of_sender / 2**20:.1f} MiB,"
+        )
+        print(f"  of the receiver {memory[0] / 2**20:.1f} MiB (at most 16 each asked)")
+
+
+def main(once: bool = False) -> list[dict[str, Any]]:
+    """Print the tables; the rows for the record."""
+    size, rounds = (1 << 22, 0) if once else (SIZE, 5)
+    results: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory(dir=ROOT / "benches") as folder, running_sink() as port:
+        for kind in ("sparse", "random"):
+            path = _make(Path(folder), kind, size)
+            results += table(kind, path, rounds, port)
+        print("with its hash, random")
+        results += hashed(path, rounds, port)
+        both_ends(path)
+    return results
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["sink"]:
+            sink()
+        case ["one", way, path, port]:
+            one(way, Path(path), int(port))

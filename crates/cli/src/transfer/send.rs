@@ -1,0 +1,129 @@
+//! `onecopy send`.
+
+use std::io;
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+use onecopy_transfer::{Error, Link, SenderOptions, Summary};
+
+use super::args::Send;
+use super::progress::{Progress, pause};
+use super::{fail, shut_on_a_signal};
+use crate::console::{error, notice};
+use crate::exit;
+use crate::interrupt::Interrupt;
+
+/// How long one address may take to answer.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Runs the command.
+pub(crate) fn run(args: &Send) -> i32 {
+    let interrupt = match Interrupt::start(None) {
+        Ok(interrupt) => interrupt,
+        Err(e) => {
+            error(&format!("cannot start: {e}"));
+            return exit::FAILED;
+        }
+    };
+    let mut names = std::collections::HashSet::new();
+    for path in &args.files {
+        if !names.insert(path.file_name()) {
+            error(&format!(
+                "two of the paths end in the same name as `{}`\nsend them one after the other, or the folder they are in",
+                path.display()
+            ));
+            return exit::USAGE;
+        }
+    }
+    let mut n_tries = 0;
+    loop {
+        let socket = match connect(&args.to) {
+            Ok(socket) => socket,
+            Err(e) if n_tries == 0 => {
+                error(&format!(
+                    "no receiver answers at `{}`: {e}\nstart `onecopy receive` there, and look at the address it prints",
+                    args.to
+                ));
+                return exit::CONNECT;
+            }
+            Err(e) => {
+                if !again(
+                    args,
+                    &interrupt,
+                    &mut n_tries,
+                    &format!("no receiver answers: {e}"),
+                ) {
+                    if interrupt.stopped().is_some() {
+                        return fail(&interrupt, &Error::Stopped);
+                    }
+                    error(&format!(
+                        "no receiver answers at `{}` any more: {e}",
+                        args.to
+                    ));
+                    return exit::CONNECT;
+                }
+                continue;
+            }
+        };
+        shut_on_a_signal(&interrupt, &socket);
+        let mut progress = Progress::new(&interrupt, args.quiet);
+        match once(args, socket, &mut progress) {
+            Ok(summary) => {
+                progress.tell("sent", &summary);
+                return exit::OK;
+            }
+            Err(failure) => {
+                drop(progress);
+                if interrupt.stopped().is_some() || !failure.is_passing() {
+                    return fail(&interrupt, &failure);
+                }
+                let words = failure.to_string();
+                let first = words.lines().next().unwrap_or_default();
+                if !again(args, &interrupt, &mut n_tries, first) {
+                    return fail(&interrupt, &failure);
+                }
+            }
+        }
+    }
+}
+
+/// Waits before the next try; `false` where there is none, or a signal came.
+fn again(args: &Send, interrupt: &Interrupt, n_tries: &mut u32, why: &str) -> bool {
+    if *n_tries >= args.retries {
+        return false;
+    }
+    let pause = pause(*n_tries);
+    *n_tries += 1;
+    if !args.quiet {
+        notice(&format!(
+            "{why}; try {n_tries} of {} to go on, in {:.1} s",
+            args.retries,
+            pause.as_secs_f64()
+        ));
+    }
+    interrupt.pause(pause);
+    interrupt.stopped().is_none()
+}
+
+fn once(args: &Send, socket: TcpStream, progress: &mut Progress<'_>) -> Result<Summary, Error> {
+    let options = SenderOptions {
+        paths: args.files.clone(),
+        hashed: !args.no_hash,
+        block_log2: args.block_log2,
+        code: args.code.clone(),
+    };
+    let fingerprint = args.code.as_ref().and_then(|code| code.fingerprint());
+    let mut link = Link::sending(socket, fingerprint, args.timeout)?;
+    onecopy_transfer::send(&options, &mut link, progress)
+}
+
+fn connect(to: &str) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "it has no address");
+    for address in to.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
+            Ok(socket) => return Ok(socket),
+            Err(e) => last = e,
+        }
+    }
+    Err(last)
+}

@@ -1,0 +1,269 @@
+//! A connection between a sender and a receiver, plain or TLS: messages and bytes of files, one after the other.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use onecopy_files::moving::{Readiness, wait_for};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConnection, ServerConnection, StreamOwned};
+
+use crate::error::Error;
+use crate::identity::{Fingerprint, Identity, client_config};
+use crate::message::{HEADER_BYTES, Header, MAX_BODY_BYTES, Message};
+
+/// What waits to be sent is sent from this size on.
+const OUT_BYTES: usize = 128 * 1024;
+
+/// A connection; blocks for as long as its timeout says.
+pub struct Link {
+    stream: Stream,
+    /// Messages that wait for company.
+    out: Vec<u8>,
+    body: Vec<u8>,
+}
+
+enum Stream {
+    Plain(TcpStream),
+    Client(Box<StreamOwned<ClientConnection, TcpStream>>),
+    Server(Box<StreamOwned<ServerConnection, TcpStream>>),
+}
+
+/// What came: a message, or bytes of a file that are still to be read.
+#[derive(Debug)]
+pub(crate) enum Incoming {
+    Message(Message),
+    Block(u32),
+}
+
+impl Link {
+    /// The sender's end: TLS where there is a fingerprint.
+    ///
+    /// # Errors
+    /// [`Error::Fingerprint`], [`Error::Broken`].
+    pub fn sending(
+        socket: TcpStream,
+        fingerprint: Option<Fingerprint>,
+        timeout: Duration,
+    ) -> Result<Link, Error> {
+        prepare(&socket, timeout).map_err(Error::Broken)?;
+        let Some(fingerprint) = fingerprint else {
+            return Ok(Link::over(Stream::Plain(socket)));
+        };
+        let config = client_config(fingerprint).map_err(Error::Broken)?;
+        let name =
+            ServerName::try_from("onecopy").map_err(|e| Error::Broken(io::Error::other(e)))?;
+        let session =
+            ClientConnection::new(config, name).map_err(|e| Error::Broken(io::Error::other(e)))?;
+        let mut stream = Box::new(StreamOwned::new(session, socket));
+        while stream.conn.is_handshaking() {
+            stream
+                .conn
+                .complete_io(&mut stream.sock)
+                .map_err(failed_handshake)?;
+        }
+        Ok(Link::over(Stream::Client(stream)))
+    }
+
+    /// The receiver's end: TLS where there is an identity.
+    ///
+    /// # Errors
+    /// [`Error::Broken`].
+    pub fn receiving(
+        socket: TcpStream,
+        identity: Option<&Identity>,
+        timeout: Duration,
+    ) -> Result<Link, Error> {
+        prepare(&socket, timeout).map_err(Error::Broken)?;
+        let Some(identity) = identity else {
+            return Ok(Link::over(Stream::Plain(socket)));
+        };
+        let session = ServerConnection::new(Arc::clone(&identity.config))
+            .map_err(|e| Error::Broken(io::Error::other(e)))?;
+        let mut stream = Box::new(StreamOwned::new(session, socket));
+        while stream.conn.is_handshaking() {
+            stream
+                .conn
+                .complete_io(&mut stream.sock)
+                .map_err(failed_handshake)?;
+        }
+        Ok(Link::over(Stream::Server(stream)))
+    }
+
+    fn over(stream: Stream) -> Link {
+        Link {
+            stream,
+            out: Vec::new(),
+            body: Vec::new(),
+        }
+    }
+
+    /// How long a read or write may wait from now on.
+    pub(crate) fn set_timeout(&self, timeout: Duration) -> Result<(), Error> {
+        let socket = self.socket();
+        socket
+            .set_read_timeout(Some(timeout))
+            .and_then(|()| socket.set_write_timeout(Some(timeout)))
+            .map_err(Error::Broken)
+    }
+
+    /// The socket where bytes may go to and come from past this: no TLS.
+    pub(crate) fn plain(&self) -> Option<&TcpStream> {
+        match &self.stream {
+            Stream::Plain(socket) => Some(socket),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn socket(&self) -> &TcpStream {
+        match &self.stream {
+            Stream::Plain(socket) => socket,
+            Stream::Client(stream) => &stream.sock,
+            Stream::Server(stream) => &stream.sock,
+        }
+    }
+
+    /// A message waits to be sent with those behind it.
+    pub(crate) fn say(&mut self, message: &Message) -> Result<(), Error> {
+        message.write(&mut self.out);
+        match self.out.len() >= OUT_BYTES {
+            true => self.flush(),
+            false => Ok(()),
+        }
+    }
+
+    /// Bytes of a file behind their header.
+    pub(crate) fn say_bytes(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        if self.out.len() + bytes.len() <= OUT_BYTES {
+            self.out.extend_from_slice(bytes);
+            return Ok(());
+        }
+        self.flush()?;
+        self.write_all(bytes).map_err(Error::Broken)
+    }
+
+    /// Sends what waits.
+    pub(crate) fn flush(&mut self) -> Result<(), Error> {
+        if self.out.is_empty() {
+            return Ok(());
+        }
+        let out = std::mem::take(&mut self.out);
+        let done = self.write_all(&out);
+        self.out = out;
+        self.out.clear();
+        done.map_err(Error::Broken)
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.stream {
+            Stream::Plain(socket) => socket.write_all(bytes),
+            Stream::Client(stream) => stream.write_all(bytes).and_then(|()| stream.flush()),
+            Stream::Server(stream) => stream.write_all(bytes).and_then(|()| stream.flush()),
+        }
+    }
+
+    /// Reads bytes of a file.
+    pub(crate) fn read_exact(&mut self, bytes: &mut [u8]) -> Result<(), Error> {
+        match &mut self.stream {
+            Stream::Plain(socket) => socket.read_exact(bytes),
+            Stream::Client(stream) => stream.read_exact(bytes),
+            Stream::Server(stream) => stream.read_exact(bytes),
+        }
+        .map_err(Error::Broken)
+    }
+
+    /// Waits for what comes next.
+    pub(crate) fn hear(&mut self) -> Result<Incoming, Error> {
+        let mut header = [0; HEADER_BYTES];
+        self.read_exact(&mut header)?;
+        let header = Header::read(header)?;
+        if header.is_block() {
+            return Ok(Incoming::Block(header.len_bytes));
+        }
+        let mut body = std::mem::take(&mut self.body);
+        body.resize((header.len_bytes as usize).min(MAX_BODY_BYTES), 0);
+        let read = self.read_exact(&mut body);
+        let message = read.and_then(|()| Ok(Message::read(header, &body)?));
+        self.body = body;
+        Ok(Incoming::Message(message?))
+    }
+
+    /// Waits for a message of the receiver's; a refusal is an error.
+    pub(crate) fn hear_answer(&mut self) -> Result<Message, Error> {
+        match self.hear()? {
+            Incoming::Message(Message::Refused(reason, words)) => {
+                Err(Error::Refused(reason, words))
+            }
+            Incoming::Message(message) => Ok(message),
+            Incoming::Block(_) => Err(Error::Protocol("a receiver sends bytes".to_owned())),
+        }
+    }
+
+    /// Whether the other end has said something already.
+    pub(crate) fn has_word(&self) -> bool {
+        wait_for(self.socket().as_fd(), Readiness::Readable, Duration::ZERO).unwrap_or(false)
+    }
+
+    /// What the receiver said before it left, if it said why; else `error`.
+    pub(crate) fn reason_of(&mut self, error: Error) -> Error {
+        if !matches!(error, Error::Broken(_)) {
+            return error;
+        }
+        match self.hear_answer() {
+            Err(refused @ Error::Refused(..)) => refused,
+            _ => error,
+        }
+    }
+
+    /// Says why it ends, and reads on for a while, so that the words arrive: a socket that is closed with bytes unread takes back
+    /// what it said.
+    pub(crate) fn leave(&mut self, last: &Message) {
+        self.out.clear();
+        last.write(&mut self.out);
+        if self.flush().is_err() {
+            return;
+        }
+        if let Stream::Server(stream) = &mut self.stream {
+            stream.conn.send_close_notify();
+            let _ = stream.flush();
+        }
+        let socket = self.socket();
+        let _ = socket.shutdown(std::net::Shutdown::Write);
+        let _ = socket.set_read_timeout(Some(Duration::from_secs(2)));
+        let mut rest = vec![0; 64 * 1024];
+        // What is under way: what two buffers of a connection hold.
+        for _ in 0..4096 {
+            match (&mut &*socket).read(&mut rest) {
+                Ok(1..) => {}
+                _ => return,
+            }
+        }
+    }
+}
+
+impl Drop for Link {
+    /// Ends the connection, also where somebody holds another descriptor of it, to shut it at a signal: the peer learns at once.
+    fn drop(&mut self) {
+        let _ = self.socket().shutdown(std::net::Shutdown::Both);
+    }
+}
+
+fn prepare(socket: &TcpStream, timeout: Duration) -> io::Result<()> {
+    socket.set_nodelay(true)?;
+    socket.set_read_timeout(Some(timeout))?;
+    socket.set_write_timeout(Some(timeout))
+}
+
+/// rustls tells of a certificate inside of an error of the system's kind.
+fn failed_handshake(error: io::Error) -> Error {
+    let told = error
+        .get_ref()
+        .and_then(|e| e.downcast_ref::<rustls::Error>());
+    match told {
+        Some(rustls::Error::InvalidCertificate(_)) => Error::Fingerprint,
+        Some(e) => Error::Protocol(e.to_string()),
+        None => Error::Broken(error),
+    }
+}
