@@ -18,6 +18,9 @@ PACKAGES = {
     "libsqliteodbc": "SQLite through ODBC",
     "tdsodbc": "FreeTDS, one of three drivers for SQL Server",
     "libgssapi-krb5-2": "Microsoft's ODBC driver links against it",
+    "chromium": "a browser that plays the video of examples/video",
+    "chromium-driver": "drives it",
+    "ffmpeg": "makes that video, and tells where its frames are",
 }
 
 
