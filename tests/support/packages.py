@@ -19,6 +19,9 @@ PACKAGES = {
     "tdsodbc": "FreeTDS, one of three drivers for SQL Server",
     "strace": "system calls of a process, looked at: no payload goes through read and write where none should",
     "libgssapi-krb5-2": "Microsoft's ODBC driver links against it",
+    "chromium": "a browser that plays the video of examples/video",
+    "chromium-driver": "drives it",
+    "ffmpeg": "makes that video, and tells where its frames are",
 }
 
 

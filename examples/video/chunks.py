@@ -1,0 +1,46 @@
+"""Parts of a video that nobody holds in memory: the kernel sends them from the file."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import onecopy
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Bytes of a file, by their place: to ask for one costs nothing, whatever its size."""
+
+    file: BinaryIO
+    offset: int
+    size: int
+
+    def __len__(self) -> int:
+        return self.size
+
+    def send(self, sock: socket.socket) -> int:
+        """Sends it by sendfile(2); how many bytes went. Copies: none in user space."""
+        return onecopy.send_file(sock, self.file, self.offset, self.size)
+
+    def body(self, environ: dict[str, Any]) -> Iterable[bytes]:
+        """It as the body of an answer, whose Content-Length is its size: the server sends it by sendfile(2)."""
+        file = open(os.dup(self.file.fileno()), "rb", buffering=0)
+        file.seek(self.offset)
+        wrapper: Callable[[Any], Iterable[bytes]] = environ["wsgi.file_wrapper"]
+        return wrapper(file)
+
+
+def request_chunk(video: BinaryIO, offset: int, size: int) -> Chunk:
+    """`size` bytes of a video from `offset` on; fewer at its end.
+
+    Raises:
+        ValueError: the offset is outside of the file, or the size below 0.
+    """
+    length = os.fstat(video.fileno()).st_size
+    if not 0 <= offset <= length or size < 0:
+        raise ValueError(f"{size} bytes from byte {offset} on: the video has {length}")
+    return Chunk(video, offset, min(size, length - offset))

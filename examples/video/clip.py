@@ -1,0 +1,40 @@
+"""Makes the clip: 75 seconds of a test picture at 30 frames a second, from timecode 01:09:00:00 on. Needs ffmpeg.
+
+    python clip.py
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+CLIP = Path(__file__).parent / "page" / "clip.mp4"
+
+
+def make(clip: Path = CLIP, seconds: int = 75) -> None:
+    """Writes the clip, where it is not there yet.
+
+    Raises:
+        RuntimeError: there is no ffmpeg, or it failed.
+    """
+    if clip.exists():
+        return
+    if shutil.which("ffmpeg") is None:
+        raise RuntimeError("there is no ffmpeg\ninstall it: sudo apt-get install ffmpeg")
+    unfinished = clip.with_suffix(".part.mp4")
+    picture = f"testsrc2=size=640x360:rate=30:duration={seconds}"
+    command = ["ffmpeg", "-v", "error", "-y", "-f", "lavfi", "-i", picture, "-timecode", "01:09:00:00"]
+    # A picture that stands by itself every second, frames that lean on later ones between them, and the index in front.
+    command += ["-c:v", "libx264", "-preset", "veryfast", "-bf", "2", "-g", "30", "-pix_fmt", "yuv420p"]
+    command += ["-b:v", "3M", "-minrate", "3M", "-maxrate", "3M", "-bufsize", "3M", "-x264-params", "nal-hrd=cbr"]
+    done = subprocess.run([*command, "-movflags", "+faststart", unfinished], check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"ffmpeg failed:\n{done.stderr}")
+    unfinished.rename(clip)
+
+
+if __name__ == "__main__":
+    make()
+    print(f"{CLIP}: {CLIP.stat().st_size:,} bytes", file=sys.stderr)

@@ -1,0 +1,223 @@
+"""Where a frame stands in a video file, by the file's own index (ISO/IEC 14496-12, ISO base media file format).
+
+Of the file the headers and the index are read, never the pictures: some kilobytes, whatever its length.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate, chain, repeat
+from typing import BinaryIO
+
+_CONTAINERS = {b"moov", b"trak", b"mdia", b"minf", b"stbl", b"edts"}
+#: An index of this size is of a video of some hundred hours.
+_MOST_INDEX_BYTES = 256 << 20
+
+
+class VideoError(ValueError):
+    """The file has no index that tells its frames, or the timecode is not one of it."""
+
+
+@dataclass(frozen=True)
+class Index:
+    """The frames of a video, in the order in which they are shown."""
+
+    #: Byte offset of each frame, in bytes from the start of the file.
+    offsets: tuple[int, ...]
+    #: When each frame is shown, in seconds.
+    seconds: tuple[float, ...]
+    #: Number of the first frame, as SMPTE timecodes count them.
+    first: int
+    #: Frames a second, as timecodes count them: 30 for 29.97.
+    rate: int
+    #: Whether two numbers of each minute but every tenth are left out (SMPTE 12M, 29.97 frames a second).
+    drops: bool
+
+    def frame_of(self, timecode: str) -> int:
+        """The number of the frame (from 0) with this timecode, ``HH:MM:SS:FF``; ``;`` before the frame is the sign of dropped ones.
+
+        Raises:
+            VideoError: it is none, or the video has no such frame.
+        """
+        found = re.fullmatch(r"(\d\d):([0-5]\d):([0-5]\d)([:;])(\d\d)", timecode, re.ASCII)
+        if found is None:
+            raise VideoError(f"{timecode!r} is no timecode: it is written HH:MM:SS:FF")
+        hours, minutes, seconds, frames = (int(found[i]) for i in (1, 2, 3, 5))
+        if frames >= self.rate:
+            raise VideoError(f"{timecode}: a second has {self.rate} frames, 00 to {self.rate - 1:02}")
+        number = ((hours * 60 + minutes) * 60 + seconds) * self.rate + frames
+        if self.drops:
+            dropped = self.rate // 15
+            if frames < dropped and seconds == 0 and minutes % 10:
+                raise VideoError(f"{timecode}: this number is left out in a timecode that drops frames")
+            n_minutes = hours * 60 + minutes
+            number -= dropped * (n_minutes - n_minutes // 10)
+        if not 0 <= number - self.first < len(self.offsets):
+            raise VideoError(f"{timecode} is not in the video: it has {self.name(0)} to {self.name(len(self.offsets) - 1)}")
+        return number - self.first
+
+    def name(self, frame: int) -> str:
+        """The timecode of a frame."""
+        number, sign = self.first + frame, ":"
+        if self.drops:
+            sign, dropped = ";", self.rate // 15
+            tens, rest = divmod(number, self.rate * 600 - 9 * dropped)
+            number += 9 * dropped * tens + dropped * max(0, (rest - dropped) // (self.rate * 60 - dropped))
+        seconds, frames = divmod(number, self.rate)
+        minutes, seconds = divmod(seconds, 60)
+        return f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02}{sign}{frames:02}"
+
+
+def timecode_to_index(video: str | os.PathLike[str], timecode: str) -> int:
+    """The byte offset of the frame with this SMPTE timecode, by the index of the file.
+
+    Raises:
+        VideoError: the file has no such index, or no such frame.
+        OSError: it cannot be read.
+    """
+    index = index_of(video)
+    return index.offsets[index.frame_of(timecode)]
+
+
+def index_of(video: str | os.PathLike[str]) -> Index:
+    """The index of a video; kept for the next call, as long as the file is the same.
+
+    Raises:
+        VideoError: the file has none.
+        OSError: it cannot be read.
+    """
+    told = os.stat(video)
+    return _read(os.fspath(video), (told.st_ino, told.st_size, told.st_mtime_ns))
+
+
+@lru_cache(maxsize=16)
+def _read(path: str, _version: tuple[int, int, int]) -> Index:
+    with open(path, "rb") as file:
+        try:
+            return _index(file)
+        except (struct.error, KeyError, IndexError, StopIteration, ZeroDivisionError) as e:
+            raise VideoError(f"{path} has no index that can be read: {e!r}") from e
+
+
+def _index(file: BinaryIO) -> Index:
+    tracks: dict[bytes, dict[bytes, bytes]] = {}
+    for track in _tracks(_moov(file)):
+        tracks.setdefault(track[b"hdlr"][8:12], track)
+    video = tracks[b"vide"]
+    counted, first = tracks.get(b"tmcd"), 0
+    times, scale = _times(video)
+    order = sorted(range(len(times)), key=times.__getitem__)
+    offsets = _offsets(video)
+    if max(offsets) >= os.fstat(file.fileno()).st_size:
+        raise VideoError("the file is cut off: its index tells of frames behind its end")
+    n_seconds = (times[order[-1]] - times[order[0]]) / scale / max(1, len(order) - 1)
+    rate, drops = round(1 / n_seconds) if n_seconds else 1, False
+    if counted is not None:
+        flags, _, _, rate = struct.unpack_from(">IIIB", counted[b"stsd"], 8 + 16 + 4)
+        drops = bool(flags & 1)
+        file.seek(_offsets(counted)[0])
+        (first,) = struct.unpack(">I", file.read(4))
+    start = times[order[0]]
+    seconds = tuple((times[i] - start) / scale for i in order)
+    return Index(tuple(offsets[i] for i in order), seconds, first, rate, drops)
+
+
+def _boxes(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """The boxes of a box: their kinds and contents."""
+    at = 0
+    while at + 8 <= len(data):
+        size, kind = struct.unpack_from(">I4s", data, at)
+        head = 8
+        if size == 1:
+            (size,) = struct.unpack_from(">Q", data, at + 8)
+            head = 16
+        end = len(data) if size == 0 else at + size
+        if not at + head <= end <= len(data):
+            raise VideoError(f"the box at byte {at} of another one is {size} bytes long")
+        yield kind, data[at + head : end]
+        at = end
+
+
+def _moov(file: BinaryIO) -> bytes:
+    """The contents of the box that tells all others; the pictures are passed over."""
+    size_of_file = os.fstat(file.fileno()).st_size
+    at = 0
+    while at < size_of_file:
+        file.seek(at)
+        head = file.read(16)
+        size, kind = struct.unpack_from(">I4s", head)
+        n_head = 8
+        if size == 1:
+            (size,) = struct.unpack_from(">Q", head, 8)
+            n_head = 16
+        elif size == 0:
+            size = size_of_file - at
+        if size < n_head or at + size > size_of_file:
+            raise VideoError(f"the box at byte {at} is {size} bytes long, the file {size_of_file}")
+        if kind == b"moov":
+            if size > _MOST_INDEX_BYTES:
+                raise VideoError(f"the index has {size} bytes")
+            file.seek(at + n_head)
+            return file.read(size - n_head)
+        at += size
+    raise VideoError("this is no MP4 file with an index (`moov`)")
+
+
+def _tracks(moov: bytes) -> Iterator[dict[bytes, bytes]]:
+    for kind, track in _boxes(moov):
+        if kind == b"trak":
+            yield dict(_leaves(track))
+
+
+def _leaves(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    for kind, content in _boxes(data):
+        if kind in _CONTAINERS:
+            yield from _leaves(content)
+        else:
+            yield kind, content
+
+
+def _table(box: bytes, form: str) -> list[tuple[int, ...]]:
+    """The entries of a box that is a table."""
+    (n,) = struct.unpack_from(">I", box, 4)
+    size = struct.calcsize(form)
+    if 8 + n * size > len(box):
+        raise VideoError(f"a table of {n} entries in {len(box)} bytes")
+    return list(struct.iter_unpack(form, box[8 : 8 + n * size]))
+
+
+def _times(track: dict[bytes, bytes]) -> tuple[list[int], int]:
+    """When each sample is shown, and how many of these units are a second."""
+    header = track[b"mdhd"]
+    (scale,) = struct.unpack_from(">I", header, 20 if header[0] else 12)
+    steps = chain.from_iterable(repeat(step, n) for n, step in _table(track[b"stts"], ">II"))
+    decoded = list(accumulate(steps, initial=0))[:-1]
+    if b"ctts" not in track:
+        return decoded, scale
+    shifts = chain.from_iterable(repeat(shift, n) for n, shift in _table(track[b"ctts"], ">Ii"))
+    return [time + shift for time, shift in zip(decoded, shifts, strict=True)], scale
+
+
+def _offsets(track: dict[bytes, bytes]) -> list[int]:
+    """Where each sample is, in the order of decoding."""
+    sizes_box = track[b"stsz"]
+    (size, n_samples) = struct.unpack_from(">II", sizes_box, 4)
+    sizes = iter(repeat(size, n_samples) if size else [n for (n,) in _table(sizes_box[4:], ">I")])
+    wide = track.get(b"co64")
+    chunks = [at for (at,) in (_table(wide, ">Q") if wide else _table(track[b"stco"], ">I"))]
+    runs = _table(track[b"stsc"], ">III")
+    ends = [first for first, _, _ in runs[1:]] + [len(chunks) + 1]
+    found: list[int] = []
+    for (first, n_in_chunk, _), end in zip(runs, ends, strict=True):
+        for at in chunks[first - 1 : end - 1]:
+            for _ in range(n_in_chunk):
+                found.append(at)
+                at += next(sizes)
+    if len(found) != n_samples:
+        raise VideoError(f"the index tells where {len(found)} of {n_samples} samples are")
+    return found

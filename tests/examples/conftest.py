@@ -1,0 +1,23 @@
+"""The examples, as their readers start them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+@pytest.fixture
+def video(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder of the video, its modules to be imported as from within it."""
+    folder = EXAMPLES / "video"
+    monkeypatch.syspath_prepend(folder)
+    before = set(sys.modules)
+    yield folder
+    for name in set(sys.modules) - before:
+        if str(folder) in str(getattr(sys.modules[name], "__file__", None)):
+            del sys.modules[name]
