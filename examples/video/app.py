@@ -1,6 +1,6 @@
 """A page with a video, whose seeking asks for ranges, and parts of the video by their timecodes.
 
-    onecopy run app:app
+onecopy run app:app
 """
 
 from __future__ import annotations

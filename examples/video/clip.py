@@ -1,6 +1,6 @@
 """Makes the clip: 75 seconds of a test picture at 30 frames a second, from timecode 01:09:00:00 on. Needs ffmpeg.
 
-    python clip.py
+python clip.py
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ def make(clip: Path = CLIP, seconds: int = 75) -> None:
     # A picture that stands by itself every second, frames that lean on later ones between them, and the index in front.
     command += ["-c:v", "libx264", "-preset", "veryfast", "-bf", "2", "-g", "30", "-pix_fmt", "yuv420p"]
     command += ["-b:v", "3M", "-minrate", "3M", "-maxrate", "3M", "-bufsize", "3M", "-x264-params", "nal-hrd=cbr"]
-    done = subprocess.run([*command, "-movflags", "+faststart", unfinished], check=False, capture_output=True, text=True)
+    done = subprocess.run(
+        [*command, "-movflags", "+faststart", unfinished], check=False, capture_output=True, text=True
+    )
     if done.returncode != 0:
         raise RuntimeError(f"ffmpeg failed:\n{done.stderr}")
     unfinished.rename(clip)

@@ -58,7 +58,9 @@ class Index:
             n_minutes = hours * 60 + minutes
             number -= dropped * (n_minutes - n_minutes // 10)
         if not 0 <= number - self.first < len(self.offsets):
-            raise VideoError(f"{timecode} is not in the video: it has {self.name(0)} to {self.name(len(self.offsets) - 1)}")
+            raise VideoError(
+                f"{timecode} is not in the video: it has {self.name(0)} to {self.name(len(self.offsets) - 1)}"
+            )
         return number - self.first
 
     def name(self, frame: int) -> str:
