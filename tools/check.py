@@ -11,7 +11,7 @@ import dev
 import rust
 from house import ROOT, main, say
 
-_PYTHON_FILES = ["python", "tests", "tools", "benches", "fuzz"]
+_PYTHON_FILES = ["python", "tests", "tools", "benches", "fuzz", "examples"]
 
 
 def _main() -> int:

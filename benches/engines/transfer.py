@@ -269,6 +269,48 @@ def hashed(path: Path, rounds: int, port: int) -> list[dict[str, Any]]:
     ]
 
 
+def chunk(path: Path) -> list[dict[str, Any]]:
+    """A part of 20 MiB of a video: asked for by `request_chunk` of examples/video beside slicing bytes, as the seed does; none is sent."""
+    sys.path.insert(0, str(ROOT / "examples" / "video"))
+    from chunks import request_chunk
+
+    size = min(20 << 20, path.stat().st_size // 2)
+    data = path.read_bytes()[: 3 * size]
+    offset = len(data) - size
+
+    def seconds(call: Callable[[], Any], n: int) -> float:
+        begun = time.perf_counter()
+        for _ in range(n):
+            call()
+        return (time.perf_counter() - begun) / n
+
+    with path.open("rb") as video:
+        pairs = [
+            (
+                seconds(lambda: request_chunk(video, offset, size), 2000),
+                seconds(lambda: data[offset : offset + size], 10),
+            )
+            for _ in range(5)
+        ]
+    ratios = sorted(b / a for a, b in pairs)
+    ours, peer = (statistics.median(side) for side in zip(*pairs, strict=True))
+    print(
+        f"  request_chunk {ours * 1e6:.2f} us, a slice of bytes {peer * 1e6:.0f} us: {statistics.median(ratios):.0f} times (100 asked)"
+    )
+    return [
+        {
+            "row": "request_chunk, 20 MiB, against a slice",
+            "size": size,
+            "ours_us": ours * 1e6,
+            "peer_us": peer * 1e6,
+            "ratio": statistics.median(ratios),
+            "ratio_min": ratios[0],
+            "ratio_max": ratios[-1],
+            "at_least": 100,
+        }
+    ]
+
+
 def _most_resident(process: subprocess.Popen[Any]) -> int:
     """Bytes that the command had in memory at most, looked at until it ends; `wait4` would tell what a fork shows of its parent."""
     most = 0
@@ -316,6 +358,7 @@ def main(once: bool = False) -> list[dict[str, Any]]:
         print("with its hash, random")
         results += hashed(path, rounds, port)
         both_ends(path)
+        results += chunk(path)
     return results
 
 

@@ -28,7 +28,7 @@ class Chunk:
 
     def body(self, environ: dict[str, Any]) -> Iterable[bytes]:
         """It as the body of an answer, whose Content-Length is its size: the server sends it by sendfile(2)."""
-        file = open(os.dup(self.file.fileno()), "rb", buffering=0)
+        file = os.fdopen(os.dup(self.file.fileno()), "rb", buffering=0)
         file.seek(self.offset)
         wrapper: Callable[[Any], Iterable[bytes]] = environ["wsgi.file_wrapper"]
         return wrapper(file)

@@ -13,6 +13,10 @@ use crate::metrics::Metrics;
 const TICK: Duration = Duration::from_millis(1);
 /// The same of a handler that waits for nothing but the disk. A tick costs a wake, which is much beside a few hundred files a second.
 const QUICK_TICK: Duration = Duration::from_millis(25);
+/// Between two looks where handlers come and go by dozens: none of them is late for long, and each look interrupts one.
+const BUSY_TICK: Duration = Duration::from_millis(4);
+/// So many handlers were entered and left between two looks.
+const BUSY_MOVES: u64 = 32;
 /// The watch goes on so many ticks after the last handler: waking it costs more than it does.
 const QUIET_TICKS: u32 = 100;
 
@@ -141,6 +145,7 @@ impl Turns {
     pub(crate) fn watch(&self, mut tick: impl FnMut()) {
         let mut turn = lock(&self.turn);
         let mut n_quiet = 0;
+        let mut wait = self.tick;
         while !turn.finished {
             if n_quiet > QUIET_TICKS {
                 turn.watching = false;
@@ -151,8 +156,14 @@ impl Turns {
                 n_quiet = 0;
             }
             let n_moves = turn.n_moves;
-            let woken = self.watch.wait_timeout(turn, self.tick);
+            let woken = self.watch.wait_timeout(turn, wait);
             turn = woken.unwrap_or_else(PoisonError::into_inner).0;
+            let is_busy = turn.n_moves - n_moves >= BUSY_MOVES;
+            wait = if is_busy {
+                self.tick.max(BUSY_TICK)
+            } else {
+                self.tick
+            };
             n_quiet = if turn.n_moves == n_moves && turn.n_handling == 0 {
                 n_quiet + 1
             } else {

@@ -4,15 +4,15 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver as Nodes, sync_channel};
+use std::sync::mpsc::{Receiver as Hashed, channel, sync_channel};
 
-use onecopy_files::moving::FileSender;
+use onecopy_files::moving::{FileSender, is_loopback};
 
 use crate::code::Code;
 use crate::error::Error;
 use crate::link::Link;
 use crate::message::{FileHead, Message, SKIP, VERSION};
-use crate::tree::{Node, Tree, block_hash};
+use crate::tree::{Tree, block_hash};
 use crate::walk::{Opened, Step, modified, walk};
 use crate::watch::{Phase, Summary, Watch};
 
@@ -27,6 +27,8 @@ pub struct SenderOptions {
     pub block_log2: u8,
     /// What the receiver has printed.
     pub code: Option<Code>,
+    /// Bytes that are hashed go by sendfile(2) over loopback too, where it is not the fastest way.
+    pub by_sendfile: bool,
 }
 
 /// Bytes of a block where nobody says otherwise: 1 MiB. A file of a TiB has a million.
@@ -36,7 +38,7 @@ const AHEAD: usize = 4;
 
 /// Sends files and folders over one connection.
 ///
-/// Copies: none of this end's where there is no TLS; one more read of what is hashed.
+/// Copies: none of this end's where there is no TLS; one more read of what is hashed. Over loopback one, from which it is hashed and sent.
 ///
 /// # Errors
 /// [`Error`]; the receiver is told. After [`Error::Broken`] the same again goes on where it stopped.
@@ -236,6 +238,9 @@ impl Run<'_> {
             let tree = Tree::resumed(n_present, stack)
                 .ok_or_else(|| Error::Protocol("hashes of other blocks".to_owned()))?;
             let done = match self.link.plain() {
+                Some(socket) if !self.options.by_sendfile && is_loopback(socket) => {
+                    self.hashed_ahead(opened, head, n_blocks, tree)?
+                }
                 Some(_) => self.hashed_beside(opened, head, n_blocks, tree)?,
                 None => self.hashed_here(opened, head, n_blocks, tree)?,
             };
@@ -281,6 +286,54 @@ impl Run<'_> {
         })
     }
 
+    /// Another thread reads and hashes; what it has read is sent. Over loopback that costs less than the kernel's pages (decision
+    /// 0095), and nothing is read twice.
+    fn hashed_ahead(
+        &mut self,
+        opened: &Opened,
+        head: &FileHead,
+        n_blocks: u64,
+        mut tree: Tree,
+    ) -> Result<Tree, Error> {
+        let log2 = self.options.block_log2;
+        let first = tree.n_blocks();
+        std::thread::scope(|scope| {
+            let (out, blocks) = sync_channel(AHEAD);
+            let (give_back, empty) = channel();
+            for _ in 0..AHEAD {
+                let _ = give_back.send(Vec::new());
+            }
+            scope.spawn(move || {
+                for index in first..n_blocks {
+                    // Nobody gives any back, or listens, where sending has failed.
+                    let Ok(mut block) = empty.recv() else {
+                        return;
+                    };
+                    block.resize(block_len(head, index, log2) as usize, 0);
+                    let read = opened.file.read_exact_at(&mut block, index << log2);
+                    let hashed = read.map(|()| (block_hash(&block, index, log2), block));
+                    let is_last = hashed.is_err();
+                    if out.send(hashed).is_err() || is_last {
+                        return;
+                    }
+                }
+            });
+            for _ in first..n_blocks {
+                self.look_up()?;
+                let (node, block) = next(&blocks, opened)?;
+                self.link.say(&Message::Block(block.len() as u32))?;
+                self.link.say_bytes(&block)?;
+                // What is counted is on its way.
+                self.link.flush()?;
+                self.count(block.len() as u64, block.len() as u64);
+                self.link.say(&Message::BlockHash(node))?;
+                tree.push(node);
+                let _ = give_back.send(block);
+            }
+            Ok(tree)
+        })
+    }
+
     /// Each block is read once, hashed and sent: what TLS wants.
     fn hashed_here(
         &mut self,
@@ -300,8 +353,8 @@ impl Run<'_> {
         Ok(tree)
     }
 
-    /// Sends one block. Through TLS it stands in the buffer then.
-    fn block(&mut self, opened: &Opened, head: &FileHead, index: u64) -> Result<(), Error> {
+    /// Whether the user or the receiver wants it to end.
+    fn look_up(&mut self) -> Result<(), Error> {
         if self.watch.stops() {
             return Err(Error::Stopped);
         }
@@ -309,6 +362,12 @@ impl Run<'_> {
             self.link.hear_answer()?;
             return Err(out_of_turn());
         }
+        Ok(())
+    }
+
+    /// Sends one block. Through TLS it stands in the buffer then.
+    fn block(&mut self, opened: &Opened, head: &FileHead, index: u64) -> Result<(), Error> {
+        self.look_up()?;
         let log2 = self.options.block_log2;
         let n = block_len(head, index, log2);
         let mut at = index << log2;
@@ -347,10 +406,10 @@ impl Run<'_> {
     }
 }
 
-/// The next node that was made beside.
-fn next(nodes: &Nodes<io::Result<Node>>, opened: &Opened) -> Result<Node, Error> {
-    match nodes.recv() {
-        Ok(Ok(node)) => Ok(node),
+/// What the hashing thread has made next.
+fn next<T>(hashed: &Hashed<io::Result<T>>, opened: &Opened) -> Result<T, Error> {
+    match hashed.recv() {
+        Ok(Ok(hashed)) => Ok(hashed),
         Ok(Err(e)) if e.kind() == io::ErrorKind::UnexpectedEof => Err(opened.shorter()),
         Ok(Err(e)) => Err(opened.failed()(e)),
         Err(_) => Err(opened.failed()(io::Error::other(

@@ -41,6 +41,10 @@ pub struct Send {
     #[arg(long, value_name = "S", value_parser = crate::args::seconds, default_value = "60")]
     pub timeout: Duration,
 
+    /// Over loopback too as to another machine: the kernel takes what is hashed from the file, not from where it was read
+    #[arg(long, hide = true)]
+    pub by_sendfile: bool,
+
     /// Bytes of a block as a power of two: how much is checked at once
     #[arg(long, hide = true, value_parser = clap::value_parser!(u8).range(10..=22), default_value_t = onecopy_transfer::sender::BLOCK_LOG2)]
     pub block_log2: u8,

@@ -111,6 +111,7 @@ fn once(args: &Send, socket: TcpStream, progress: &mut Progress<'_>) -> Result<S
         hashed: !args.no_hash,
         block_log2: args.block_log2,
         code: args.code.clone(),
+        by_sendfile: args.by_sendfile,
     };
     let fingerprint = args.code.as_ref().and_then(|code| code.fingerprint());
     let mut link = Link::sending(socket, fingerprint, args.timeout)?;

@@ -25,7 +25,7 @@ use rustix::io::Errno;
 
 pub use copy::{copy_contents, copy_file};
 pub use receive::FileReceiver;
-pub use send::FileSender;
+pub use send::{FileSender, is_loopback};
 
 /// Bytes of a buffer, where one is needed: larger ones leave the second cache between the read and the write.
 pub(crate) const BUFFER_BYTES: usize = 256 * 1024;

@@ -42,7 +42,7 @@ impl FileSender {
     #[must_use]
     pub fn fastest_for(socket: impl AsFd) -> FileSender {
         FileSender {
-            buffer: is_loopback(socket.as_fd()).then(Buffer::new),
+            buffer: is_loopback(&socket).then(Buffer::new),
         }
     }
 
@@ -108,8 +108,11 @@ impl Buffer {
     }
 }
 
-/// Whether a TCP connection ends on this machine; of other families not.
-fn is_loopback(socket: BorrowedFd<'_>) -> bool {
+/// Whether a TCP connection ends on this machine; of other families not. There what was read costs less than the kernel's pages
+/// (decision 0095).
+#[must_use]
+pub fn is_loopback(socket: impl AsFd) -> bool {
+    let socket = socket.as_fd();
     let ip = |address: rustix::net::SocketAddrAny| SocketAddr::try_from(address).ok();
     let Some(peer) = getpeername(socket).ok().flatten().and_then(ip) else {
         return false;

@@ -30,6 +30,7 @@ pub(crate) fn sending(paths: &[&Path]) -> SenderOptions {
         hashed: true,
         block_log2: 10,
         code: None,
+        by_sendfile: false,
     }
 }
 
