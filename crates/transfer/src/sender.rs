@@ -35,6 +35,8 @@ pub struct SenderOptions {
 pub const BLOCK_LOG2: u8 = 20;
 /// Blocks that are hashed ahead of those that are sent.
 const AHEAD: usize = 4;
+/// Buffers of blocks that are read, hashed and sent in turn: few, so that they stay in the processor's cache.
+const IN_TURN: usize = 2;
 
 /// Sends files and folders over one connection.
 ///
@@ -300,7 +302,7 @@ impl Run<'_> {
         std::thread::scope(|scope| {
             let (out, blocks) = sync_channel(AHEAD);
             let (give_back, empty) = channel();
-            for _ in 0..AHEAD {
+            for _ in 0..IN_TURN {
                 let _ = give_back.send(Vec::new());
             }
             scope.spawn(move || {
