@@ -1,14 +1,24 @@
-"""What is seen of a server from outside: its access log, and its metrics for Prometheus."""
+"""What is seen of a server from outside: what it says, its access log, and its metrics for Prometheus."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, NamedTuple
 
 from onecopy import _core
 
-__all__ = ["AccessLog", "Metrics"]
+__all__ = ["AccessLog", "Metrics", "tell"]
+
+
+def tell(line: str, who: str = "onecopy run: ") -> None:
+    """A line on stderr, if there is somebody to read it."""
+    with contextlib.suppress(OSError, ValueError):
+        # In one piece: other processes write there too.
+        sys.stderr.write(f"{who}{line}\n")
+        sys.stderr.flush()
 
 
 class AccessLog(NamedTuple):

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from onecopy import systemd
-from onecopy.observe import AccessLog, Metrics
+from onecopy.observe import AccessLog, Metrics, tell
 from onecopy.server import Limits, Server, Tls
-from onecopy.workers import Supervisor, Tie, tell
 
 __all__ = ["main"]
 
@@ -60,6 +59,9 @@ def _serve(given: argparse.Namespace) -> int:
 
 def _supervise(given: argparse.Namespace, arguments: list[str]) -> int:
     """Have worker processes serve; the application is loaded in them alone."""
+    # Loaded by whoever has workers: a server by itself does without.
+    from onecopy.workers import Supervisor
+
     workers = "1 worker" if given.workers == 1 else f"{given.workers} workers"
     title = f"onecopy {_version()} serves {given.app} at {{url}} with {workers} of {given.threads} threads"
     listener = _server(_not_here, _bind(given), given)
@@ -74,6 +76,8 @@ def _supervise(given: argparse.Namespace, arguments: list[str]) -> int:
 
 def _work(given: argparse.Namespace, listener: int, line: int) -> int:
     """Serve on a supervisor's socket."""
+    from onecopy.workers import Tie
+
     os.set_inheritable(listener, False)
     tie = Tie(line, given.stop_timeout)
     metrics = _metrics(given)

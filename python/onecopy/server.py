@@ -6,7 +6,6 @@ import atexit
 import contextlib
 import os
 import threading
-import urllib.parse
 import weakref
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -127,6 +126,8 @@ class Server:
     def url(self) -> str:
         """The address as a URL; ``http+unix://`` and the quoted path for a unix socket, as some clients take it."""
         if isinstance(self.address, str):
+            import urllib.parse
+
             return f"{self._scheme}+unix://{urllib.parse.quote(os.fsencode(self.address), safe='')}/"
         host, port = self.address
         return f"{self._scheme}://[{host}]:{port}/" if ":" in host else f"{self._scheme}://{host}:{port}/"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import socket
 import time
 
 __all__ = ["is_activated", "notify", "take_socket"]
@@ -48,6 +47,8 @@ def notify(*lines: str) -> None:
     path = os.environ.get("NOTIFY_SOCKET", "")
     if not path.startswith(("/", "@")):
         return
+    import socket
+
     address = "\0" + path[1:] if path.startswith("@") else path
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as line:
         line.sendto("\n".join(lines).encode(), address)

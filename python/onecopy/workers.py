@@ -8,17 +8,19 @@ import os
 import selectors
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from onecopy import systemd
-from onecopy.observe import Metrics
+from onecopy.observe import Metrics, tell
 from onecopy.server import Server
 
-__all__ = ["Supervisor", "Tie", "tell"]
+if TYPE_CHECKING:
+    import subprocess
+
+__all__ = ["Supervisor", "Tie"]
 
 #: More crashes than this within that many seconds, and it is given up: starting would keep the machine busy.
 MOST_CRASHES = 10
@@ -42,14 +44,6 @@ _MEANINGS = {
     signal.SIGFPE: "it divided by zero",
     signal.SIGKILL: "ended from outside, or by the kernel for want of memory",
 }
-
-
-def tell(line: str, who: str = "onecopy run: ") -> None:
-    """A line on stderr, if there is somebody to read it."""
-    with contextlib.suppress(OSError, ValueError):
-        # In one piece: other processes write there too.
-        sys.stderr.write(f"{who}{line}\n")
-        sys.stderr.flush()
 
 
 class Tie:
@@ -270,6 +264,9 @@ class Supervisor:
         Raises:
             OSError: the system has no process or descriptor left.
         """
+        # Not for the workers themselves, which load this module too.
+        import subprocess
+
         if self._listener is None:
             raise OSError("it is being stopped")
         listener = self._listener.fileno()
