@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::io;
+use std::mem;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver as Hashed, channel, sync_channel};
+use std::sync::mpsc::{Receiver as Hashed, channel};
 
 use onecopy_files::moving::{FileSender, is_loopback};
 
@@ -33,8 +34,6 @@ pub struct SenderOptions {
 
 /// Bytes of a block where nobody says otherwise: 1 MiB. A file of a TiB has a million.
 pub const BLOCK_LOG2: u8 = 20;
-/// Blocks that are hashed ahead of those that are sent.
-const AHEAD: usize = 4;
 /// Buffers of blocks that are read, hashed and sent in turn: few, so that they stay in the processor's cache.
 const IN_TURN: usize = 2;
 
@@ -239,13 +238,7 @@ impl Run<'_> {
         } else {
             let tree = Tree::resumed(n_present, stack)
                 .ok_or_else(|| Error::Protocol("hashes of other blocks".to_owned()))?;
-            let done = match self.link.plain() {
-                Some(socket) if !self.options.by_sendfile && is_loopback(socket) => {
-                    self.hashed_ahead(opened, head, n_blocks, tree)?
-                }
-                Some(_) => self.hashed_beside(opened, head, n_blocks, tree)?,
-                None => self.hashed_here(opened, head, n_blocks, tree)?,
-            };
+            let done = self.hashed(opened, head, n_blocks, tree)?;
             hash = done.root().ok_or_else(out_of_turn)?;
         }
         opened.check()?;
@@ -253,8 +246,9 @@ impl Run<'_> {
         Ok(Some(hash))
     }
 
-    /// The bytes go by the kernel; another thread reads and hashes them meanwhile.
-    fn hashed_beside(
+    /// Another thread reads and hashes the blocks. Where the kernel sends them from the file, they are read for that alone; over
+    /// loopback, where the kernel's pages cost more (decision 0095), and through TLS what was read is what is sent.
+    fn hashed(
         &mut self,
         opened: &Opened,
         head: &FileHead,
@@ -263,44 +257,12 @@ impl Run<'_> {
     ) -> Result<Tree, Error> {
         let log2 = self.options.block_log2;
         let first = tree.n_blocks();
+        let by_kernel = self
+            .link
+            .plain()
+            .is_some_and(|socket| self.options.by_sendfile || !is_loopback(socket));
         std::thread::scope(|scope| {
-            let (out, nodes) = sync_channel(AHEAD);
-            scope.spawn(move || {
-                let mut block = vec![0; 1 << log2];
-                for index in first..n_blocks {
-                    let n = block_len(head, index, log2) as usize;
-                    let read = opened.file.read_exact_at(&mut block[..n], index << log2);
-                    let node = read.map(|()| block_hash(&block[..n], index, log2));
-                    let is_last = node.is_err();
-                    // Nobody listens any more where sending has failed.
-                    if out.send(node).is_err() || is_last {
-                        return;
-                    }
-                }
-            });
-            for index in first..n_blocks {
-                self.block(opened, head, index)?;
-                let node = next(&nodes, opened)?;
-                self.link.say(&Message::BlockHash(node))?;
-                tree.push(node);
-            }
-            Ok(tree)
-        })
-    }
-
-    /// Another thread reads and hashes; what it has read is sent. Over loopback that costs less than the kernel's pages (decision
-    /// 0095), and nothing is read twice.
-    fn hashed_ahead(
-        &mut self,
-        opened: &Opened,
-        head: &FileHead,
-        n_blocks: u64,
-        mut tree: Tree,
-    ) -> Result<Tree, Error> {
-        let log2 = self.options.block_log2;
-        let first = tree.n_blocks();
-        std::thread::scope(|scope| {
-            let (out, blocks) = sync_channel(AHEAD);
+            let (out, hashed) = channel();
             let (give_back, empty) = channel();
             for _ in 0..IN_TURN {
                 let _ = give_back.send(Vec::new());
@@ -313,21 +275,23 @@ impl Run<'_> {
                     };
                     block.resize(block_len(head, index, log2) as usize, 0);
                     let read = opened.file.read_exact_at(&mut block, index << log2);
-                    let hashed = read.map(|()| (block_hash(&block, index, log2), block));
-                    let is_last = hashed.is_err();
-                    if out.send(hashed).is_err() || is_last {
+                    let done = read.map(|()| (block_hash(&block, index, log2), block));
+                    let is_last = done.is_err();
+                    if out.send(done).is_err() || is_last {
                         return;
                     }
                 }
             });
-            for _ in first..n_blocks {
-                self.look_up()?;
-                let (node, block) = next(&blocks, opened)?;
-                self.link.say(&Message::Block(block.len() as u32))?;
-                self.link.say_bytes(&block)?;
-                // What is counted is on its way.
-                self.link.flush()?;
-                self.count(block.len() as u64, block.len() as u64);
+            for index in first..n_blocks {
+                if by_kernel {
+                    self.block(opened, head, index)?;
+                } else {
+                    self.look_up()?;
+                }
+                let (node, block) = next(&hashed, opened)?;
+                if !by_kernel {
+                    self.send_block(&block)?;
+                }
                 self.link.say(&Message::BlockHash(node))?;
                 tree.push(node);
                 let _ = give_back.send(block);
@@ -336,23 +300,14 @@ impl Run<'_> {
         })
     }
 
-    /// Each block is read once, hashed and sent: what TLS wants.
-    fn hashed_here(
-        &mut self,
-        opened: &Opened,
-        head: &FileHead,
-        n_blocks: u64,
-        mut tree: Tree,
-    ) -> Result<Tree, Error> {
-        let log2 = self.options.block_log2;
-        for index in tree.n_blocks()..n_blocks {
-            let n = block_len(head, index, log2) as usize;
-            self.block(opened, head, index)?;
-            let node = block_hash(&self.buffer[..n], index, log2);
-            self.link.say(&Message::BlockHash(node))?;
-            tree.push(node);
-        }
-        Ok(tree)
+    /// Sends a block that was read.
+    fn send_block(&mut self, block: &[u8]) -> Result<(), Error> {
+        self.link.say(&Message::Block(block.len() as u32))?;
+        self.link.say_bytes(block)?;
+        // What is counted is on its way.
+        self.link.flush()?;
+        self.count(block.len() as u64, block.len() as u64);
+        Ok(())
     }
 
     /// Whether the user or the receiver wants it to end.
@@ -367,7 +322,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Sends one block. Through TLS it stands in the buffer then.
+    /// Sends one block from the file.
     fn block(&mut self, opened: &Opened, head: &FileHead, index: u64) -> Result<(), Error> {
         self.look_up()?;
         let log2 = self.options.block_log2;
@@ -375,11 +330,10 @@ impl Run<'_> {
         let mut at = index << log2;
         if self.link.plain().is_none() {
             self.read(opened, at, n as usize)?;
-            self.link.say(&Message::Block(n as u32))?;
-            let bytes = &self.buffer[..n as usize];
-            self.link.say_bytes(bytes)?;
-            self.count(n, n);
-            return Ok(());
+            let buffer = mem::take(&mut self.buffer);
+            let sent = self.send_block(&buffer[..n as usize]);
+            self.buffer = buffer;
+            return sent;
         }
         self.link.say(&Message::Block(n as u32))?;
         self.link.flush()?;

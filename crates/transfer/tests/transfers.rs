@@ -294,21 +294,24 @@ fn a_file_that_changes_while_it_is_sent_is_an_error_and_the_old_one_stays() {
     }
 }
 
+/// Stops when so many bytes were listed and sent.
+struct Stop(u64);
+
+impl Watch for Stop {
+    fn bytes(&mut self, n_bytes: u64) {
+        self.0 = self.0.saturating_sub(n_bytes);
+    }
+    fn stops(&self) -> bool {
+        self.0 == 0
+    }
+}
+
 #[test]
 fn what_is_there_of_another_version_of_a_file_is_not_used() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let file = from.path().join("file");
     for seed in [1, 2] {
         fs::write(&file, bytes(50_000, seed)).unwrap();
-        struct Stop(u64);
-        impl Watch for Stop {
-            fn bytes(&mut self, n_bytes: u64) {
-                self.0 = self.0.saturating_sub(n_bytes);
-            }
-            fn stops(&self) -> bool {
-                self.0 == 0
-            }
-        }
         let mut receiver = Receiver::new(receiving(to.path()));
         // The list counts too.
         let mut stop = Stop(50_000 + 30_000);
@@ -327,15 +330,6 @@ fn a_part_that_was_harmed_is_read_again_from_there() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let file = from.path().join("file");
     fs::write(&file, bytes(50_000, 1)).unwrap();
-    struct Stop(u64);
-    impl Watch for Stop {
-        fn bytes(&mut self, n_bytes: u64) {
-            self.0 = self.0.saturating_sub(n_bytes);
-        }
-        fn stops(&self) -> bool {
-            self.0 == 0
-        }
-    }
     let mut receiver = Receiver::new(receiving(to.path()));
     let _ = exchange(
         &sending(&[&file]),
