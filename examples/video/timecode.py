@@ -17,6 +17,8 @@ from typing import BinaryIO
 _CONTAINERS = {b"moov", b"trak", b"mdia", b"minf", b"stbl", b"edts"}
 #: An index of this size is of a video of some hundred hours.
 _MOST_INDEX_BYTES = 256 << 20
+#: As many as such a video has; more are a lie, and are not counted out.
+_MOST_FRAMES = 20_000_000
 
 
 class VideoError(ValueError):
@@ -102,7 +104,9 @@ def _read(path: str, _version: tuple[int, int, int]) -> Index:
     with open(path, "rb") as file:
         try:
             return _index(file)
-        except (struct.error, KeyError, IndexError, StopIteration, ZeroDivisionError) as e:
+        except VideoError:
+            raise
+        except (struct.error, LookupError, StopIteration, ArithmeticError, ValueError) as e:
             raise VideoError(f"{path} has no index that can be read: {e!r}") from e
 
 
@@ -115,6 +119,8 @@ def _index(file: BinaryIO) -> Index:
     times, scale = _times(video)
     order = sorted(range(len(times)), key=times.__getitem__)
     offsets = _offsets(video)
+    if len(times) != len(offsets):
+        raise VideoError(f"the index tells when {len(times)} frames are shown, and where {len(offsets)} are")
     if max(offsets) >= os.fstat(file.fileno()).st_size:
         raise VideoError("the file is cut off: its index tells of frames behind its end")
     n_seconds = (times[order[-1]] - times[order[0]]) / scale / max(1, len(order) - 1)
@@ -124,6 +130,10 @@ def _index(file: BinaryIO) -> Index:
         drops = bool(flags & 1)
         file.seek(_offsets(counted)[0])
         (first,) = struct.unpack(">I", file.read(4))
+    if not 1 <= rate <= 99:
+        raise VideoError(f"{rate} frames a second, of which timecodes have two digits")
+    if first + len(order) > 100 * 3600 * rate:
+        raise VideoError(f"the first frame is number {first}, of which timecodes have two digits of hours")
     start = times[order[0]]
     seconds = tuple((times[i] - start) / scale for i in order)
     return Index(tuple(offsets[i] for i in order), seconds, first, rate, drops)
@@ -176,10 +186,10 @@ def _tracks(moov: bytes) -> Iterator[dict[bytes, bytes]]:
             yield dict(_leaves(track))
 
 
-def _leaves(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+def _leaves(data: bytes, depth: int = 0) -> Iterator[tuple[bytes, bytes]]:
     for kind, content in _boxes(data):
-        if kind in _CONTAINERS:
-            yield from _leaves(content)
+        if kind in _CONTAINERS and depth < len(_CONTAINERS):
+            yield from _leaves(content, depth + 1)
         else:
             yield kind, content
 
@@ -197,23 +207,37 @@ def _times(track: dict[bytes, bytes]) -> tuple[list[int], int]:
     """When each sample is shown, and how many of these units are a second."""
     header = track[b"mdhd"]
     (scale,) = struct.unpack_from(">I", header, 20 if header[0] else 12)
-    steps = chain.from_iterable(repeat(step, n) for n, step in _table(track[b"stts"], ">II"))
+    steps = _spread(track[b"stts"], ">II")
     decoded = list(accumulate(steps, initial=0))[:-1]
     if b"ctts" not in track:
         return decoded, scale
-    shifts = chain.from_iterable(repeat(shift, n) for n, shift in _table(track[b"ctts"], ">Ii"))
+    shifts = _spread(track[b"ctts"], ">Ii")
     return [time + shift for time, shift in zip(decoded, shifts, strict=True)], scale
+
+
+def _spread(box: bytes, form: str) -> list[int]:
+    """A value for each sample, from a table that says how many samples have it."""
+    table = _table(box, form)
+    _few(sum(n for n, _ in table))
+    return list(chain.from_iterable(repeat(value, n) for n, value in table))
+
+
+def _few(n_frames: int) -> None:
+    if not 0 < n_frames <= _MOST_FRAMES:
+        raise VideoError(f"the index tells of {n_frames} frames")
 
 
 def _offsets(track: dict[bytes, bytes]) -> list[int]:
     """Where each sample is, in the order of decoding."""
     sizes_box = track[b"stsz"]
     (size, n_samples) = struct.unpack_from(">II", sizes_box, 4)
+    _few(n_samples)
     sizes = iter(repeat(size, n_samples) if size else [n for (n,) in _table(sizes_box[4:], ">I")])
     wide = track.get(b"co64")
     chunks = [at for (at,) in (_table(wide, ">Q") if wide else _table(track[b"stco"], ">I"))]
     runs = _table(track[b"stsc"], ">III")
     ends = [first for first, _, _ in runs[1:]] + [len(chunks) + 1]
+    _few(sum(n * max(0, end - max(1, first)) for (first, n, _), end in zip(runs, ends, strict=True)))
     found: list[int] = []
     for (first, n_in_chunk, _), end in zip(runs, ends, strict=True):
         for at in chunks[first - 1 : end - 1]:

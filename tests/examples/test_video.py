@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -83,6 +84,47 @@ def test_files_that_are_no_video(video: Path, clip: Path, tmp_path: Path) -> Non
         path.write_bytes(wrong)
         with pytest.raises(timecode.VideoError):
             timecode.index_of(path)
+
+
+def boxes(choose: random.Random, index: bytes) -> bytes:
+    """The boxes in front of a clip's pictures, with some bytes or numbers changed, or cut off."""
+    data = bytearray(index)
+    for _ in range(choose.choice((1, 1, 2, 5))):
+        at = choose.randrange(len(data) - 8)
+        match choose.randrange(4):
+            case 0:
+                data[at] = choose.randrange(256)
+            case 1:
+                data[at : at + 4] = choose.choice((0, 1, 8, 2**31, 2**32 - 1)).to_bytes(4, "big")
+            case 2:
+                # A number behind the name of a box: its size, or that of its table.
+                kind = choose.choice([b"stts", b"ctts", b"stsz", b"stsc", b"stco", b"mdhd", b"tmcd", b"moov", b"trak"])
+                at = data.find(kind) + 4 * choose.choice((-1, 1, 2, 3, 4))
+                if 0 <= at <= len(data) - 4:
+                    data[at : at + 4] = choose.choice((0, 1, 2**16, 2**31 - 1, 2**32 - 1)).to_bytes(4, "big")
+            case _:
+                del data[at : at + choose.choice((1, 4, 8, len(data)))]
+        if len(data) < 16:
+            break
+    return bytes(data)
+
+
+def test_any_bytes_are_a_video_or_an_error(clip: Path, video: Path, tmp_path: Path) -> None:
+    timecode = importlib.import_module("timecode")
+    index = clip.read_bytes()
+    index = index[: index.index(b"mdat") - 4]
+    path, choose, n_read = tmp_path / "any", random.Random(7), 0
+    for k in range(600):
+        path.write_bytes(boxes(choose, index))
+        os.truncate(path, clip.stat().st_size)
+        os.utime(path, ns=(k, k))
+        try:
+            found = timecode.index_of(path)
+        except timecode.VideoError:
+            continue
+        n_read += 1
+        assert found.frame_of(found.name(0)) == 0 and len(found.offsets) == len(found.seconds)
+    assert 0 < n_read < 600
 
 
 def test_a_chunk_goes_from_the_file_to_the_socket(clip: Path) -> None:
