@@ -298,19 +298,19 @@ def test_ctrl_c_ends_a_call_that_waits() -> None:
         large.truncate(1 << 30)
         got = tempfile.TemporaryFile()
         calls = {"send": lambda: onecopy.send_file(here, large), "recv": lambda: onecopy.recv_file(here, got, 1)}
-        print("ready", flush=True)
         try:
+            # From here on Ctrl-C is caught, wherever it is when it comes.
+            print("ready", flush=True)
             calls[sys.argv[1]]()
         except KeyboardInterrupt:
             sys.exit(7)
     """
     for call in ("send", "recv"):
-        process = subprocess.Popen([sys.executable, "-c", code, call], stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == 7
-        process.stdout.close()
+        with subprocess.Popen([sys.executable, "-c", code, call], stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=60) == 7
 
 
 def test_other_threads_run_while_it_waits(pair: tuple[socket.socket, socket.socket], temporary: Temporary) -> None:
