@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -9,7 +10,6 @@ from typing import Any
 
 PLAIN = ("Content-Type", "text/plain")
 HELLO = b"hello, world"
-BIG = bytes(range(256)) * 3906 + b"0" * 64  # 1,000,000 bytes
 CHUNK = b"x" * 1024
 #: Where nginx and we serve files from, and the one of 100 MB; its 1 MiB that is asked for by Range.
 FILES = Path(__file__).resolve().parents[1] / ".data" / "nginx" / "files"
@@ -23,6 +23,12 @@ FIELDS = [
     ("X-Street", "M\xfchlenstra\xdfe 3, 12345 K\xf6ln"),
     ("X-Name", "J\xf6rg M\xfcller-L\xfcdenscheidt"),
 ]
+
+
+@functools.cache
+def big() -> bytes:
+    """1,000,000 bytes; made when they are asked for, so that they count in the memory of those rows alone."""
+    return bytes(range(256)) * 3906 + bytes(64)
 
 
 def _hello(environ: dict[str, Any], start: Any) -> list[bytes]:
@@ -39,8 +45,9 @@ def _headers(environ: dict[str, Any], start: Any) -> list[bytes]:
 
 
 def _big(environ: dict[str, Any], start: Any) -> list[bytes]:
-    start("200 OK", [PLAIN, ("Content-Length", str(len(BIG)))])
-    return [BIG]
+    body = big()
+    start("200 OK", [PLAIN, ("Content-Length", str(len(body)))])
+    return [body]
 
 
 def _echo(environ: dict[str, Any], start: Any) -> list[bytes]:
@@ -70,9 +77,9 @@ def _large(environ: dict[str, Any], start: Any) -> Any:
 def make_files() -> None:
     """Writes the files where they are not there yet."""
     FILES.mkdir(parents=True, exist_ok=True)
-    (FILES / "big").write_bytes(BIG)
+    (FILES / "big").write_bytes(big())
     if not (FILES / "large").exists() or (FILES / "large").stat().st_size != LARGE_BYTES:
-        (FILES / "large").write_bytes(BIG * (LARGE_BYTES // len(BIG)))
+        (FILES / "large").write_bytes(big() * (LARGE_BYTES // len(big())))
 
 
 _PAGES: dict[str, Callable[[dict[str, Any], Any], Any]] = {
@@ -111,7 +118,7 @@ async def asgi(
         body = f"{len(own)} {own['x-city']}".encode("latin-1")
         fields += _FIELDS
     elif path == "/big":
-        body = BIG
+        body = big()
     elif path == "/echo":
         parts = []
         while True:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benches.serving import load
-from benches.serving.apps import BIG, CHUNK, FIELDS, HELLO, LARGE_BYTES, N_CHUNKS, RANGE
+from benches.serving.apps import CHUNK, FIELDS, HELLO, LARGE_BYTES, N_CHUNKS, RANGE, big
 from benches.serving.servers import Absent, Running
 from benches.worker import digest
 from tests.support import servers as databases
@@ -68,7 +68,7 @@ def wrong(running: Running, path: str, common: dict[str, str]) -> str:
         return f"status {status}"
     if path in ("/large", RANGED):
         first, last = RANGE if path == RANGED else (0, LARGE_BYTES - 1)
-        right = (BIG * (LARGE_BYTES // len(BIG)))[first : last + 1]
+        right = (big() * (LARGE_BYTES // len(big())))[first : last + 1]
         return "" if body == right else f"{len(body):,} bytes"
     if path == "/headers":
         lost = [name for name, value in FIELDS if (name.lower(), value) not in {(n.lower(), v) for n, v in fields}]
@@ -78,7 +78,7 @@ def wrong(running: Running, path: str, common: dict[str, str]) -> str:
     if path == "/rows":
         seen = digest(body)
         return "" if common.setdefault(path, seen) == seen else f"other rows: {seen}"
-    right = {"/hello": HELLO, "/big": BIG, "/chunks": CHUNK * N_CHUNKS, "/echo": b"0123456789abcdef" * 62500}[path]
+    right = {"/hello": HELLO, "/big": big(), "/chunks": CHUNK * N_CHUNKS, "/echo": b"0123456789abcdef" * 62500}[path]
     return "" if body == right else f"{len(body):,} bytes, {body[:20]!r}"
 
 
