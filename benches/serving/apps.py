@@ -28,7 +28,7 @@ FIELDS = [
 @functools.cache
 def big() -> bytes:
     """1,000,000 bytes; made when they are asked for, so that they count in the memory of those rows alone."""
-    return bytes(range(256)) * 3906 + bytes(64)
+    return bytes(range(256)) * 3906 + b"0" * 64
 
 
 def _hello(environ: dict[str, Any], start: Any) -> list[bytes]:
