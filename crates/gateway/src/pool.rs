@@ -44,12 +44,20 @@ impl Pool {
     /// The right to run one query, or nothing where as many as allowed run. Never waits.
     pub(crate) fn slot(self: &Arc<Pool>) -> Option<Slot> {
         let limit = self.database.max_concurrent;
-        self.n_running
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| {
-                (n < limit).then_some(n + 1)
-            })
-            .ok()?;
-        Some(Slot(Arc::clone(self)))
+        let mut n = self.n_running.load(Ordering::Acquire);
+        while n < limit {
+            let taken = self.n_running.compare_exchange_weak(
+                n,
+                n + 1,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            );
+            match taken {
+                Ok(_) => return Some(Slot(Arc::clone(self))),
+                Err(now) => n = now,
+            }
+        }
+        None
     }
 
     /// A run of `query` was stopped, and its driver does not come back. Its slot stays taken until it does: what the driver
