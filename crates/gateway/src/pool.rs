@@ -46,12 +46,9 @@ impl Pool {
         let limit = self.database.max_concurrent;
         let mut n = self.n_running.load(Ordering::Acquire);
         while n < limit {
-            let taken = self.n_running.compare_exchange_weak(
-                n,
-                n + 1,
-                Ordering::AcqRel,
-                Ordering::Acquire,
-            );
+            let taken =
+                self.n_running
+                    .compare_exchange_weak(n, n + 1, Ordering::AcqRel, Ordering::Acquire);
             match taken {
                 Ok(_) => return Some(Slot(Arc::clone(self))),
                 Err(now) => n = now,
