@@ -6,6 +6,8 @@
 //! | [`frame`] | [`Frame`]: documents, texts and binary, whose lengths stand in front of them and are patched in behind |
 //! | [`value`] | one value: numbers, dates, ids, text, binary, regexes, code |
 //! | [`decimal128`] | [`Decimal128`]: digits to IEEE 754's decimal of 128 bits, exactly or not at all |
+//! | [`decimal_text`] | and back to digits |
+//! | [`extended`] | MongoDB's Extended JSON v2, to and from documents |
 //! | [`keys`] | [`KeySegments`]: the keys of a document, made once per statement and copied per cell |
 //! | [`naive`] | the slow twins: a reader, and decimals by digits on paper |
 //!
@@ -18,12 +20,15 @@
 //! stay in one chunk until it ends. What fails half-way leaves a part in the sink: whoever goes on takes it back.
 
 pub mod decimal128;
+pub mod decimal_text;
+pub mod extended;
 pub mod frame;
 pub mod keys;
 pub mod naive;
 pub mod tag;
 pub mod value;
 
+pub use decimal_text::{DECIMAL_TEXT_BYTES, DecimalParts, DecimalText};
 pub use decimal128::Decimal128;
 pub use frame::{Frame, MOST_BYTES};
 pub use keys::KeySegments;
