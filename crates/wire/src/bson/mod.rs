@@ -1,4 +1,4 @@
-//! BSON 1.1 (<https://bsonspec.org>): the writer.
+//! BSON 1.1 (<https://bsonspec.org>): the writer, and the reader.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -7,6 +7,7 @@
 //! | [`value`] | one value: numbers, dates, ids, text, binary, regexes, code |
 //! | [`decimal128`] | [`Decimal128`]: digits to IEEE 754's decimal of 128 bits, exactly or not at all |
 //! | [`keys`] | [`KeySegments`]: the keys of a document, made once per statement and copied per cell |
+//! | [`read`] | documents as events, with every length and terminator checked |
 //! | [`naive`] | the slow twins: a reader, and decimals by digits on paper |
 //!
 //! An element is its tag, its key and its value. Who writes it puts them in this order: a key of [`KeySegments`] or of
@@ -21,6 +22,7 @@ pub mod decimal128;
 pub mod frame;
 pub mod keys;
 pub mod naive;
+pub mod read;
 pub mod tag;
 pub mod value;
 
