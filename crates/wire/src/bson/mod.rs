@@ -1,4 +1,4 @@
-//! BSON 1.1 (<https://bsonspec.org>): the writer.
+//! BSON 1.1 (<https://bsonspec.org>): the writer, and the reader.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -9,6 +9,7 @@
 //! | [`decimal_text`] | and back to digits |
 //! | [`extended`] | MongoDB's Extended JSON v2, to and from documents |
 //! | [`keys`] | [`KeySegments`]: the keys of a document, made once per statement and copied per cell |
+//! | [`read`] | documents as events, with every length and terminator checked |
 //! | [`naive`] | the slow twins: a reader, and decimals by digits on paper |
 //!
 //! An element is its tag, its key and its value. Who writes it puts them in this order: a key of [`KeySegments`] or of
@@ -25,6 +26,7 @@ pub mod extended;
 pub mod frame;
 pub mod keys;
 pub mod naive;
+pub mod read;
 pub mod tag;
 pub mod value;
 

@@ -1,0 +1,500 @@
+//! The grammar of BSON, as one loop.
+
+use onecopy_text::convert::Kernels;
+
+use super::error::{ReadError, Reason};
+use super::events::{BsonEvents, Refusal, Told};
+use super::index::Index;
+use super::lengths::{LEAST_BYTES, LENGTH_BYTES, document_len, length_at};
+use super::tags;
+use crate::bson::{MOST_BYTES, SUBTYPE_OLD};
+
+/// What is asked of the keys of arrays.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ArrayKeys {
+    /// Any will do: an item is where it stands. So every reader that we know has it, and there are writers that leave
+    /// the keys empty.
+    #[default]
+    Any,
+    /// `0`, `1`, `2`…, as the specification says.
+    Strict,
+}
+
+/// What is asked of a document beyond the grammar.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// How deep documents and arrays may stand in each other; the outermost is the first level.
+    pub max_depth: usize,
+    /// How many bytes the outermost may have.
+    pub max_size: usize,
+    /// The keys of arrays.
+    pub array_keys: ArrayKeys,
+}
+
+impl Default for Rules {
+    fn default() -> Rules {
+        Rules {
+            max_depth: 1000,
+            max_size: MOST_BYTES,
+            array_keys: ArrayKeys::Any,
+        }
+    }
+}
+
+/// Tells the document that `bytes` starts with, and returns how many bytes it has.
+///
+/// Copies: none. Memory: four bytes for each level that is open.
+///
+/// # Errors
+/// [`ReadError`]; what was told until then was right.
+#[inline(always)]
+pub fn read<K: Kernels, E: BsonEvents>(
+    kernels: K,
+    bytes: &[u8],
+    rules: Rules,
+    events: &mut E,
+) -> Result<usize, ReadError> {
+    let len = document_len(bytes, rules.max_size)?;
+    let Some(document) = bytes.get(..len) else {
+        return Err(error(Reason::End, 0));
+    };
+    let mut reader = Reader {
+        kernels,
+        bytes: document,
+        body: &document[..len - 1],
+        at: LENGTH_BYTES,
+        start: 0,
+        is_array: false,
+        index: Index::FIRST,
+        index_of: 0,
+        outer: Vec::new(),
+        scopes: Vec::new(),
+        rules,
+    };
+    reader.document(events)?;
+    Ok(len)
+}
+
+/// As [`read`], of one document with nothing behind it.
+///
+/// # Errors
+/// As [`read`], and [`Reason::Behind`] with the place behind the document.
+#[inline(always)]
+pub fn read_all<K: Kernels, E: BsonEvents>(
+    kernels: K,
+    bytes: &[u8],
+    rules: Rules,
+    events: &mut E,
+) -> Result<(), ReadError> {
+    let len = read(kernels, bytes, rules, events)?;
+    if len < bytes.len() {
+        return Err(error(Reason::Behind, len));
+    }
+    Ok(())
+}
+
+/// Code with a scope that is open.
+struct Scope {
+    /// Levels around it.
+    n_outer: usize,
+    /// Where the key of the element ends.
+    key_end: usize,
+}
+
+struct Reader<'a, K> {
+    kernels: K,
+    /// The outermost document.
+    bytes: &'a [u8],
+    /// The same up to the zero byte that ends the innermost one.
+    body: &'a [u8],
+    /// The next byte, at most the end of the body.
+    at: usize,
+    /// Where the innermost document starts.
+    start: u32,
+    is_array: bool,
+    /// The key that is to come in the array at `index_of`.
+    index: Index,
+    index_of: u32,
+    /// The levels around it, the outermost first: twice the start, and 1 more for an array.
+    outer: Vec<u32>,
+    scopes: Vec<Scope>,
+    rules: Rules,
+}
+
+impl<'a, K: Kernels> Reader<'a, K> {
+    #[inline(always)]
+    fn document<E: BsonEvents>(&mut self, events: &mut E) -> Result<(), ReadError> {
+        if self.rules.max_depth == 0 {
+            return Err(error(Reason::Depth, 0));
+        }
+        if self.bytes.last() != Some(&0) {
+            return Err(error(Reason::NoTerminator, self.bytes.len() - 1));
+        }
+        if self.bytes.len() == LEAST_BYTES {
+            return told(events.empty_document(), 0);
+        }
+        told(events.begin_document(), 0)?;
+        loop {
+            let Some(&tag) = self.body.get(self.at) else {
+                if self.leave(events)? {
+                    return Ok(());
+                }
+                continue;
+            };
+            if tag == 0 {
+                return Err(error(Reason::EarlyEnd, self.at));
+            }
+            let tag_at = self.at;
+            self.at += 1;
+            self.key(events)?;
+            let start = self.at;
+            match tag {
+                tags::DOUBLE => {
+                    let value = f64::from_le_bytes(*self.fixed()?);
+                    told(events.double(value), start)?;
+                }
+                tags::STRING => {
+                    let text = self.text()?;
+                    told(events.string(text), start + LENGTH_BYTES)?;
+                }
+                tags::DOCUMENT => self.enter(false, events)?,
+                tags::ARRAY => self.enter(true, events)?,
+                tags::BINARY => self.binary(events)?,
+                tags::UNDEFINED => told(events.undefined(), start)?,
+                tags::OBJECT_ID => {
+                    let id = self.fixed()?;
+                    told(events.object_id(id), start)?;
+                }
+                tags::BOOL => match self.fixed()? {
+                    [byte @ (0 | 1)] => told(events.boolean(*byte == 1), start)?,
+                    [byte] => return Err(error(Reason::Boolean(*byte), start)),
+                },
+                tags::DATE_TIME => {
+                    let value = i64::from_le_bytes(*self.fixed()?);
+                    told(events.datetime(value), start)?;
+                }
+                tags::NULL => told(events.null(), start)?,
+                tags::REGEX => {
+                    let pattern = self.cstring()?;
+                    let options = self.cstring()?;
+                    told(events.regex(pattern, options), start)?;
+                }
+                tags::DB_POINTER => {
+                    let name = self.text()?;
+                    let id = self.fixed()?;
+                    told(events.db_pointer(name, id), start + LENGTH_BYTES)?;
+                }
+                tags::CODE => {
+                    let text = self.text()?;
+                    told(events.code(text), start + LENGTH_BYTES)?;
+                }
+                tags::SYMBOL => {
+                    let text = self.text()?;
+                    told(events.symbol(text), start + LENGTH_BYTES)?;
+                }
+                tags::CODE_WITH_SCOPE => self.code_with_scope(events)?,
+                tags::INT32 => {
+                    let value = i32::from_le_bytes(*self.fixed()?);
+                    told(events.int32(value), start)?;
+                }
+                tags::TIMESTAMP => {
+                    let increment = u32::from_le_bytes(*self.fixed()?);
+                    let seconds = u32::from_le_bytes(*self.fixed()?);
+                    told(events.timestamp(seconds, increment), start)?;
+                }
+                tags::INT64 => {
+                    let value = i64::from_le_bytes(*self.fixed()?);
+                    told(events.int64(value), start)?;
+                }
+                tags::DECIMAL128 => {
+                    let bytes = self.fixed()?;
+                    told(events.decimal128(bytes), start)?;
+                }
+                tags::MIN_KEY => told(events.min_key(), start)?,
+                tags::MAX_KEY => told(events.max_key(), start)?,
+                other => return Err(error(Reason::Tag(other), tag_at)),
+            }
+        }
+    }
+
+    /// What is left of the innermost document.
+    #[inline(always)]
+    fn rest(&self) -> &'a [u8] {
+        self.body.get(self.at..).unwrap_or_default()
+    }
+
+    /// The key at the next byte.
+    #[inline(always)]
+    fn key<E: BsonEvents>(&mut self, events: &mut E) -> Result<(), ReadError> {
+        let (rest, start) = (self.rest(), self.at);
+        if self.is_array {
+            let len = match self.index.matches(rest) {
+                Some(len) => len,
+                None => self.other_array_key()?,
+            };
+            self.index.step();
+            self.at += len;
+            return told(events.array_key(&rest[..len - 1]), start);
+        }
+        if let Some(guess) = events.guess()
+            && rest.get(guess.len()) == Some(&0)
+            && self.kernels.starts_with(rest, guess)
+        {
+            self.at += guess.len() + 1;
+            return told(events.likely_key(), start);
+        }
+        let key = self.cstring()?;
+        told(events.key(key), start)
+    }
+
+    /// Bytes of a key of an array that is not its index, its zero byte among them.
+    #[cold]
+    #[inline(never)]
+    fn other_array_key(&mut self) -> Result<usize, ReadError> {
+        let len = zero_at(self.rest()).ok_or(error(Reason::OpenText, self.at))?;
+        match self.rules.array_keys {
+            ArrayKeys::Any => Ok(len + 1),
+            ArrayKeys::Strict => Err(error(Reason::ArrayKey, self.at)),
+        }
+    }
+
+    /// Bytes up to a zero byte.
+    #[inline(always)]
+    fn cstring(&mut self) -> Result<&'a [u8], ReadError> {
+        let rest = self.rest();
+        let len = zero_at(rest).ok_or(error(Reason::OpenText, self.at))?;
+        self.at += len + 1;
+        Ok(&rest[..len])
+    }
+
+    /// A value of a fixed size.
+    #[inline(always)]
+    fn fixed<const N: usize>(&mut self) -> Result<&'a [u8; N], ReadError> {
+        let Some(value) = self.rest().first_chunk() else {
+            return Err(error(Reason::Value, self.at));
+        };
+        self.at += N;
+        Ok(value)
+    }
+
+    /// A text with its length.
+    #[inline(always)]
+    fn text(&mut self) -> Result<&'a [u8], ReadError> {
+        let at = self.at;
+        let length = u32::from_le_bytes(*self.fixed()?) as usize;
+        match self.rest().get(..length).and_then(<[u8]>::split_last) {
+            Some((0, text)) => {
+                self.at += length;
+                Ok(text)
+            }
+            other => Err(match i32::try_from(length) {
+                Ok(1..) if other.is_some() => error(Reason::TextEnd, self.at + length - 1),
+                Ok(1..) => error(Reason::Length, at),
+                _ => error(Reason::TextLength, at),
+            }),
+        }
+    }
+
+    #[inline(always)]
+    fn binary<E: BsonEvents>(&mut self, events: &mut E) -> Result<(), ReadError> {
+        let at = self.at;
+        let length = u32::from_le_bytes(*self.fixed()?) as usize;
+        let [subtype] = *self.fixed()?;
+        let Some(bytes) = self.rest().get(..length) else {
+            return Err(match i32::try_from(length) {
+                Ok(_) => error(Reason::Length, at),
+                Err(_) => error(Reason::BinaryLength, at),
+            });
+        };
+        let start = self.at;
+        self.at += length;
+        if subtype != SUBTYPE_OLD {
+            return told(events.binary(subtype, bytes), start);
+        }
+        match bytes.split_first_chunk() {
+            Some((inner, bytes)) if u32::from_le_bytes(*inner) as usize == bytes.len() => {
+                told(events.binary(subtype, bytes), start + LENGTH_BYTES)
+            }
+            _ => Err(error(Reason::OldBinary, start)),
+        }
+    }
+
+    /// Goes into the document or array at the next byte.
+    #[inline(always)]
+    fn enter<E: BsonEvents>(&mut self, is_array: bool, events: &mut E) -> Result<(), ReadError> {
+        let at = self.at;
+        self.check_depth()?;
+        let length = u32::from_le_bytes(*self.fixed()?) as usize;
+        let end = at + length;
+        let inner = match self.body.get(at..end) {
+            Some(inner) if length >= LEAST_BYTES => inner,
+            other => return Err(no_document(at, length, other.is_some())),
+        };
+        if inner.last() != Some(&0) {
+            return Err(error(Reason::NoTerminator, end - 1));
+        }
+        if length == LEAST_BYTES {
+            self.at = end;
+            return told(
+                if is_array {
+                    events.empty_array()
+                } else {
+                    events.empty_document()
+                },
+                at,
+            );
+        }
+        told(
+            if is_array {
+                events.begin_array()
+            } else {
+                events.begin_document()
+            },
+            at,
+        )?;
+        self.push(at, end, is_array);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn check_depth(&self) -> Result<(), ReadError> {
+        if self.outer.len() + 1 >= self.rules.max_depth {
+            return Err(error(Reason::Depth, self.at));
+        }
+        Ok(())
+    }
+
+    /// Makes the document from `at` to `end` the innermost one; its length was read.
+    #[inline(always)]
+    fn push(&mut self, at: usize, end: usize, is_array: bool) {
+        self.outer.push(self.start << 1 | u32::from(self.is_array));
+        // A document has less than 2^31 bytes.
+        self.start = at as u32;
+        self.is_array = is_array;
+        self.body = &self.body[..end - 1];
+        if is_array {
+            self.index = Index::FIRST;
+            self.index_of = self.start;
+        }
+    }
+
+    /// Goes behind the innermost document; whether that was the outermost.
+    #[inline(always)]
+    fn leave<E: BsonEvents>(&mut self, events: &mut E) -> Result<bool, ReadError> {
+        let end = self.at;
+        let mut key_end = (self.start as usize).wrapping_sub(1);
+        if let Some(scope) = self.scopes.last()
+            && scope.n_outer == self.outer.len()
+        {
+            key_end = scope.key_end;
+            self.scopes.pop();
+            told(events.end_code_with_scope(), end)?;
+        } else if self.is_array {
+            told(events.end_array(), end)?;
+        } else {
+            told(events.end_document(), end)?;
+        }
+        let Some(outer) = self.outer.pop() else {
+            return Ok(true);
+        };
+        self.at = end + 1;
+        self.start = outer >> 1;
+        self.is_array = outer & 1 == 1;
+        // Its length was good when it was entered. Where the buffer can be written to, and what is told runs code of others,
+        // it may be another one by now.
+        let start = self.start as usize;
+        let length = length_at(self.bytes, start).unwrap_or(0) as usize;
+        match self.bytes.get(..(start + length).wrapping_sub(1)) {
+            Some(body) if body.len() >= self.at => self.body = body,
+            _ => return Err(error(Reason::Changed, start)),
+        }
+        if self.is_array && self.index_of != self.start {
+            self.index = Index::behind(self.bytes, key_end);
+            self.index_of = self.start;
+        }
+        Ok(false)
+    }
+
+    #[inline(never)]
+    fn code_with_scope<E: BsonEvents>(&mut self, events: &mut E) -> Result<(), ReadError> {
+        let (at, body) = (self.at, self.body);
+        self.check_depth()?;
+        let length = u32::from_le_bytes(*self.fixed()?) as usize;
+        let end = at + length;
+        let Some(whole) = body.get(..end) else {
+            return Err(match i32::try_from(length) {
+                Ok(_) => error(Reason::Length, at),
+                Err(_) => error(Reason::ScopeLength, at),
+            });
+        };
+        if end < self.at {
+            return Err(error(Reason::ScopeLength, at));
+        }
+        self.body = whole;
+        let code = self.text()?;
+        let start = self.at;
+        let length = length_at(whole, start).unwrap_or(0) as usize;
+        if length < LEAST_BYTES || start + length != end {
+            return Err(error(Reason::ScopeLength, start));
+        }
+        if whole.last() != Some(&0) {
+            return Err(error(Reason::NoTerminator, end - 1));
+        }
+        told(
+            events.begin_code_with_scope(code),
+            at + LENGTH_BYTES + LENGTH_BYTES,
+        )?;
+        self.push(start, end, false);
+        self.at = start + LENGTH_BYTES;
+        self.scopes.push(Scope {
+            n_outer: self.outer.len(),
+            key_end: at - 1,
+        });
+        Ok(())
+    }
+}
+
+/// What is wrong with the length of a document inside of another.
+#[cold]
+fn no_document(at: usize, length: usize, is_inside: bool) -> ReadError {
+    match i32::try_from(length) {
+        Ok(_) if !is_inside => error(Reason::Length, at),
+        _ => error(Reason::DocumentLength, at),
+    }
+}
+
+/// Where the first zero byte is, eight bytes at a time: keys are short.
+#[inline(always)]
+fn zero_at(rest: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::MAX / 255;
+    let (words, tail) = rest.as_chunks::<8>();
+    for (i, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        // The lowest bit that is set is that of the first zero byte; those above it may be wrong.
+        let zeros = word.wrapping_sub(ONES) & !word & (ONES << 7);
+        if zeros != 0 {
+            return Some(8 * i + zeros.trailing_zeros() as usize / 8);
+        }
+    }
+    let behind = tail.iter().position(|&byte| byte == 0)?;
+    Some(8 * words.len() + behind)
+}
+
+#[inline(always)]
+const fn error(reason: Reason, offset_bytes: usize) -> ReadError {
+    ReadError {
+        reason,
+        offset_bytes,
+    }
+}
+
+/// What was told, with the place where its start is.
+#[inline(always)]
+fn told(is_told: Told, start: usize) -> Result<(), ReadError> {
+    is_told.map_err(|refusal| refused(refusal, start))
+}
+
+#[cold]
+fn refused(refusal: Refusal, start: usize) -> ReadError {
+    error(refusal.reason, start + refusal.at_bytes)
+}
