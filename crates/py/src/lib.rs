@@ -93,7 +93,7 @@ mod _core {
         raw::process::watch_forks();
         raw::fresh::take_headers(module.py())?;
         raw::fresh_bytes::take_header(module.py())?;
-        raw::json::fresh_number::take(module.py())?;
+        raw::objects::fresh_number::take(module.py())?;
         text::add(module)?;
         json::add(module)
     }

@@ -11,7 +11,7 @@
 //! | [`pages`] | large pages for large fresh objects |
 //! | [`view`] | views of the UTF-8 that stands behind a `str` |
 //! | [`list`] | lists, filled in order |
-//! | [`json`] | lists, dicts and their values as the JSON reader tells them |
+//! | [`objects`] | lists, dicts and their values as the reader of a format tells them |
 //! | [`row`] | row tuples, filled in any order |
 //! | [`seen`] | texts of a column that were made before |
 //! | [`number`] | `int`, `float`, `bool`, `decimal.Decimal` |
@@ -45,10 +45,10 @@ pub(crate) mod fresh_bytes;
 pub(crate) mod growing_str;
 pub(crate) mod held;
 pub(crate) mod interrupt;
-pub(crate) mod json;
 pub(crate) mod list;
 pub(crate) mod method;
 pub(crate) mod number;
+pub(crate) mod objects;
 pub(crate) mod output;
 mod pages;
 pub(crate) mod process;
