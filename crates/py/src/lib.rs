@@ -16,6 +16,7 @@
 //! | `json` | `onecopy.json`: objects to JSON and back |
 //! | `text` | `onecopy.text`: text between buffers and `str` |
 //! | `turn` | a turn for other threads while SQLite steps attached |
+//! | `choice` | arguments that are one of several words |
 //! | `guard` | the lock behind each object: never waited for while attached |
 //! | `command` | the command, for the wheel's script |
 //! | `fuzzing` | the module for an interpreter in a fuzz target's own process; compiled for those alone |
@@ -24,6 +25,7 @@
 #![deny(unsafe_code)]
 
 mod arrow;
+mod choice;
 mod command;
 mod connection;
 mod cursor;
