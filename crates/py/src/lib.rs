@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `arrow` | rows as Arrow's batches and as columns, and back |
+//! | `bson` | `onecopy.bson`: objects to BSON and back |
 //! | `connection` | `connect` and `Connection` |
 //! | `cursor` | `Cursor`: PEP 249 over pulled rows |
 //! | `fetch` | rows pulled out of a statement, with the GIL released once per block |
@@ -24,6 +25,7 @@
 #![deny(unsafe_code)]
 
 mod arrow;
+mod bson;
 mod command;
 mod connection;
 mod cursor;
@@ -95,6 +97,7 @@ mod _core {
         raw::fresh_bytes::take_header(module.py())?;
         raw::json::fresh_number::take(module.py())?;
         text::add(module)?;
-        json::add(module)
+        json::add(module)?;
+        bson::add(module)
     }
 }
