@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `arrow` | rows as Arrow's batches and as columns, and back |
+//! | `bson` | `onecopy.bson`: objects to BSON and back |
 //! | `connection` | `connect` and `Connection` |
 //! | `cursor` | `Cursor`: PEP 249 over pulled rows |
 //! | `fetch` | rows pulled out of a statement, with the GIL released once per block |
@@ -25,6 +26,7 @@
 #![deny(unsafe_code)]
 
 mod arrow;
+mod bson;
 mod choice;
 mod command;
 mod connection;
@@ -97,6 +99,7 @@ mod _core {
         raw::fresh_bytes::take_header(module.py())?;
         raw::objects::fresh_number::take(module.py())?;
         text::add(module)?;
-        json::add(module)
+        json::add(module)?;
+        bson::add(module)
     }
 }

@@ -106,7 +106,11 @@ fn double(value: f64) -> String {
             false => text.replace('E', "E+"),
         };
     }
-    format!("{value:?}")
+    let text = value.to_string();
+    match text.contains('.') {
+        true => text,
+        false => text + ".0",
+    }
 }
 
 /// Bits of six, one by one.

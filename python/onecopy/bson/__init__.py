@@ -1,0 +1,50 @@
+"""BSON 1.1 (https://bsonspec.org): Python objects to documents and back, converted once.
+
+| type | what it stands for |
+|---|---|
+| `ObjectId`, `Timestamp`, `DatetimeMS` | ids and times that Python has no type for |
+| `Decimal128`, `Int64`, `Binary`, `Regex`, `Code` | numbers, bytes and text of a kind that Python does not tell apart |
+| `MinKey`, `MaxKey` | what is less, and greater, than all |
+| `Symbol`, `Undefined`, `DBPointer` | the deprecated ones |
+
+What has no form in BSON raises `BSONEncodeError` or, for its type, `TypeError`, both with the path to it.
+
+"""
+
+from __future__ import annotations
+
+from onecopy.bson._errors import BSONDecodeError, BSONEncodeError, BSONError
+from onecopy.bson._types import (
+    Binary,
+    Code,
+    DatetimeMS,
+    DBPointer,
+    Decimal128,
+    Int64,
+    MaxKey,
+    MinKey,
+    ObjectId,
+    Regex,
+    Symbol,
+    Timestamp,
+    Undefined,
+)
+
+__all__ = [
+    "BSONDecodeError",
+    "BSONEncodeError",
+    "BSONError",
+    "Binary",
+    "Code",
+    "DBPointer",
+    "DatetimeMS",
+    "Decimal128",
+    "Int64",
+    "MaxKey",
+    "MinKey",
+    "ObjectId",
+    "Regex",
+    "Symbol",
+    "Timestamp",
+    "Undefined",
+]
