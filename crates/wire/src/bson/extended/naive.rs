@@ -91,7 +91,7 @@ fn value_text(value: &Value, canonical: bool) -> String {
     }
 }
 
-/// The shortest digits that read back as the double.
+/// The shortest digits that read back as the double, as the library for all floats says them.
 fn double(value: f64) -> String {
     if value.is_nan() {
         return "NaN".to_owned();
@@ -99,18 +99,8 @@ fn double(value: f64) -> String {
     if value.is_infinite() {
         return if value > 0.0 { "Infinity" } else { "-Infinity" }.to_owned();
     }
-    if value != 0.0 && !(1e-5..1e16).contains(&value.abs()) {
-        let text = format!("{value:E}");
-        return match text.contains("E-") {
-            true => text,
-            false => text.replace('E', "E+"),
-        };
-    }
-    let text = value.to_string();
-    match text.contains('.') {
-        true => text,
-        false => text + ".0",
-    }
+    let text = zmij::Buffer::new().format(value).replace("e-", "E-");
+    text.replace("e+", "E+").replace('e', "E+")
 }
 
 /// Bits of six, one by one.
