@@ -1,5 +1,11 @@
 """BSON 1.1 (https://bsonspec.org): Python objects to documents and back, converted once.
 
+| function | what it does |
+|---|---|
+| `validate`, `validate_all` | whether bytes are a document, or documents one behind the other |
+| `to_json`, `to_json_lines` | documents as MongoDB Extended JSON, with no Python objects in between |
+| `from_json`, `from_json_lines` | Extended JSON as documents |
+
 | type | what it stands for |
 |---|---|
 | `ObjectId`, `Timestamp`, `DatetimeMS` | ids and times that Python has no type for |
@@ -13,6 +19,12 @@ What has no form in BSON raises `BSONEncodeError` or, for its type, `TypeError`,
 
 from __future__ import annotations
 
+from onecopy._core import bson_from_json as from_json
+from onecopy._core import bson_from_json_lines as from_json_lines
+from onecopy._core import bson_to_json as to_json
+from onecopy._core import bson_to_json_lines as to_json_lines
+from onecopy._core import bson_validate as validate
+from onecopy._core import bson_validate_all as validate_all
 from onecopy.bson._errors import BSONDecodeError, BSONEncodeError, BSONError
 from onecopy.bson._types import (
     Binary,
@@ -47,4 +59,10 @@ __all__ = [
     "Symbol",
     "Timestamp",
     "Undefined",
+    "from_json",
+    "from_json_lines",
+    "to_json",
+    "to_json_lines",
+    "validate",
+    "validate_all",
 ]

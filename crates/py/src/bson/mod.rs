@@ -3,10 +3,12 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `object_id` | `ObjectId` |
+//! | `extended` | documents to Extended JSON and back, and whether bytes are documents |
 //! | `moments` | dates and times as BSON's milliseconds |
 //!
 //! The other types of BSON's are classes of Python's (`python/onecopy/bson/_types.py`).
 
+mod extended;
 mod moments;
 mod object_id;
 
@@ -16,11 +18,11 @@ pub(crate) use object_id::ObjectId;
 
 /// Adds all functions and classes to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<ObjectId>()
+    module.add_class::<ObjectId>()?;
+    extended::add(module)
 }
 
 /// A class of the module `onecopy.bson`.
-#[expect(dead_code, reason = "the errors of both ways are there")]
 fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("onecopy.bson")?.getattr(name)
 }

@@ -7,6 +7,7 @@
 //! | [`value`] | one value: numbers, dates, ids, text, binary, regexes, code |
 //! | [`decimal128`] | [`Decimal128`]: digits to IEEE 754's decimal of 128 bits, exactly or not at all |
 //! | [`decimal_text`] | and back to digits |
+//! | [`mod@check`] | [`check()`]: whether bytes are BSON |
 //! | [`extended`] | MongoDB's Extended JSON v2, to and from documents |
 //! | [`keys`] | [`KeySegments`]: the keys of a document, made once per statement and copied per cell |
 //! | [`read`] | documents as events, with every length and terminator checked |
@@ -20,6 +21,7 @@
 //! Text goes straight from its units into the sink, once; its length is patched in when it is known. So a document has to
 //! stay in one chunk until it ends. What fails half-way leaves a part in the sink: whoever goes on takes it back.
 
+pub mod check;
 pub mod decimal128;
 pub mod decimal_text;
 pub mod extended;
@@ -30,6 +32,7 @@ pub mod read;
 pub mod tag;
 pub mod value;
 
+pub use check::check;
 pub use decimal_text::{DECIMAL_TEXT_BYTES, DecimalParts, DecimalText};
 pub use decimal128::Decimal128;
 pub use frame::{Frame, MOST_BYTES};
