@@ -30,6 +30,21 @@ WRITTEN = {
         "wrong": ["[1,]", '{"a":01}', "NaN", '"\x01"'],
         "long": ['"' + "a" * 130 + "\\n" + "é" * 40 + '"'],
     },
+    "extended_json": {
+        "plain": ['{"a":[null,true,0,-1,1.5,3000000000,99999999999999999999],"é":{"":{}}}'],
+        "wrappers": [
+            '{"a":{"$oid":"56e1fc72e0c917e9c4714161"},"b":{"$numberLong":"-1"},"c":{"$numberDouble":"NaN"},'
+            '"d":{"$numberDecimal":"-1.50E+3"},"e":{"$date":"2012-12-24T12:15:30.501Z"},"f":{"$date":{"$numberLong":"-1"}}}'
+        ],
+        "parts": [
+            '{"a":{"$binary":{"subType":"02","base64":"//8="}},"b":{"$code":"f()","$scope":{"x":{"$numberInt":"1"}}},'
+            '"c":{"$timestamp":{"t":1,"i":2}},"d":{"$regularExpression":{"pattern":"a","options":"xi"}},'
+            '"e":{"$dbPointer":{"$ref":"c","$id":{"$oid":"56e1fc72e0c917e9c4714161"}}}}'
+        ],
+        "old": ['{"a":{"$binary":"//8=","$type":"00"},"b":{"$regex":"a","$options":"i"},"c":{"$type":2},"d":{"$undefined":true}}'],
+        "wrong": ['{"a":{"$oid":"x"}}', '{"a":{"$minKey":1,"b":2}}', '{"a\\u0000":1}'],
+        "bson": ["\x13\x00\x00\x00\x02a\x00\x03\x00\x00\x00xy\x00\x08b\x00\x01\x00", "\x0c\x00\x00\x00\x10a\x00\x01\x00\x00\x00\x00"],
+    },
     "database_urls": {
         "postgresql": [
             "postgresql://ann:p%40s@db.example:6432/sales?sslmode=require",

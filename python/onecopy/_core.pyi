@@ -222,6 +222,60 @@ def loads_lines(
     float_hook: Callable[[str], Any] | None = None,
     max_depth: int = 1000,
 ) -> JSONLines: ...
+def bson_validate(
+    buffer: Buffer,
+    /,
+    *,
+    array_keys: Literal["any", "strict"] = "any",
+    max_depth: int = 1000,
+    max_size: int = 2147483647,
+) -> None: ...
+def bson_validate_all(
+    buffer: Buffer,
+    /,
+    *,
+    array_keys: Literal["any", "strict"] = "any",
+    max_depth: int = 1000,
+    max_size: int = 2147483647,
+) -> int: ...
+def bson_to_json(
+    buffer: Buffer,
+    /,
+    *,
+    canonical: bool = False,
+    on_invalid_utf8: Literal["strict", "replace"] = "strict",
+    array_keys: Literal["any", "strict"] = "any",
+    max_depth: int = 1000,
+    max_size: int = 2147483647,
+) -> bytes: ...
+def bson_to_json_lines(
+    buffer: Buffer,
+    /,
+    *,
+    canonical: bool = False,
+    on_invalid_utf8: Literal["strict", "replace"] = "strict",
+    array_keys: Literal["any", "strict"] = "any",
+    max_depth: int = 1000,
+    max_size: int = 2147483647,
+) -> bytes: ...
+def bson_from_json(
+    data: Buffer | str,
+    /,
+    *,
+    surrogates: Literal["error", "replace"] = "error",
+    big_ints: Literal["double", "error"] = "double",
+    max_depth: int = 1000,
+    max_size: int = 2147483647,
+) -> bytes: ...
+def bson_from_json_lines(
+    data: Buffer | str,
+    /,
+    *,
+    surrogates: Literal["error", "replace"] = "error",
+    big_ints: Literal["double", "error"] = "double",
+    max_depth: int = 1000,
+    max_size: int = 2147483647,
+) -> bytes: ...
 
 _Passed: TypeAlias = Literal["dataclass", "datetime", "decimal", "enum", "float", "numpy", "subclass", "tuple", "uuid"]
 

@@ -65,7 +65,9 @@ def test_text_becomes_the_canonical_document(corpus: dict[str, list[Case]]) -> N
                 continue
             if case.case.get("lossy"):
                 # The bits of a NaN have no text.
-                assert plain(bson.to_json(bson.from_json(text), canonical=True)) == plain(case.case["canonical_extjson"])
+                assert plain(bson.to_json(bson.from_json(text), canonical=True)) == plain(
+                    case.case["canonical_extjson"]
+                )
             else:
                 assert bson.from_json(text) == expected, case
             assert bson.from_json(text.encode()) == bson.from_json(text)

@@ -9,7 +9,7 @@ use onecopy_text::{Bom, Encoding, Eol, OnMalformed, OnUnencodable};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub use bson::{BigIntsArg, Bson2Json, Json2Bson};
+pub use bson::{BigIntsArg, Bson2Json, Json2Bson, MalformedText};
 pub use serve_files::{LogFormat, ServeFiles};
 
 /// Rows of any ODBC database and of SQLite, to the terminal, to files and over HTTP; text from one encoding to another; files from one machine to

@@ -157,7 +157,7 @@ fn what_came_before_an_error_is_written_to_stdout_an_array_left_open_and_no_file
     for (text, place) in [
         (
             "{\"a\":1}\n{\"é\":1} x",
-            "byte 18 (line 2, column 9, document 3)",
+            "byte 17 (line 2, column 9, document 3)",
         ),
         (
             "{\"a\":1}\n{\"b\":",

@@ -290,7 +290,7 @@ fn what_bson_and_json_say() {
     f.snapshot("bson2json_array", &["bson2json", "item.bson", "--array"]);
     f.snapshot(
         "bson2json_size",
-        &["bson2json", "item.bson", "--max-size", "60"],
+        &["bson2json", "item.bson", "--max-size", "40"],
     );
     f.snapshot("bson2json_text", &["bson2json", "item.ndjson"]);
     f.snapshot("bson2json_no_file", &["bson2json", "none.bson"]);

@@ -6,8 +6,6 @@ use clap::{Args, ValueEnum};
 use onecopy_text::Policy;
 use onecopy_wire::bson::extended::BigInts;
 
-use super::TextErrors;
-
 /// `onecopy bson2json`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -39,7 +37,7 @@ pub struct Bson2Json {
 
     /// What to do with malformed text
     #[arg(long, value_enum, value_name = "HOW", default_value = "strict")]
-    pub text_errors: TextErrors,
+    pub text_errors: MalformedText,
 
     /// Refuse a longer document
     #[arg(long, value_name = "BYTES", default_value_t = MOST_BYTES, value_parser = size())]
@@ -108,11 +106,20 @@ impl From<BigIntsArg> for BigInts {
     }
 }
 
-impl From<TextErrors> for Policy {
-    fn from(arg: TextErrors) -> Policy {
+/// What is done with malformed text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MalformedText {
+    /// Fail, and tell the byte
+    Strict,
+    /// Put U+FFFD in its place
+    Replace,
+}
+
+impl From<MalformedText> for Policy {
+    fn from(arg: MalformedText) -> Policy {
         match arg {
-            TextErrors::Strict => Policy::Strict,
-            TextErrors::Replace => Policy::Replace,
+            MalformedText::Strict => Policy::Strict,
+            MalformedText::Replace => Policy::Replace,
         }
     }
 }
