@@ -131,7 +131,7 @@ def test_a_wrong_wrapper_tells_its_place() -> None:
         bson.from_json_lines('{"é": 1}\n{"b": {"$oid": "x"}}')
     error = caught.value
     assert error.msg == "`$oid` wants a string of 24 hexadecimal digits"
-    assert (error.lineno, error.colno, error.pos, error.offset_bytes) == (2, 16, 24, 25)
+    assert (error.lineno, error.colno, error.pos, error.offset_bytes) == (2, 17, 25, 26)
 
 
 def test_long_ones_let_other_threads_run() -> None:

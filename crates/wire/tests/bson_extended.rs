@@ -319,3 +319,21 @@ fn options_and_keys_of_arrays_are_put_in_order() {
         r#"{"r":{"$regularExpression":{"pattern":"p","options":"imx"}},"a":[null,{"$maxKey":1}]}"#
     );
 }
+
+#[test]
+fn several_documents_are_read_one_by_one_and_a_cut_one_says_so() {
+    let text =
+        b" {\"a\":1}{\"b\":{\"$oid\":\"56e1fc72e0c917e9c4714161\"}} \n{\"c\":\"\xC3\xA9\\n\"}";
+    let (mut at, mut sink, mut n) = (0, Vec::new(), 0);
+    while at < text.len() {
+        at = from_json::<Utf8, _>(text, at, &FromJson::default(), &mut sink).expect("a document");
+        n += 1;
+    }
+    assert_eq!(n, 3);
+    assert_eq!(naive::documents(&sink).expect("documents").len(), 3);
+    let one = &text[8..49];
+    for end in 0..one.len() {
+        let error = from_json::<Utf8, _>(&one[..end], 0, &FromJson::default(), &mut Vec::new());
+        assert!(error.expect_err("cut").is_at_end(end), "{end}");
+    }
+}
