@@ -13,6 +13,8 @@ What has no form in BSON raises `BSONEncodeError` or, for its type, `TypeError`,
 
 from __future__ import annotations
 
+from onecopy._core import bson_decode as decode
+from onecopy._core import bson_decode_all as decode_all
 from onecopy.bson._errors import BSONDecodeError, BSONEncodeError, BSONError
 from onecopy.bson._types import (
     Binary,
@@ -47,4 +49,6 @@ __all__ = [
     "Symbol",
     "Timestamp",
     "Undefined",
+    "decode",
+    "decode_all",
 ]

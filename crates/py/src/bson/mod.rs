@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `object_id` | `ObjectId` |
 //! | `moments` | dates and times as BSON's milliseconds |
+//! | `read` | BSON to objects |
 //!
 //! The other types of BSON's are classes of Python's (`python/onecopy/bson/_types.py`).
 
 mod moments;
 mod object_id;
+mod read;
 
 use pyo3::prelude::*;
 
@@ -16,7 +18,8 @@ pub(crate) use object_id::ObjectId;
 
 /// Adds all functions and classes to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<ObjectId>()
+    module.add_class::<ObjectId>()?;
+    read::add(module)
 }
 
 /// A class of the module `onecopy.bson`.

@@ -38,7 +38,6 @@ impl ObjectId {
 
     /// Of these bytes.
     #[inline]
-    #[expect(dead_code, reason = "the reader makes them")]
     pub(crate) fn of(bytes: [u8; ID_BYTES]) -> ObjectId {
         ObjectId(bytes)
     }
@@ -208,9 +207,7 @@ impl ObjectId {
         format!("ObjectId('{}')", self.__str__())
     }
 
-    fn __reduce__<'py>(
-        slf: &Bound<'py, Self>,
-    ) -> (Bound<'py, PyType>, (Bound<'py, PyBytes>,)) {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, (Bound<'py, PyBytes>,)) {
         (slf.get_type(), (slf.get().binary(slf.py()),))
     }
 }
