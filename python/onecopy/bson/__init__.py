@@ -13,8 +13,12 @@ What has no form in BSON raises `BSONEncodeError` or, for its type, `TypeError`,
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from onecopy._core import BSONDocuments, RawDocument
 from onecopy._core import bson_decode as decode
 from onecopy._core import bson_decode_all as decode_all
+from onecopy._core import bson_decode_iter as decode_iter
 from onecopy.bson._errors import BSONDecodeError, BSONEncodeError, BSONError
 from onecopy.bson._types import (
     Binary,
@@ -34,6 +38,7 @@ from onecopy.bson._types import (
 
 __all__ = [
     "BSONDecodeError",
+    "BSONDocuments",
     "BSONEncodeError",
     "BSONError",
     "Binary",
@@ -45,10 +50,14 @@ __all__ = [
     "MaxKey",
     "MinKey",
     "ObjectId",
+    "RawDocument",
     "Regex",
     "Symbol",
     "Timestamp",
     "Undefined",
     "decode",
     "decode_all",
+    "decode_iter",
 ]
+
+Mapping.register(RawDocument)

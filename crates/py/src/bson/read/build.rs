@@ -8,7 +8,8 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyTzInfo};
 
-use super::options::{Dates, Given, Types};
+use super::document::Parent;
+use super::options::{Dates, Document, Given, Types};
 use super::rare::{self, Classes};
 use crate::raw::codecs;
 use crate::raw::fresh::Blanks;
@@ -37,6 +38,8 @@ pub(super) struct Build<'a, 'py, K> {
     options: &'a Given<'py>,
     /// Whether documents are dicts and nothing else.
     is_plain: bool,
+    /// Where documents inside of others lie that stay as they are.
+    raw: Option<Parent<'a>>,
     /// Levels around the outermost document.
     n_around: usize,
     /// Looked up when the first is wanted.
@@ -62,7 +65,8 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
             blanks: Blanks::new(py),
             numbers: Numbers::new(py),
             options,
-            is_plain: options.document_class.is_none() && options.types == Types::Onecopy,
+            is_plain: options.is_alone() && options.types == Types::Onecopy,
+            raw: None,
             n_around: 0,
             classes: None,
             tally,
@@ -81,6 +85,11 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
     pub(super) fn end_all(&mut self) -> PyResult<()> {
         let all = self.building.end_list()?;
         self.building.push(all)
+    }
+
+    /// Leaves the documents inside of others as they are.
+    pub(super) fn keep_raw(&mut self, parent: Parent<'a>) {
+        self.raw = Some(parent);
     }
 
     /// The value, once all was told.
@@ -226,7 +235,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
                 return Ok(made);
             }
         }
-        let Some(class) = &self.options.document_class else {
+        let Document::Class(class) = &self.options.document else {
             return Ok(dict.into_any());
         };
         let made = self.building.with_foreign(|| {
@@ -346,6 +355,16 @@ impl<'py, K: Kernels> BsonEvents for Build<'_, 'py, K> {
     }
 
     #[inline(always)]
+    fn takes_raw(&mut self, document: &[u8], at: usize) -> Result<bool, Refusal> {
+        let Some(parent) = self.raw else {
+            return Ok(false);
+        };
+        let made = parent.inner(self.building.py(), at, document.len());
+        self.push_other(made)?;
+        Ok(true)
+    }
+
+    #[inline(always)]
     fn begin_array(&mut self) -> Told {
         self.building.begin(false);
         Ok(())
@@ -404,12 +423,12 @@ impl<'py, K: Kernels> BsonEvents for Build<'_, 'py, K> {
 
     #[inline(always)]
     fn int64(&mut self, value: i64) -> Told {
-        let made = self.numbers.int(value);
         if i32::try_from(value).is_err() && self.options.types == Types::Onecopy {
+            let made = self.numbers.int(value);
             return self.push(made);
         }
         let classes = self.classes()?;
-        let made = made.and_then(|value| classes.int64(value));
+        let made = classes.int64(self.building.py(), value);
         self.push(made)
     }
 

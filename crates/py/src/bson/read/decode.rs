@@ -6,8 +6,9 @@ use onecopy_wire::bson::read::{ReadError, read, read_all};
 use pyo3::prelude::*;
 
 use super::build::Build;
+use super::document::{RawDocument, owner_of};
 use super::error;
-use super::options::{Given, options_signature, with_options};
+use super::options::{Document, Given, options_signature, with_options};
 use crate::ledger;
 use crate::raw::buffer::Bytes;
 use crate::raw::method::{self, Args, Function};
@@ -31,9 +32,7 @@ The document that a buffer holds, with nothing behind it.
 
     #[inline]
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let options = Given::of(args)?;
-        let bytes = Bytes::of(args.required(0))?;
-        objects(py, bytes.as_slice(), Extent::One, &options).map_err(|e| e.into_py(py))
+        decode(py, args, Extent::One)
     }
 }
 
@@ -51,10 +50,25 @@ A list of the documents that a buffer holds, one behind the other.
 
     #[inline]
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let options = Given::of(args)?;
-        let bytes = Bytes::of(args.required(0))?;
-        objects(py, bytes.as_slice(), Extent::All, &options).map_err(|e| e.into_py(py))
+        decode(py, args, Extent::All)
     }
+}
+
+#[inline]
+fn decode<'py>(
+    py: Python<'py>,
+    args: &Args<'_, 'py>,
+    extent: Extent,
+) -> PyResult<Bound<'py, PyAny>> {
+    let options = Given::of(args)?;
+    if matches!(options.document, Document::Raw) {
+        let owner = owner_of(args.required(0))?;
+        let bytes = Bytes::of(owner.as_borrowed())?;
+        let made = RawDocument::of(&owner, bytes.as_slice(), extent, &options);
+        return made.map_err(|e| e.into_py(py));
+    }
+    let bytes = Bytes::of(args.required(0))?;
+    objects(py, bytes.as_slice(), extent, &options).map_err(|e| e.into_py(py))
 }
 
 /// What of the bytes is to be read.

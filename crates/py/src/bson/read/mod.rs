@@ -12,7 +12,9 @@
 
 mod build;
 mod decode;
+mod document;
 mod error;
+mod iter;
 mod options;
 mod rare;
 
@@ -20,5 +22,7 @@ use pyo3::prelude::*;
 
 /// Adds the functions to the module.
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    decode::add(module)
+    decode::add(module)?;
+    iter::add(module)?;
+    document::add(module)
 }

@@ -6,6 +6,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
+use super::document::RawDocument;
 use crate::choice::choice;
 use crate::raw::method::Args;
 
@@ -56,13 +57,43 @@ macro_rules! with_options {
             "on_invalid_utf8",
             "decimals",
             "array_keys",
-            "document_class",
             "max_depth",
             "max_size",
+            "document_class",
         ]
     };
 }
 pub(super) use with_options;
+
+const NAMES: &[&str] = with_options!("buffer");
+
+/// A word of an option and what it stands for.
+type Choices<T> = &'static [(&'static [u8], T)];
+
+const TYPES: Choices<Types> = &[(b"onecopy", Types::Onecopy), (b"pymongo", Types::Pymongo)];
+const DATES: Choices<Dates> = &[
+    (b"error", Dates::Error),
+    (b"clamp", Dates::Clamp),
+    (b"raw", Dates::Raw),
+    (b"auto", Dates::Auto),
+];
+const UUIDS: Choices<Uuids> = &[
+    (b"standard", Uuids::Standard),
+    (b"python_legacy", Uuids::PythonLegacy),
+    (b"java_legacy", Uuids::JavaLegacy),
+    (b"csharp_legacy", Uuids::CsharpLegacy),
+    (b"unspecified", Uuids::Unspecified),
+];
+const DECIMALS: Choices<bool> = &[(b"decimal128", false), (b"decimal", true)];
+const ARRAY_KEYS: Choices<ArrayKeys> = &[(b"any", ArrayKeys::Any), (b"strict", ArrayKeys::Strict)];
+
+/// The word of a choice.
+fn word<T: PartialEq>(choices: Choices<T>, choice: T) -> &'static str {
+    let found = choices.iter().find(|(_, known)| *known == choice);
+    found
+        .and_then(|(word, _)| str::from_utf8(word).ok())
+        .expect("each choice has a word")
+}
 
 /// The options as a signature has them.
 macro_rules! options_signature {
@@ -71,15 +102,25 @@ macro_rules! options_signature {
             "(",
             $first,
             ", /, *, types='onecopy', tz_aware=True, datetime_range='error', uuid_representation='standard', ",
-            "on_invalid_utf8='strict', decimals='decimal128', array_keys='any', document_class=dict, ",
-            "max_depth=1000, max_size=2147483647)"
+            "on_invalid_utf8='strict', decimals='decimal128', array_keys='any', max_depth=1000, ",
+            "max_size=2147483647, document_class=dict)"
         )
     };
 }
 pub(super) use options_signature;
 
+/// What a document becomes.
+#[derive(Debug)]
+pub(super) enum Document<O> {
+    Dict,
+    /// A `RawDocument`.
+    Raw,
+    /// An instance of a class, or what a call of it gives.
+    Class(O),
+}
+
 /// What the caller asks; `O` is how an object is held.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Options<O> {
     pub(super) types: Types,
     pub(super) tz_aware: bool,
@@ -90,8 +131,7 @@ pub(super) struct Options<O> {
     /// Whether decimals become `decimal.Decimal`.
     pub(super) as_decimal: bool,
     pub(super) rules: Rules,
-    /// The class of documents, where it is not `dict`.
-    pub(super) document_class: Option<O>,
+    pub(super) document: Document<O>,
 }
 
 /// [`Options`] for a call.
@@ -111,7 +151,7 @@ impl<O> Options<O> {
             on_invalid_utf8: None,
             as_decimal: false,
             rules: Rules::default(),
-            document_class: None,
+            document: Document::Dict,
         }
     }
 
@@ -125,69 +165,101 @@ impl<O> Options<O> {
             on_invalid_utf8: self.on_invalid_utf8.as_ref().map(&hold),
             as_decimal: self.as_decimal,
             rules: self.rules,
-            document_class: self.document_class.as_ref().map(&hold),
+            document: match &self.document {
+                Document::Dict => Document::Dict,
+                Document::Raw => Document::Raw,
+                Document::Class(class) => Document::Class(hold(class)),
+            },
         }
     }
 }
 
 impl<'py> Given<'py> {
-    /// The options behind the first argument.
+    /// The options behind the first argument, in the order of [`with_options`].
     #[inline]
     pub(super) fn of(args: &Args<'_, 'py>) -> PyResult<Given<'py>> {
         if args.len() <= 1 {
             return Ok(Options::usual());
         }
-        Options::given(args)
+        Options::given(|option| args.get(option + 1))
     }
 
+    /// The options by their numbers in [`with_options`], from 0.
     #[cold]
-    fn given(args: &Args<'_, 'py>) -> PyResult<Given<'py>> {
+    pub(super) fn given<'a>(
+        get: impl Fn(usize) -> Option<Borrowed<'a, 'py, PyAny>>,
+    ) -> PyResult<Given<'py>>
+    where
+        'py: 'a,
+    {
         let mut options = Options::usual();
-        if let Some(given) = args.get(1) {
-            let choices: &[(&[u8], Types)] =
-                &[(b"onecopy", Types::Onecopy), (b"pymongo", Types::Pymongo)];
-            options.types = choice(given, "types", choices)?;
+        if let Some(given) = get(0) {
+            options.types = choice(given, NAMES[1], TYPES)?;
         }
-        if let Some(given) = args.get(2) {
+        if let Some(given) = get(1) {
             options.tz_aware = given.is_truthy()?;
         }
-        if let Some(given) = args.get(3) {
-            let choices: &[(&[u8], Dates)] = &[
-                (b"error", Dates::Error),
-                (b"clamp", Dates::Clamp),
-                (b"raw", Dates::Raw),
-                (b"auto", Dates::Auto),
-            ];
-            options.dates = choice(given, "datetime_range", choices)?;
+        if let Some(given) = get(2) {
+            options.dates = choice(given, NAMES[3], DATES)?;
         }
-        if let Some(given) = args.get(4) {
-            let choices: &[(&[u8], Uuids)] = &[
-                (b"standard", Uuids::Standard),
-                (b"python_legacy", Uuids::PythonLegacy),
-                (b"java_legacy", Uuids::JavaLegacy),
-                (b"csharp_legacy", Uuids::CsharpLegacy),
-                (b"unspecified", Uuids::Unspecified),
-            ];
-            options.uuids = choice(given, "uuid_representation", choices)?;
+        if let Some(given) = get(3) {
+            options.uuids = choice(given, NAMES[4], UUIDS)?;
         }
-        options.on_invalid_utf8 = handler(args.get(5))?;
-        if let Some(given) = args.get(6) {
-            let choices: &[(&[u8], bool)] = &[(b"decimal128", false), (b"decimal", true)];
-            options.as_decimal = choice(given, "decimals", choices)?;
+        options.on_invalid_utf8 = handler(get(4))?;
+        if let Some(given) = get(5) {
+            options.as_decimal = choice(given, NAMES[6], DECIMALS)?;
         }
-        if let Some(given) = args.get(7) {
-            let choices: &[(&[u8], ArrayKeys)] =
-                &[(b"any", ArrayKeys::Any), (b"strict", ArrayKeys::Strict)];
-            options.rules.array_keys = choice(given, "array_keys", choices)?;
+        if let Some(given) = get(6) {
+            options.rules.array_keys = choice(given, NAMES[7], ARRAY_KEYS)?;
         }
-        options.document_class = class(args.get(8))?;
-        if let Some(given) = args.get(9) {
-            options.rules.max_depth = number(given, "max_depth")?;
+        if let Some(given) = get(7) {
+            options.rules.max_depth = number(given, NAMES[8])?;
         }
-        if let Some(given) = args.get(10) {
-            options.rules.max_size = number(given, "max_size")?;
+        if let Some(given) = get(8) {
+            options.rules.max_size = number(given, NAMES[9])?;
         }
+        options.document = document(get(9))?;
         Ok(options)
+    }
+
+    /// The options of a call of `function` with keywords, all but the class of documents.
+    #[cold]
+    pub(super) fn of_keywords(
+        function: &str,
+        keywords: &Bound<'py, PyDict>,
+    ) -> PyResult<Given<'py>> {
+        let names = &NAMES[1..NAMES.len() - 1];
+        for name in keywords.keys() {
+            let is_known = names.iter().any(|known| name.eq(known).unwrap_or(false));
+            if !is_known {
+                return Err(PyTypeError::new_err(format!(
+                    "{function}() got an unexpected keyword argument {}",
+                    name.repr()?
+                )));
+            }
+        }
+        let values: Vec<_> = names
+            .iter()
+            .map(|name| keywords.get_item(name))
+            .collect::<PyResult<_>>()?;
+        Options::given(|option| values.get(option)?.as_ref().map(Bound::as_borrowed))
+    }
+
+    /// The keywords that say the same.
+    pub(super) fn keywords(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let keywords = PyDict::new(py);
+        keywords.set_item(NAMES[1], word(TYPES, self.types))?;
+        keywords.set_item(NAMES[2], self.tz_aware)?;
+        keywords.set_item(NAMES[3], word(DATES, self.dates))?;
+        keywords.set_item(NAMES[4], word(UUIDS, self.uuids))?;
+        if let Some(handler) = &self.on_invalid_utf8 {
+            keywords.set_item(NAMES[5], handler)?;
+        }
+        keywords.set_item(NAMES[6], word(DECIMALS, self.as_decimal))?;
+        keywords.set_item(NAMES[7], word(ARRAY_KEYS, self.rules.array_keys))?;
+        keywords.set_item(NAMES[8], self.rules.max_depth)?;
+        keywords.set_item(NAMES[9], self.rules.max_size)?;
+        Ok(keywords)
     }
 
     /// To be kept.
@@ -198,7 +270,7 @@ impl<'py> Given<'py> {
     /// Whether no code of others runs while objects are made.
     #[inline]
     pub(super) fn is_alone(&self) -> bool {
-        self.document_class.is_none()
+        !matches!(self.document, Document::Class(_))
     }
 }
 
@@ -235,13 +307,17 @@ fn handler<'py>(given: Option<Borrowed<'_, 'py, PyAny>>) -> PyResult<Option<Boun
     Ok(Some(given.to_owned()))
 }
 
-/// A class, where it is not `dict`.
-fn class<'py>(given: Option<Borrowed<'_, 'py, PyAny>>) -> PyResult<Option<Bound<'py, PyAny>>> {
+/// What documents are to become.
+fn document<'py>(given: Option<Borrowed<'_, 'py, PyAny>>) -> PyResult<Document<Bound<'py, PyAny>>> {
     let Some(given) = given else {
-        return Ok(None);
+        return Ok(Document::Dict);
     };
-    if given.is(given.py().get_type::<PyDict>()) {
-        return Ok(None);
+    let py = given.py();
+    if given.is(py.get_type::<PyDict>()) {
+        return Ok(Document::Dict);
+    }
+    if given.is(py.get_type::<RawDocument>()) {
+        return Ok(Document::Raw);
     }
     if !given.is_callable() {
         let kind = given.get_type().name()?;
@@ -249,5 +325,5 @@ fn class<'py>(given: Option<Borrowed<'_, 'py, PyAny>>) -> PyResult<Option<Bound<
             "document_class must be a class, not '{kind}'"
         )));
     }
-    Ok(Some(given.to_owned()))
+    Ok(Document::Class(given.to_owned()))
 }

@@ -4,19 +4,21 @@ use onecopy_wire::bson::SUBTYPE_UUID;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyInt, PyString, PyTzInfo};
+use pyo3::types::{PyBytes, PyDict, PyInt, PyString, PyType, PyTzInfo};
 
-use super::options::Types;
+use super::options::{Types, Uuids};
 use crate::bson::ObjectId;
+use crate::raw::instance;
+use crate::raw::objects::fresh_number::Integers;
 
 /// The classes of one of the two, and what makes their values.
 pub(super) struct Classes {
     types: Types,
-    int64: Py<PyAny>,
+    int64: Integers,
     binary: Py<PyAny>,
-    object_id: Py<PyAny>,
-    decimal128: Py<PyAny>,
-    datetime_ms: Py<PyAny>,
+    object_id: Py<PyType>,
+    decimal128: Py<PyType>,
+    datetime_ms: Py<PyType>,
     timestamp: Py<PyAny>,
     regex: Py<PyAny>,
     code: Py<PyAny>,
@@ -28,12 +30,8 @@ pub(super) struct Classes {
     min_key: Py<PyAny>,
     max_key: Py<PyAny>,
     utc: Py<PyTzInfo>,
-    /// `object.__new__`, `int.__new__`, `bytes.__new__` and `object.__setattr__`: they make an instance without running code of
-    /// its class, where we know what that would do.
-    new_object: Py<PyAny>,
-    new_int: Py<PyAny>,
+    /// `bytes.__new__`.
     new_bytes: Py<PyAny>,
-    set: Py<PyAny>,
 }
 
 /// The classes of these types, imported once.
@@ -61,23 +59,22 @@ impl Classes {
                 py.import(module)?.getattr(name).map(Bound::unbind)
             }
         };
+        let kind = |module: &str, name: &str| -> PyResult<Py<PyType>> {
+            Ok(class(module, name)?.into_bound(py).cast_into()?.unbind())
+        };
         let made = |class: Py<PyAny>| class.call0(py);
         let utc = if is_own {
             PyTzInfo::utc(py)?.to_owned()
         } else {
             py.import("bson.tz_util")?.getattr("utc")?.cast_into()?
         };
-        let builtin = |class: &str, name: &str| -> PyResult<Py<PyAny>> {
-            let class = py.import("builtins")?.getattr(class)?;
-            Ok(class.getattr(name)?.unbind())
-        };
         Ok(Classes {
             types,
-            int64: class("bson.int64", "Int64")?,
+            int64: Integers::new(class("bson.int64", "Int64")?.into_bound(py).cast_into()?),
             binary: class("bson.binary", "Binary")?,
-            object_id: class("bson.objectid", "ObjectId")?,
-            decimal128: class("bson.decimal128", "Decimal128")?,
-            datetime_ms: class("bson.datetime_ms", "DatetimeMS")?,
+            object_id: kind("bson.objectid", "ObjectId")?,
+            decimal128: kind("bson.decimal128", "Decimal128")?,
+            datetime_ms: kind("bson.datetime_ms", "DatetimeMS")?,
             timestamp: class("bson.timestamp", "Timestamp")?,
             regex: class("bson.regex", "Regex")?,
             code: class("bson.code", "Code")?,
@@ -91,25 +88,8 @@ impl Classes {
             min_key: made(class("bson.min_key", "MinKey")?)?,
             max_key: made(class("bson.max_key", "MaxKey")?)?,
             utc: utc.unbind(),
-            new_object: builtin("object", "__new__")?,
-            new_int: builtin("int", "__new__")?,
-            new_bytes: builtin("bytes", "__new__")?,
-            set: builtin("object", "__setattr__")?,
+            new_bytes: py.get_type::<PyBytes>().getattr("__new__")?.unbind(),
         })
-    }
-
-    /// An instance whose class derives from `object` alone, with these attributes.
-    fn instance<'py, const N: usize>(
-        &self,
-        class: &Py<PyAny>,
-        attributes: [(&Bound<'py, PyString>, Bound<'py, PyAny>); N],
-        py: Python<'py>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let made = self.new_object.bind(py).call1((class,))?;
-        for (name, value) in attributes {
-            self.set.bind(py).call1((&made, name, value))?;
-        }
-        Ok(made)
     }
 
     /// The zone of aware datetimes.
@@ -118,9 +98,9 @@ impl Classes {
     }
 
     /// An `Int64`. Runs no code of others.
-    pub(super) fn int64<'py>(&self, value: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let py = value.py();
-        self.new_int.bind(py).call1((&self.int64, value))
+    #[inline]
+    pub(super) fn int64<'py>(&self, py: Python<'py>, value: i64) -> PyResult<Bound<'py, PyAny>> {
+        self.int64.make(py, value)
     }
 
     /// An `ObjectId`. Runs no code of others.
@@ -133,7 +113,7 @@ impl Classes {
             return Ok(Bound::new(py, ObjectId::of(*id))?.into_any());
         }
         let bytes = PyBytes::new(py, id).into_any();
-        self.instance(&self.object_id, [(intern!(py, "_ObjectId__id"), bytes)], py)
+        with_attribute(&self.object_id, intern!(py, "_ObjectId__id"), &bytes)
     }
 
     /// `bytes` of a subtype.
@@ -161,7 +141,7 @@ impl Classes {
             let class = self.decimal128.bind(py);
             return class.call_method1(intern!(py, "from_bid"), (bid,));
         }
-        self.instance(&self.decimal128, [(intern!(py, "bid"), bid)], py)
+        with_attribute(&self.decimal128, intern!(py, "bid"), &bid)
     }
 
     pub(super) fn datetime_ms<'py>(
@@ -170,7 +150,7 @@ impl Classes {
         milliseconds: i64,
     ) -> PyResult<Bound<'py, PyAny>> {
         let value = PyInt::new(py, milliseconds).into_any();
-        self.instance(&self.datetime_ms, [(intern!(py, "_value"), value)], py)
+        with_attribute(&self.datetime_ms, intern!(py, "_value"), &value)
     }
 
     pub(super) fn timestamp<'py>(
@@ -228,7 +208,7 @@ impl Classes {
     /// The `DBRef` that pymongo makes of a document inside of another, where it makes one of it.
     pub(super) fn db_ref<'py>(
         &self,
-        document: &Bound<'py, pyo3::types::PyDict>,
+        document: &Bound<'py, PyDict>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let py = document.py();
         let Some(class) = &self.db_ref else {
@@ -258,13 +238,20 @@ impl Classes {
     }
 }
 
+/// An instance with one attribute.
+#[inline]
+fn with_attribute<'py>(
+    class: &Py<PyType>,
+    name: &Bound<'py, PyString>,
+    value: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let made = instance::new(class.bind(value.py()))?;
+    instance::set(&made, name, value)?;
+    Ok(made)
+}
+
 /// The bytes of a UUID in RFC 9562 order; `None` where binary of this subtype stays binary.
-pub(super) fn uuid_order(
-    uuids: super::options::Uuids,
-    subtype: u8,
-    bytes: [u8; 16],
-) -> Option<[u8; 16]> {
-    use super::options::Uuids;
+pub(super) fn uuid_order(uuids: Uuids, subtype: u8, bytes: [u8; 16]) -> Option<[u8; 16]> {
     let mut bytes = bytes;
     match (uuids, subtype) {
         (Uuids::Unspecified, _) => return None,

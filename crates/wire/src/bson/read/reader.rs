@@ -292,8 +292,7 @@ impl<'a, K: Kernels> Reader<'a, K> {
     }
 
     /// Bytes of a key of an array that is not its index, its zero byte among them.
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
     fn other_array_key(&mut self) -> Result<usize, ReadError> {
         let len = zero_at(self.rest()).ok_or(error(Reason::OpenText, self.at))?;
         match self.rules.array_keys {
@@ -457,7 +456,11 @@ impl<'a, K: Kernels> Reader<'a, K> {
             _ => return Err(error(Reason::Changed, start)),
         }
         if self.is_array && self.index_of != self.start {
-            self.index = Index::behind(self.bytes, key_end);
+            // An array inside of this one had keys of its own.
+            self.index = match self.rules.array_keys {
+                ArrayKeys::Any => Index::UNKNOWN,
+                ArrayKeys::Strict => Index::behind(self.bytes, key_end),
+            };
             self.index_of = self.start;
         }
         Ok(false)
