@@ -1,5 +1,11 @@
 """BSON 1.1 (https://bsonspec.org): Python objects to documents and back, converted once.
 
+| function | what it does |
+|---|---|
+| `decode`, `decode_all` | a document, or all of them, as objects |
+| `decode_iter` | one document at a time, of a buffer, a file or pieces |
+| `RawDocument` | the fields of a document, each read where it lies |
+
 | type | what it stands for |
 |---|---|
 | `ObjectId`, `Timestamp`, `DatetimeMS` | ids and times that Python has no type for |
@@ -7,7 +13,8 @@
 | `MinKey`, `MaxKey` | what is less, and greater, than all |
 | `Symbol`, `Undefined`, `DBPointer` | the deprecated ones |
 
-What has no form in BSON raises `BSONEncodeError` or, for its type, `TypeError`, both with the path to it.
+What has no form in BSON raises `BSONEncodeError` or, for its type, `TypeError`, both with the path to it. What is no BSON raises
+`BSONDecodeError`, with the byte.
 
 """
 

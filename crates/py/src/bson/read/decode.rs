@@ -24,7 +24,27 @@ impl Function for Decode {
     const NAME: &'static str = "bson_decode";
     const SIGNATURE: &'static str = options_signature!("buffer");
     const DOC: &'static str = "\
-The document that a buffer holds, with nothing behind it.
+The document of BSON 1.1 that a buffer holds, with nothing behind it: a dict.
+
+``buffer`` is any contiguous buffer; of one in pieces a copy is made.
+
+``types`` is whose classes the values have that Python has no type for: ``'onecopy'`` or ``'pymongo'``. Datetimes are aware, in UTC;
+naive where ``tz_aware`` is false. ``datetime_range`` is what becomes of a date outside of the years 1 to 9999: ``'error'``,
+``'clamp'`` or ``'auto'`` (a `DatetimeMS`); with ``'raw'`` all dates are a `DatetimeMS`. ``uuid_representation`` is which binary becomes a
+`UUID`: subtype 4 (``'standard'``), subtype 3 in the order of a driver of before (``'python_legacy'``, ``'java_legacy'``,
+``'csharp_legacy'``), or none (``'unspecified'``). ``on_invalid_utf8`` is the name of an error handler of :mod:`codecs`.
+``decimals='decimal'`` gives `decimal.Decimal`. ``array_keys='strict'`` refuses arrays whose keys are not 0, 1, 2 and so on.
+``max_depth`` is how deep documents and arrays may stand in each other, ``max_size`` how many bytes the document may have.
+``document_class`` is called for each document and given its items, or is `RawDocument`.
+
+Raises `BSONDecodeError`, with the reason and the byte of what is wrong; `TypeError` for what has no buffer; what an error handler or
+a document class raises.
+
+Copies: one, of each text into its `str`, of binary into its `bytes`. No UTF-8 cache is left behind a `str`. Memory: the
+objects, and up to 64 KiB.
+
+>>> onecopy.bson.decode(b'\\x0c\\0\\0\\0\\x10a\\0\\x01\\0\\0\\0\\0')
+{'a': 1}
 ";
     const PARAMETERS: &'static [&'static str] = with_options!("buffer");
     const REQUIRED: usize = 1;
@@ -43,6 +63,11 @@ impl Function for DecodeAll {
     const SIGNATURE: &'static str = options_signature!("buffer");
     const DOC: &'static str = "\
 A list of the documents that a buffer holds, one behind the other.
+
+The options, what is raised and what is copied are those of :func:`decode`; offsets are those in the whole buffer.
+
+>>> onecopy.bson.decode_all(b'\\x05\\0\\0\\0\\0' * 2)
+[{}, {}]
 ";
     const PARAMETERS: &'static [&'static str] = with_options!("buffer");
     const REQUIRED: usize = 1;

@@ -38,8 +38,8 @@ Memory: a piece, and a document that is longer or lies in several. Copies: one, 
 that lies in several pieces.
 
 >>> import io
->>> list(onecopy.bson.decode_iter(io.BytesIO(onecopy.bson.encode({'a': 1}) * 2)))
-[{'a': 1}, {'a': 1}]
+>>> list(onecopy.bson.decode_iter(io.BytesIO(b'\\x05\\0\\0\\0\\0' * 2)))
+[{}, {}]
 ";
     const PARAMETERS: &'static [&'static str] = with_options!("source");
     const REQUIRED: usize = 1;
