@@ -358,7 +358,6 @@ class BSONDocuments(Generic[_D]):
 
 @final
 class RawDocument(Mapping[str, Any]):
-    _type_marker: Final = 101
     def __new__(
         cls,
         buffer: Buffer,

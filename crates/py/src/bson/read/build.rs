@@ -1,7 +1,7 @@
 //! Objects of what the reader tells.
 
 use onecopy_text::convert::{Ascii, Kernels};
-use onecopy_text::{Tally, Units};
+use onecopy_text::{Tally, Units, is_utf8};
 use onecopy_wire::bson::read::{BsonEvents, Reason, Refusal, Told, malformed};
 use onecopy_wire::bson::{SUBTYPE_GENERIC, SUBTYPE_UUID};
 use pyo3::intern;
@@ -191,6 +191,14 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         kept.map_err(|e| self.fail(e))
     }
 
+    /// A key that is not remembered.
+    #[inline(never)]
+    fn other_key(&mut self, key: &[u8]) -> Told {
+        let made = self.text(key)?;
+        let pushed = self.building.push_key(made);
+        pushed.map_err(|e| self.fail(e))
+    }
+
     /// The classes of values that Python has no type for.
     #[inline]
     fn classes(&mut self) -> Result<&'static Classes, Refusal> {
@@ -313,6 +321,10 @@ impl<'py, K: Kernels> BsonEvents for Build<'_, 'py, K> {
             let is_it = |known: &[u8]| known.len() == key.len() && kernels.starts_with(key, known);
             let at = match self.building.find_key(hash, is_it) {
                 Ok(at) => at,
+                // What a handler makes of a malformed key is not for a call that has none.
+                Err(_) if self.options.on_invalid_utf8.is_some() && !is_utf8(key) => {
+                    return self.other_key(key);
+                }
                 Err(at) => {
                     self.new_key(at, hash, key)?;
                     at
@@ -320,9 +332,7 @@ impl<'py, K: Kernels> BsonEvents for Build<'_, 'py, K> {
             };
             return self.building.push_kept_key(at).map_err(|e| self.fail(e));
         }
-        let made = self.text(key)?;
-        let pushed = self.building.push_key(made);
-        pushed.map_err(|e| self.fail(e))
+        self.other_key(key)
     }
 
     #[inline(always)]

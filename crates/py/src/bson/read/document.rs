@@ -382,11 +382,6 @@ impl<'py> Work for Value<'_, 'py> {
 
 #[pymethods]
 impl RawDocument {
-    /// What pymongo's writer knows raw documents by.
-    #[classattr]
-    #[pyo3(name = "_type_marker")]
-    const TYPE_MARKER: u8 = 101;
-
     #[new]
     #[pyo3(signature = (buffer, /, **options))]
     #[pyo3(
@@ -433,7 +428,7 @@ impl RawDocument {
 
     fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let found = self.value_of(key)?;
-        found.ok_or_else(|| PyKeyError::new_err(key.clone().unbind()))
+        found.ok_or_else(|| PyKeyError::new_err((key.clone().unbind(),)))
     }
 
     /// The value of a key, or the default.

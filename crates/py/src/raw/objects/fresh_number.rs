@@ -117,7 +117,6 @@ impl Integers {
             ffi::PyType_IsSubtype(own, int) != 0
                 && (*own).tp_basicsize == (*int).tp_basicsize
                 && (*own).tp_itemsize == (*int).tp_itemsize
-                && ffi::PyType_HasFeature(own, ffi::Py_TPFLAGS_HAVE_GC) == 0
                 && HEADS.get().is_some()
         };
         Integers {
