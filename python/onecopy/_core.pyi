@@ -1,12 +1,34 @@
 # What the extension gives, for type checkers; `stubtest` holds it against the module. The docstrings are in the module.
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    ItemsView,
+    Iterable,
+    Iterator,
+    KeysView,
+    Mapping,
+    Sequence,
+    ValuesView,
+)
 from datetime import datetime
 from io import BufferedReader, TextIOBase
 from socket import socket
 from types import TracebackType
-from typing import Any, Final, Literal, Protocol, TypeAlias, TypedDict, final, overload, type_check_only
+from typing import (
+    Any,
+    Final,
+    Generic,
+    Literal,
+    Protocol,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    final,
+    overload,
+    type_check_only,
+)
 
 from typing_extensions import Buffer
 
@@ -14,6 +36,7 @@ from onecopy import errors
 
 __all__ = [
     "ArrowStream",
+    "BSONDocuments",
     "Column",
     "Connection",
     "Cursor",
@@ -30,12 +53,16 @@ __all__ = [
     "LongValue",
     "Metrics",
     "ObjectId",
+    "RawDocument",
     "RowStream",
     "Server",
     "StartResponse",
     "__version__",
     "ascii_decode",
     "ascii_encode",
+    "bson_decode",
+    "bson_decode_all",
+    "bson_decode_iter",
     "connect",
     "copy_file",
     "decode",
@@ -276,6 +303,145 @@ def bson_from_json_lines(
     max_depth: int = 1000,
     max_size: int = 2147483647,
 ) -> bytes: ...
+
+_D = TypeVar("_D")
+_Uuids: TypeAlias = Literal["standard", "python_legacy", "java_legacy", "csharp_legacy", "unspecified"]
+
+@type_check_only
+class _ReadsBson(Protocol):
+    def read(self, n: int, /) -> Buffer: ...
+
+@overload
+def bson_decode(
+    buffer: Buffer,
+    /,
+    *,
+    types: Literal["onecopy", "pymongo"] = "onecopy",
+    tz_aware: bool = True,
+    datetime_range: Literal["error", "clamp", "raw", "auto"] = "error",
+    uuid_representation: _Uuids = "standard",
+    on_invalid_utf8: str = "strict",
+    decimals: Literal["decimal128", "decimal"] = "decimal128",
+    array_keys: Literal["any", "strict"] = "any",
+    max_depth: int = 1000,
+    max_size: int = 2147483647,
+) -> dict[str, Any]: ...
+@overload
+def bson_decode(
+    buffer: Buffer,
+    /,
+    *,
+    types: Literal["onecopy", "pymongo"] = "onecopy",
+    tz_aware: bool = True,
+    datetime_range: Literal["error", "clamp", "raw", "auto"] = "error",
+    uuid_representation: _Uuids = "standard",
+    on_invalid_utf8: str = "strict",
+    decimals: Literal["decimal128", "decimal"] = "decimal128",
+    array_keys: Literal["any", "strict"] = "any",
+    max_depth: int = 1000,
+    max_size: int = 2147483647,
+    document_class: Callable[[], _D] | type[_D],
+) -> _D: ...
+@overload
+def bson_decode_all(
+    buffer: Buffer,
+    /,
+    *,
+    types: Literal["onecopy", "pymongo"] = "onecopy",
+    tz_aware: bool = True,
+    datetime_range: Literal["error", "clamp", "raw", "auto"] = "error",
+    uuid_representation: _Uuids = "standard",
+    on_invalid_utf8: str = "strict",
+    decimals: Literal["decimal128", "decimal"] = "decimal128",
+    array_keys: Literal["any", "strict"] = "any",
+    max_depth: int = 1000,
+    max_size: int = 2147483647,
+) -> list[dict[str, Any]]: ...
+@overload
+def bson_decode_all(
+    buffer: Buffer,
+    /,
+    *,
+    types: Literal["onecopy", "pymongo"] = "onecopy",
+    tz_aware: bool = True,
+    datetime_range: Literal["error", "clamp", "raw", "auto"] = "error",
+    uuid_representation: _Uuids = "standard",
+    on_invalid_utf8: str = "strict",
+    decimals: Literal["decimal128", "decimal"] = "decimal128",
+    array_keys: Literal["any", "strict"] = "any",
+    max_depth: int = 1000,
+    max_size: int = 2147483647,
+    document_class: Callable[[], _D] | type[_D],
+) -> list[_D]: ...
+@overload
+def bson_decode_iter(
+    source: Buffer | _ReadsBson | Iterable[Buffer],
+    /,
+    *,
+    types: Literal["onecopy", "pymongo"] = "onecopy",
+    tz_aware: bool = True,
+    datetime_range: Literal["error", "clamp", "raw", "auto"] = "error",
+    uuid_representation: _Uuids = "standard",
+    on_invalid_utf8: str = "strict",
+    decimals: Literal["decimal128", "decimal"] = "decimal128",
+    array_keys: Literal["any", "strict"] = "any",
+    max_depth: int = 1000,
+    max_size: int = 2147483647,
+) -> BSONDocuments[dict[str, Any]]: ...
+@overload
+def bson_decode_iter(
+    source: Buffer | _ReadsBson | Iterable[Buffer],
+    /,
+    *,
+    types: Literal["onecopy", "pymongo"] = "onecopy",
+    tz_aware: bool = True,
+    datetime_range: Literal["error", "clamp", "raw", "auto"] = "error",
+    uuid_representation: _Uuids = "standard",
+    on_invalid_utf8: str = "strict",
+    decimals: Literal["decimal128", "decimal"] = "decimal128",
+    array_keys: Literal["any", "strict"] = "any",
+    max_depth: int = 1000,
+    max_size: int = 2147483647,
+    document_class: Callable[[], _D] | type[_D],
+) -> BSONDocuments[_D]: ...
+
+@final
+class BSONDocuments(Generic[_D]):
+    def __iter__(self) -> BSONDocuments[_D]: ...
+    def __next__(self) -> _D: ...
+
+@final
+class RawDocument(Mapping[str, Any]):
+    def __new__(
+        cls,
+        buffer: Buffer,
+        /,
+        *,
+        types: Literal["onecopy", "pymongo"] = "onecopy",
+        tz_aware: bool = True,
+        datetime_range: Literal["error", "clamp", "raw", "auto"] = "error",
+        uuid_representation: _Uuids = "standard",
+        on_invalid_utf8: str = "strict",
+        decimals: Literal["decimal128", "decimal"] = "decimal128",
+        array_keys: Literal["any", "strict"] = "any",
+        max_depth: int = 1000,
+        max_size: int = 2147483647,
+    ) -> RawDocument: ...
+    @property
+    def raw(self) -> memoryview: ...
+    def __getitem__(self, key: str, /) -> Any: ...
+    def __contains__(self, key: object, /) -> bool: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def get(self, key: str, default: Any = None) -> Any: ...
+    def lookup(self, path: str, default: Any = None) -> Any: ...
+    def keys(self) -> KeysView[str]: ...
+    def values(self) -> ValuesView[Any]: ...
+    def items(self) -> ItemsView[str, Any]: ...
+    def decode(self) -> dict[str, Any]: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self) -> tuple[tuple[bytes], dict[str, Any]]: ...
 
 _Passed: TypeAlias = Literal["dataclass", "datetime", "decimal", "enum", "float", "numpy", "subclass", "tuple", "uuid"]
 

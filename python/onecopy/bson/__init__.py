@@ -2,6 +2,9 @@
 
 | function | what it does |
 |---|---|
+| `decode`, `decode_all` | a document, or all of them, as objects |
+| `decode_iter` | one document at a time, of a buffer, a file or pieces |
+| `RawDocument` | the fields of a document, each read where it lies |
 | `validate`, `validate_all` | whether bytes are a document, or documents one behind the other |
 | `to_json`, `to_json_lines` | documents as MongoDB Extended JSON, with no Python objects in between |
 | `from_json`, `from_json_lines` | Extended JSON as documents |
@@ -13,12 +16,19 @@
 | `MinKey`, `MaxKey` | what is less, and greater, than all |
 | `Symbol`, `Undefined`, `DBPointer` | the deprecated ones |
 
-What has no form in BSON raises `BSONEncodeError` or, for its type, `TypeError`, both with the path to it.
+What has no form in BSON raises `BSONEncodeError` or, for its type, `TypeError`, both with the path to it. What is no BSON raises
+`BSONDecodeError`, with the byte.
 
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from onecopy._core import BSONDocuments, RawDocument
+from onecopy._core import bson_decode as decode
+from onecopy._core import bson_decode_all as decode_all
+from onecopy._core import bson_decode_iter as decode_iter
 from onecopy._core import bson_from_json as from_json
 from onecopy._core import bson_from_json_lines as from_json_lines
 from onecopy._core import bson_to_json as to_json
@@ -44,6 +54,7 @@ from onecopy.bson._types import (
 
 __all__ = [
     "BSONDecodeError",
+    "BSONDocuments",
     "BSONEncodeError",
     "BSONError",
     "Binary",
@@ -55,10 +66,14 @@ __all__ = [
     "MaxKey",
     "MinKey",
     "ObjectId",
+    "RawDocument",
     "Regex",
     "Symbol",
     "Timestamp",
     "Undefined",
+    "decode",
+    "decode_all",
+    "decode_iter",
     "from_json",
     "from_json_lines",
     "to_json",
@@ -66,3 +81,5 @@ __all__ = [
     "validate",
     "validate_all",
 ]
+
+Mapping.register(RawDocument)

@@ -210,7 +210,7 @@ class Timestamp(_Value):
     """
 
     _type_marker: ClassVar[int] = 17
-    __slots__ = ("time", "inc")
+    __slots__ = ("inc", "time")
     #: Seconds since 1970.
     time: int
     #: Which one in that second.
@@ -253,7 +253,7 @@ class Regex(_Value):
     """
 
     _type_marker: ClassVar[int] = 11
-    __slots__ = ("pattern", "options")
+    __slots__ = ("options", "pattern")
     pattern: str
     #: Letters, in alphabetical order.
     options: str

@@ -5,12 +5,14 @@
 //! | `object_id` | `ObjectId` |
 //! | `extended` | documents to Extended JSON and back, and whether bytes are documents |
 //! | `moments` | dates and times as BSON's milliseconds |
+//! | `read` | BSON to objects |
 //!
 //! The other types of BSON's are classes of Python's (`python/onecopy/bson/_types.py`).
 
 mod extended;
 mod moments;
 mod object_id;
+mod read;
 
 use pyo3::prelude::*;
 
@@ -19,6 +21,7 @@ pub(crate) use object_id::ObjectId;
 /// Adds all functions and classes to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<ObjectId>()?;
+    read::add(module)?;
     extended::add(module)
 }
 

@@ -38,7 +38,6 @@ impl ObjectId {
 
     /// Of these bytes.
     #[inline]
-    #[expect(dead_code, reason = "the reader makes them")]
     pub(crate) fn of(bytes: [u8; ID_BYTES]) -> ObjectId {
         ObjectId(bytes)
     }

@@ -16,6 +16,7 @@
 //! | [`seen`] | texts of a column that were made before |
 //! | [`number`] | `int`, `float`, `bool`, `decimal.Decimal` |
 //! | [`temporal`] | `date`, `time`, `datetime` through the C API of `datetime` |
+//! | [`instance`] | instances of Python's classes, made without running their code |
 //! | [`uuid`] | `uuid.UUID` without its Python-level constructor |
 //! | [`arrow`] | capsules of Arrow's interface |
 //! | [`column`] | numbers that Python may write to, by the buffer protocol |
@@ -44,6 +45,7 @@ pub(crate) mod fresh;
 pub(crate) mod fresh_bytes;
 pub(crate) mod growing_str;
 pub(crate) mod held;
+pub(crate) mod instance;
 pub(crate) mod interrupt;
 pub(crate) mod list;
 pub(crate) mod method;

@@ -16,7 +16,7 @@ pub(super) fn put<P: Put>(value: f64, window: &mut P) {
         return;
     }
     let magnitude = value.abs();
-    if magnitude < LARGE && magnitude >= SMALL {
+    if (SMALL..LARGE).contains(&magnitude) {
         // Finite, as was just seen.
         let _ = put_float(value, window, |_, _| Ok(()));
     } else {

@@ -136,6 +136,13 @@ pub trait BsonEvents {
     /// More than all other values.
     fn max_key(&mut self) -> Told;
 
+    /// Whether a document inside of another, `at` bytes behind the start, is taken as it stands: nothing of it is told then, and
+    /// nothing inside of it was looked at.
+    #[inline(always)]
+    fn takes_raw(&mut self, _document: &[u8], _at: usize) -> Result<bool, Refusal> {
+        Ok(false)
+    }
+
     /// A key that is likely to come next, where one is known. Where the document has it, `likely_key` is told, not `key`.
     #[inline(always)]
     fn guess(&self) -> Option<&[u8]> {

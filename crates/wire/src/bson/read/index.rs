@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Index {
     n: u32,
-    /// Its digits and a zero byte, the first digit lowest, where they are not more than seven.
+    /// Its digits and a zero byte, the first digit lowest, where they are not more than six.
     word: u64,
     /// Which bits of a word those are; 0 where they are more.
     mask: u64,
@@ -12,7 +12,7 @@ pub(super) struct Index {
 }
 
 /// Digits of the indices that fit into a word with their zero byte.
-const MOST_DIGITS: u32 = 7;
+const MOST_DIGITS: u32 = 6;
 
 impl Index {
     /// The first.
@@ -20,6 +20,14 @@ impl Index {
         n: 0,
         word: b'0' as u64,
         mask: 0xFFFF,
+        n_digits: 1,
+    };
+
+    /// One that nothing matches, and that is the same behind every key.
+    pub(super) const UNKNOWN: Index = Index {
+        n: 0,
+        word: u64::MAX,
+        mask: u64::MAX,
         n_digits: 1,
     };
 
@@ -96,6 +104,9 @@ impl Index {
     /// Goes on to the next.
     #[inline(always)]
     pub(super) fn step(&mut self) {
+        if self.mask == u64::MAX {
+            return;
+        }
         let last = 8 * (self.n_digits - 1);
         if self.mask == 0 || self.word >> last == u64::from(b'9') {
             *self = Index::of(self.n.wrapping_add(1));

@@ -2,6 +2,7 @@
 
 use onecopy_text::convert::Kernels;
 
+use super::elements::Element;
 use super::error::{ReadError, Reason};
 use super::events::{BsonEvents, Refusal, Told};
 use super::index::Index;
@@ -58,21 +59,29 @@ pub fn read<K: Kernels, E: BsonEvents>(
     let Some(document) = bytes.get(..len) else {
         return Err(error(Reason::End, 0));
     };
-    let mut reader = Reader {
-        kernels,
-        bytes: document,
-        body: &document[..len - 1],
-        at: LENGTH_BYTES,
-        start: 0,
-        is_array: false,
-        index: Index::FIRST,
-        index_of: 0,
-        outer: Vec::new(),
-        scopes: Vec::new(),
-        rules,
-    };
-    reader.document(events)?;
+    Reader::new(kernels, document, LENGTH_BYTES, rules).document(events)?;
     Ok(len)
+}
+
+/// Tells the value of an element that [`super::Elements`] has found: no key, and nothing behind it. Places are those in the
+/// whole document.
+///
+/// # Errors
+/// As [`read`].
+#[inline(always)]
+pub fn read_value<K: Kernels, E: BsonEvents>(
+    kernels: K,
+    document: &[u8],
+    element: &Element<'_>,
+    rules: Rules,
+    events: &mut E,
+) -> Result<(), ReadError> {
+    let mut reader = Reader::new(kernels, document, element.value_at, rules);
+    reader.value(element.tag, element.at, events)?;
+    if reader.outer.is_empty() {
+        return Ok(());
+    }
+    reader.elements(true, events)
 }
 
 /// As [`read`], of one document with nothing behind it.
@@ -123,6 +132,23 @@ struct Reader<'a, K> {
 
 impl<'a, K: Kernels> Reader<'a, K> {
     #[inline(always)]
+    fn new(kernels: K, document: &'a [u8], at: usize, rules: Rules) -> Reader<'a, K> {
+        Reader {
+            kernels,
+            bytes: document,
+            body: document.split_last().map_or(&[], |(_, body)| body),
+            at,
+            start: 0,
+            is_array: false,
+            index: Index::FIRST,
+            index_of: 0,
+            outer: Vec::new(),
+            scopes: Vec::new(),
+            rules,
+        }
+    }
+
+    #[inline(always)]
     fn document<E: BsonEvents>(&mut self, events: &mut E) -> Result<(), ReadError> {
         if self.rules.max_depth == 0 {
             return Err(error(Reason::Depth, 0));
@@ -134,9 +160,15 @@ impl<'a, K: Kernels> Reader<'a, K> {
             return told(events.empty_document(), 0);
         }
         told(events.begin_document(), 0)?;
+        self.elements(false, events)
+    }
+
+    /// Elements up to the end of the outermost document, or to that of the outermost but one.
+    #[inline(always)]
+    fn elements<E: BsonEvents>(&mut self, is_inner: bool, events: &mut E) -> Result<(), ReadError> {
         loop {
             let Some(&tag) = self.body.get(self.at) else {
-                if self.leave(events)? {
+                if self.leave(events)? || is_inner && self.outer.is_empty() {
                     return Ok(());
                 }
                 continue;
@@ -147,74 +179,86 @@ impl<'a, K: Kernels> Reader<'a, K> {
             let tag_at = self.at;
             self.at += 1;
             self.key(events)?;
-            let start = self.at;
-            match tag {
-                tags::DOUBLE => {
-                    let value = f64::from_le_bytes(*self.fixed()?);
-                    told(events.double(value), start)?;
-                }
-                tags::STRING => {
-                    let text = self.text()?;
-                    told(events.string(text), start + LENGTH_BYTES)?;
-                }
-                tags::DOCUMENT => self.enter(false, events)?,
-                tags::ARRAY => self.enter(true, events)?,
-                tags::BINARY => self.binary(events)?,
-                tags::UNDEFINED => told(events.undefined(), start)?,
-                tags::OBJECT_ID => {
-                    let id = self.fixed()?;
-                    told(events.object_id(id), start)?;
-                }
-                tags::BOOL => match self.fixed()? {
-                    [byte @ (0 | 1)] => told(events.boolean(*byte == 1), start)?,
-                    [byte] => return Err(error(Reason::Boolean(*byte), start)),
-                },
-                tags::DATE_TIME => {
-                    let value = i64::from_le_bytes(*self.fixed()?);
-                    told(events.datetime(value), start)?;
-                }
-                tags::NULL => told(events.null(), start)?,
-                tags::REGEX => {
-                    let pattern = self.cstring()?;
-                    let options = self.cstring()?;
-                    told(events.regex(pattern, options), start)?;
-                }
-                tags::DB_POINTER => {
-                    let name = self.text()?;
-                    let id = self.fixed()?;
-                    told(events.db_pointer(name, id), start + LENGTH_BYTES)?;
-                }
-                tags::CODE => {
-                    let text = self.text()?;
-                    told(events.code(text), start + LENGTH_BYTES)?;
-                }
-                tags::SYMBOL => {
-                    let text = self.text()?;
-                    told(events.symbol(text), start + LENGTH_BYTES)?;
-                }
-                tags::CODE_WITH_SCOPE => self.code_with_scope(events)?,
-                tags::INT32 => {
-                    let value = i32::from_le_bytes(*self.fixed()?);
-                    told(events.int32(value), start)?;
-                }
-                tags::TIMESTAMP => {
-                    let increment = u32::from_le_bytes(*self.fixed()?);
-                    let seconds = u32::from_le_bytes(*self.fixed()?);
-                    told(events.timestamp(seconds, increment), start)?;
-                }
-                tags::INT64 => {
-                    let value = i64::from_le_bytes(*self.fixed()?);
-                    told(events.int64(value), start)?;
-                }
-                tags::DECIMAL128 => {
-                    let bytes = self.fixed()?;
-                    told(events.decimal128(bytes), start)?;
-                }
-                tags::MIN_KEY => told(events.min_key(), start)?,
-                tags::MAX_KEY => told(events.max_key(), start)?,
-                other => return Err(error(Reason::Tag(other), tag_at)),
-            }
+            self.value(tag, tag_at, events)?;
         }
+    }
+
+    /// The value at the next byte; documents and arrays are gone into.
+    #[inline(always)]
+    fn value<E: BsonEvents>(
+        &mut self,
+        tag: u8,
+        tag_at: usize,
+        events: &mut E,
+    ) -> Result<(), ReadError> {
+        let start = self.at;
+        match tag {
+            tags::DOUBLE => {
+                let value = f64::from_le_bytes(*self.fixed()?);
+                told(events.double(value), start)?;
+            }
+            tags::STRING => {
+                let text = self.text()?;
+                told(events.string(text), start + LENGTH_BYTES)?;
+            }
+            tags::DOCUMENT => self.enter(false, events)?,
+            tags::ARRAY => self.enter(true, events)?,
+            tags::BINARY => self.binary(events)?,
+            tags::UNDEFINED => told(events.undefined(), start)?,
+            tags::OBJECT_ID => {
+                let id = self.fixed()?;
+                told(events.object_id(id), start)?;
+            }
+            tags::BOOL => match self.fixed()? {
+                [byte @ (0 | 1)] => told(events.boolean(*byte == 1), start)?,
+                [byte] => return Err(error(Reason::Boolean(*byte), start)),
+            },
+            tags::DATE_TIME => {
+                let value = i64::from_le_bytes(*self.fixed()?);
+                told(events.datetime(value), start)?;
+            }
+            tags::NULL => told(events.null(), start)?,
+            tags::REGEX => {
+                let pattern = self.cstring()?;
+                let options = self.cstring()?;
+                told(events.regex(pattern, options), start)?;
+            }
+            tags::DB_POINTER => {
+                let name = self.text()?;
+                let id = self.fixed()?;
+                told(events.db_pointer(name, id), start + LENGTH_BYTES)?;
+            }
+            tags::CODE => {
+                let text = self.text()?;
+                told(events.code(text), start + LENGTH_BYTES)?;
+            }
+            tags::SYMBOL => {
+                let text = self.text()?;
+                told(events.symbol(text), start + LENGTH_BYTES)?;
+            }
+            tags::CODE_WITH_SCOPE => self.code_with_scope(events)?,
+            tags::INT32 => {
+                let value = i32::from_le_bytes(*self.fixed()?);
+                told(events.int32(value), start)?;
+            }
+            tags::TIMESTAMP => {
+                let increment = u32::from_le_bytes(*self.fixed()?);
+                let seconds = u32::from_le_bytes(*self.fixed()?);
+                told(events.timestamp(seconds, increment), start)?;
+            }
+            tags::INT64 => {
+                let value = i64::from_le_bytes(*self.fixed()?);
+                told(events.int64(value), start)?;
+            }
+            tags::DECIMAL128 => {
+                let bytes = self.fixed()?;
+                told(events.decimal128(bytes), start)?;
+            }
+            tags::MIN_KEY => told(events.min_key(), start)?,
+            tags::MAX_KEY => told(events.max_key(), start)?,
+            other => return Err(error(Reason::Tag(other), tag_at)),
+        }
+        Ok(())
     }
 
     /// What is left of the innermost document.
@@ -248,8 +292,7 @@ impl<'a, K: Kernels> Reader<'a, K> {
     }
 
     /// Bytes of a key of an array that is not its index, its zero byte among them.
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
     fn other_array_key(&mut self) -> Result<usize, ReadError> {
         let len = zero_at(self.rest()).ok_or(error(Reason::OpenText, self.at))?;
         match self.rules.array_keys {
@@ -344,6 +387,10 @@ impl<'a, K: Kernels> Reader<'a, K> {
                 at,
             );
         }
+        if !is_array && events.takes_raw(inner, at).map_err(|e| refused(e, at))? {
+            self.at = end;
+            return Ok(());
+        }
         told(
             if is_array {
                 events.begin_array()
@@ -409,7 +456,11 @@ impl<'a, K: Kernels> Reader<'a, K> {
             _ => return Err(error(Reason::Changed, start)),
         }
         if self.is_array && self.index_of != self.start {
-            self.index = Index::behind(self.bytes, key_end);
+            // An array inside of this one had keys of its own.
+            self.index = match self.rules.array_keys {
+                ArrayKeys::Any => Index::UNKNOWN,
+                ArrayKeys::Strict => Index::behind(self.bytes, key_end),
+            };
             self.index_of = self.start;
         }
         Ok(false)
@@ -465,7 +516,7 @@ fn no_document(at: usize, length: usize, is_inside: bool) -> ReadError {
 
 /// Where the first zero byte is, eight bytes at a time: keys are short.
 #[inline(always)]
-fn zero_at(rest: &[u8]) -> Option<usize> {
+pub(super) fn zero_at(rest: &[u8]) -> Option<usize> {
     const ONES: u64 = u64::MAX / 255;
     let (words, tail) = rest.as_chunks::<8>();
     for (i, word) in words.iter().enumerate() {
@@ -481,7 +532,7 @@ fn zero_at(rest: &[u8]) -> Option<usize> {
 }
 
 #[inline(always)]
-const fn error(reason: Reason, offset_bytes: usize) -> ReadError {
+pub(super) const fn error(reason: Reason, offset_bytes: usize) -> ReadError {
     ReadError {
         reason,
         offset_bytes,

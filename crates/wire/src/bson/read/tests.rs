@@ -23,6 +23,40 @@ fn tree(bytes: &[u8], rules: Rules) -> Result<Document, ReadError> {
     with_kernels(ReadTree(bytes, rules))
 }
 
+/// The value of an element by itself: told behind the key that it has here.
+struct ReadValue<'a>(&'a [u8], &'a Element<'a>);
+
+impl Work for ReadValue<'_> {
+    type Output = Result<Document, ReadError>;
+
+    #[inline(always)]
+    fn run<K: Kernels>(self, kernels: K) -> Self::Output {
+        let mut tree = Tree::default();
+        tree.begin_document().expect("told");
+        tree.key(self.1.key).expect("a key");
+        read_value(kernels, self.0, self.1, Rules::default(), &mut tree)?;
+        tree.end_document().expect("told");
+        Ok(tree.finish().expect("a document was told"))
+    }
+}
+
+/// All elements, each value read by itself.
+fn by_elements(bytes: &[u8]) -> Result<Document, ReadError> {
+    let mut elements = Elements::of(bytes)?;
+    let mut document = Vec::new();
+    while let Some(element) = elements.next_element()? {
+        let key = str::from_utf8(element.key).map_err(|_| ReadError {
+            reason: malformed(element.key).reason,
+            offset_bytes: element.at + 1 + malformed(element.key).at_bytes,
+        })?;
+        assert_eq!(bytes[element.at], element.tag);
+        assert!(bytes[element.at + 1..].starts_with(key.as_bytes()));
+        assert!(bytes[element.value_at..].starts_with(element.value));
+        document.extend(with_kernels(ReadValue(bytes, &element))?);
+    }
+    Ok(document)
+}
+
 fn with_depth(max_depth: usize) -> Rules {
     Rules {
         max_depth,
@@ -43,6 +77,8 @@ fn refused(bytes: &[u8], reason: Reason, offset_bytes: usize) {
         offset_bytes,
     };
     assert_eq!(tree(bytes, Rules::default()), Err(expected), "{bytes:?}");
+    // What stands in a document is found by itself too, at the same place; deeper in it is found when it is read.
+    assert_eq!(by_elements(bytes), Err(expected), "{bytes:?}");
 }
 
 /// A document of these elements.
@@ -114,6 +150,7 @@ proptest! {
         let bytes = naive::write(&document);
         prop_assert_eq!(naive::documents(&bytes), Some(vec![document.clone()]));
         prop_assert_eq!(tree(&bytes, Rules::default()), Ok(document.clone()));
+        prop_assert_eq!(by_elements(&bytes), Ok(document.clone()));
         let strict = tree(&bytes, STRICT);
         if has_index_keys(&document) {
             prop_assert_eq!(strict, Ok(document));
@@ -135,7 +172,9 @@ proptest! {
             bytes[at] = if is_small { bytes[at].wrapping_add(byte % 3).wrapping_sub(1) } else { byte };
         }
         let expected = naive::documents(&bytes).filter(|all| all.len() == 1);
-        match tree(&bytes, Rules::default()) {
+        let found = tree(&bytes, Rules::default());
+        prop_assert_eq!(by_elements(&bytes).ok(), found.clone().ok());
+        match found {
             Ok(found) => prop_assert_eq!(Some(vec![found]), expected),
             Err(e) => {
                 prop_assert_eq!(expected, None, "{}", e);
