@@ -41,9 +41,14 @@ WRITTEN = {
             '"c":{"$timestamp":{"t":1,"i":2}},"d":{"$regularExpression":{"pattern":"a","options":"xi"}},'
             '"e":{"$dbPointer":{"$ref":"c","$id":{"$oid":"56e1fc72e0c917e9c4714161"}}}}'
         ],
-        "old": ['{"a":{"$binary":"//8=","$type":"00"},"b":{"$regex":"a","$options":"i"},"c":{"$type":2},"d":{"$undefined":true}}'],
+        "old": [
+            '{"a":{"$binary":"//8=","$type":"00"},"b":{"$regex":"a","$options":"i"},"c":{"$type":2},"d":{"$undefined":true}}'
+        ],
         "wrong": ['{"a":{"$oid":"x"}}', '{"a":{"$minKey":1,"b":2}}', '{"a\\u0000":1}'],
-        "bson": ["\x13\x00\x00\x00\x02a\x00\x03\x00\x00\x00xy\x00\x08b\x00\x01\x00", "\x0c\x00\x00\x00\x10a\x00\x01\x00\x00\x00\x00"],
+        "bson": [
+            "\x13\x00\x00\x00\x02a\x00\x03\x00\x00\x00xy\x00\x08b\x00\x01\x00",
+            "\x0c\x00\x00\x00\x10a\x00\x01\x00\x00\x00\x00",
+        ],
     },
     "database_urls": {
         "postgresql": [

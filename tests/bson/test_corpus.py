@@ -85,7 +85,8 @@ def test_relaxed_text_is_the_same_when_it_comes_back(corpus: dict[str, list[Case
 def test_what_is_no_document_is_refused_with_its_byte(corpus: dict[str, list[Case]]) -> None:
     for case in corpus["decodeErrors"]:
         data = case.bytes("bson")
-        for read in (bson.validate, bson.to_json, bson.to_json_lines):
+        reads: list[Any] = [bson.validate, bson.to_json, bson.to_json_lines]
+        for read in reads:
             with pytest.raises(bson.BSONDecodeError) as caught:
                 read(data)
             assert 0 <= caught.value.offset_bytes <= len(data), case
