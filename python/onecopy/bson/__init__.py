@@ -1,5 +1,12 @@
 """BSON 1.1 (https://bsonspec.org): Python objects to documents and back, converted once.
 
+| function | what it does |
+|---|---|
+| `encode` | a document as `bytes` |
+| `encode_into` | a document into a buffer that is there |
+| `encode_many` | documents one behind the other, in chunks of bounded size |
+| `dump_many` | the same, to a file or socket |
+
 | type | what it stands for |
 |---|---|
 | `ObjectId`, `Timestamp`, `DatetimeMS` | ids and times that Python has no type for |
@@ -7,13 +14,21 @@
 | `MinKey`, `MaxKey` | what is less, and greater, than all |
 | `Symbol`, `Undefined`, `DBPointer` | the deprecated ones |
 
-What has no form in BSON raises `BSONEncodeError` or, for its type, `TypeError`, both with the path to it.
+What has no form in BSON raises `BSONEncodeError` or, for its type, `BSONTypeError`, which is a `TypeError` too; both with the path to it.
 
+>>> import onecopy.bson
+>>> onecopy.bson.encode({"name": "Zürich"})
+b'\\x17\\x00\\x00\\x00\\x02name\\x00\\x08\\x00\\x00\\x00Z\\xc3\\xbcrich\\x00\\x00'
 """
 
 from __future__ import annotations
 
-from onecopy.bson._errors import BSONDecodeError, BSONEncodeError, BSONError
+from onecopy._core import bson_dump_many as dump_many
+from onecopy._core import bson_encode as encode
+from onecopy._core import bson_encode_into as encode_into
+from onecopy._core import bson_encode_many as encode_many
+from onecopy._core import BSONChunks
+from onecopy.bson._errors import BSONDecodeError, BSONEncodeError, BSONError, BSONTypeError
 from onecopy.bson._types import (
     Binary,
     Code,
@@ -31,9 +46,11 @@ from onecopy.bson._types import (
 )
 
 __all__ = [
+    "BSONChunks",
     "BSONDecodeError",
     "BSONEncodeError",
     "BSONError",
+    "BSONTypeError",
     "Binary",
     "Code",
     "DBPointer",
@@ -47,4 +64,8 @@ __all__ = [
     "Symbol",
     "Timestamp",
     "Undefined",
+    "dump_many",
+    "encode",
+    "encode_into",
+    "encode_many",
 ]

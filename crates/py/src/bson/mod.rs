@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `object_id` | `ObjectId` |
 //! | `moments` | dates and times as BSON's milliseconds |
+//! | `write` | objects to BSON |
 //!
 //! The other types of BSON's are classes of Python's (`python/onecopy/bson/_types.py`).
 
 mod moments;
 mod object_id;
+mod write;
 
 use pyo3::prelude::*;
 
@@ -16,11 +18,11 @@ pub(crate) use object_id::ObjectId;
 
 /// Adds all functions and classes to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<ObjectId>()
+    module.add_class::<ObjectId>()?;
+    write::add(module)
 }
 
 /// A class of the module `onecopy.bson`.
-#[expect(dead_code, reason = "the errors of both ways are there")]
 fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("onecopy.bson")?.getattr(name)
 }
