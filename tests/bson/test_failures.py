@@ -101,14 +101,11 @@ def test_what_is_no_document_is_a_type_error(doc: Any) -> None:
         bson.encode(doc)
     with pytest.raises(TypeError):
         bson.encode(Strange(), default=lambda _: doc)
-    with pytest.raises(TypeError):
-        bson.encode({"code": bson.Code("f()")} if doc is None else {"c": _scoped(doc)})
-
-
-def _scoped(doc: Any) -> Any:
-    code = bson.Code("f()")
-    code.scope = doc
-    return code if doc is not None else object()
+    scoped = bson.Code("f()", {})
+    scoped.scope = doc
+    if doc is not None:
+        with pytest.raises(TypeError, match="a document is a mapping"):
+            bson.encode({"c": scoped})
 
 
 def test_names_of_keys_are_checked_where_that_is_asked_for() -> None:

@@ -130,9 +130,9 @@ def test_whole_documents_before_an_error_are_in_the_file() -> None:
 
 def test_the_ledger_counts_each_text_once() -> None:
     with onecopy.ledger() as ledger:
-        bson.encode({"k": ["я" * 100, "a" * 50]})
+        bson.encode_into({"k": ["я" * 100, "a" * 50]}, bytearray(4096))
     # Cyrillic is converted; the key, and what is ASCII, is copied as it is.
-    assert (ledger.taken, ledger.converted, ledger.copied, ledger.conversions) == (251, 200, 51 + 279, 1)
+    assert (ledger.taken, ledger.converted, ledger.copied, ledger.conversions) == (251, 200, 51, 1)
     with onecopy.ledger() as ledger:
         bson.encode({"rows": [{"ключ": 1}] * 10})
     assert (ledger.conversions, ledger.converted) == (10, 80)

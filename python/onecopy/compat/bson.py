@@ -105,7 +105,7 @@ def _default_of(options: Any) -> Callable[[Any], Any] | None:
             return encoder(value)
         if fallback is not None:
             return fallback(value)
-        raise InvalidDocument(f"cannot encode object: {value!r}, of type: {type(value)!r}")
+        raise _ours.BSONTypeError(f"an object of type `{type(value).__qualname__}` has no form in BSON")
 
     return default
 

@@ -62,6 +62,7 @@ impl<'py> Walk<'_, 'py> {
                         if n == 0 {
                             return self.empty(value, pen);
                         }
+                        super::super::ahead::fetch_values(value);
                         self.enter(value, Form::Dict, n, &mut pen)?;
                         return Ok(pen);
                     }
@@ -83,10 +84,13 @@ impl<'py> Walk<'_, 'py> {
                         return self.any_text(kernels, value, pen);
                     }
                     Kind::Float | Kind::Bool | Kind::None => {
+                        let tag_at = self.offset(&pen) - n_behind;
                         let mut tag = 0;
                         let _ = step(kernels, self, value, &raw mut tag, &mut pen);
                         self.check_tag(tag, value, n_behind)?;
-                        self.tag_behind(tag, n_behind, &pen);
+                        if n_behind != 0 {
+                            self.tag_at(tag, tag_at);
+                        }
                         return Ok(pen);
                     }
                     Kind::Int => {
