@@ -79,9 +79,7 @@ def plain(answer: Any) -> str:
     return repr(json.loads(answer) if isinstance(answer, (bytes, str)) else answer)
 
 
-def different(
-    contenders: dict[str, Contender], base: str, plain: Callable[[Any], str] = plain
-) -> str | None:
+def different(contenders: dict[str, Contender], base: str, plain: Callable[[Any], str] = plain) -> str | None:
     """Whose answer is not the base's."""
     wanted = plain(contenders[base].once())
     return next((name for name, contender in contenders.items() if plain(contender.once()) != wanted), None)

@@ -90,7 +90,11 @@ def nested() -> list[dict[str, Any]]:
     names = [f"key_{i}" for i in range(12)]
 
     def make(levels: int) -> dict[str, Any]:
-        made: dict[str, Any] = {"id": draw.randrange(1 << 40), "name": f"n{draw.randrange(10**6)}", "on": bool(levels % 2)}
+        made: dict[str, Any] = {
+            "id": draw.randrange(1 << 40),
+            "name": f"n{draw.randrange(10**6)}",
+            "on": bool(levels % 2),
+        }
         if levels:
             for name in draw.sample(names, 2):
                 made[name] = make(levels - 1)

@@ -370,6 +370,7 @@ def iter_chunks(
     lines: bool = False,
     chunk_bytes: int = 65536,
 ) -> JSONChunks: ...
+
 _UuidForm: TypeAlias = Literal["standard", "python_legacy", "java_legacy", "csharp_legacy", "unspecified"]
 _BSONPassed: TypeAlias = Literal["buffer", "dataclass", "date", "decimal", "enum", "numpy"]
 

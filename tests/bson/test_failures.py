@@ -72,14 +72,16 @@ def test_a_value_that_has_no_form_is_an_error_that_names_its_path(value: Any, ki
         assert caught.value.path.startswith(path)
         assert f"at `{caught.value.path}`" in str(caught.value)
         for call in (
-            lambda doc=doc: bson.encode_into(doc, bytearray(1 << 20)),  # type: ignore[misc]
-            lambda doc=doc: list(bson.encode_many([doc])),  # type: ignore[misc]
+            lambda doc=doc: bson.encode_into(doc, bytearray(1 << 20)),
+            lambda doc=doc: list(bson.encode_many([doc])),
         ):
             with pytest.raises(bson.BSONEncodeError, match=reason):
                 call()
 
 
-@pytest.mark.parametrize("value", [object(), Strange(), {1, 2}, dt.time(1), iter([]), 1j, range(3), Exception], ids=repr)
+@pytest.mark.parametrize(
+    "value", [object(), Strange(), {1, 2}, dt.time(1), iter([]), 1j, range(3), Exception], ids=repr
+)
 def test_a_type_that_has_no_form_is_a_type_error_with_its_path(value: Any) -> None:
     with pytest.raises(TypeError, match=r"has no form in BSON, at `\$\.a\[0\]`\nname a function") as caught:
         bson.encode({"a": [value]})
@@ -95,7 +97,9 @@ def test_a_key_that_is_no_str_is_a_type_error_with_its_path(key: Any) -> None:
         bson.encode({key: 1})
 
 
-@pytest.mark.parametrize("doc", [[], [{}], 1, None, "text", b"bytes", 1.5, dt.datetime(2020, 1, 1), uuid.uuid4()], ids=repr)
+@pytest.mark.parametrize(
+    "doc", [[], [{}], 1, None, "text", b"bytes", 1.5, dt.datetime(2020, 1, 1), uuid.uuid4()], ids=repr
+)
 def test_what_is_no_document_is_a_type_error(doc: Any) -> None:
     with pytest.raises(TypeError, match="a document is a mapping"):
         bson.encode(doc)
@@ -155,9 +159,9 @@ def test_a_document_that_is_too_long_is_an_error() -> None:
         size = len(bson.encode({"v": value}))
         assert len(bson.encode({"v": value}, max_size=size)) == size
         for call in (
-            lambda value=value, size=size: bson.encode({"v": value}, max_size=size - 1),  # type: ignore[misc]
-            lambda value=value: bson.encode({"v": value}, max_size=20),  # type: ignore[misc]
-            lambda value=value, size=size: list(bson.encode_many([{}, {"v": value}], max_size=size - 1)),  # type: ignore[misc]
+            lambda value=value, size=size: bson.encode({"v": value}, max_size=size - 1),
+            lambda value=value: bson.encode({"v": value}, max_size=20),
+            lambda value=value, size=size: list(bson.encode_many([{}, {"v": value}], max_size=size - 1)),
         ):
             with pytest.raises(bson.BSONEncodeError, match="longer than") as caught:
                 call()
@@ -232,7 +236,7 @@ def test_keywords_that_mean_nothing_are_refused() -> None:
         ({"other": 1}, TypeError),
     ):
         with pytest.raises(error):
-            bson.encode({}, **wrong)  # type: ignore[arg-type]
+            bson.encode({}, **wrong)
 
 
 def test_default_is_asked_for_an_int_past_64_bits_and_for_a_document() -> None:
@@ -270,8 +274,9 @@ def test_a_document_that_is_changed_while_it_is_written_is_an_error_or_bytes_and
                 elif where == "outer":
                     doc.clear()
                 else:
+                    n_before = len(inner)
                     inner.clear()
-                    inner.update({f"k{i}" * 20: [str(i)] for i in range(n)})
+                    inner.update({f"k{i}" * 20: [str(i)] for i in range(n_before)})
                 gc.collect()
                 return "y" * 300
 

@@ -25,7 +25,7 @@ DATA = [theirs.encode(doc) for doc in DOCS]
 
 
 def test_a_document_goes_into_a_buffer_that_is_there() -> None:
-    for doc, data in zip(DOCS, DATA):
+    for doc, data in zip(DOCS, DATA, strict=True):
         n = len(data)
         for spare in (0, 1, 5, 100, 511, 512, 513, 1000, 5000):
             place = bytearray(b"\xaa" * (n + 7 + spare))

@@ -45,7 +45,7 @@ def test_a_value_is_copied_pickled_and_printed_whole(value: Any) -> None:
     made += [pickle.loads(pickle.dumps(value, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)]
     for other in made:
         assert other == value
-        assert not other != value
+        assert (other != value) is False
         assert type(other) is type(value)
         assert hash(other) == hash(value)
         assert bson.encode({"v": other}) == bson.encode({"v": value})
@@ -71,9 +71,11 @@ def test_an_object_id_is_made_of_bytes_digits_or_another_one() -> None:
     assert bson.ObjectId(data) == bson.ObjectId(HEX) == bson.ObjectId(OID) == bson.ObjectId(their)  # type: ignore[arg-type]
     assert OID.binary == data
     assert str(OID) == HEX
-    assert OID == their and their == OID
+    assert their == OID
+    assert OID.__eq__(their) is True
     assert hash(OID) == hash(their)
-    assert {their: 1}[OID] == 1
+    both: dict[object, int] = {their: 1}
+    assert both[OID] == 1
     assert OID.generation_time == their.generation_time
     assert bson.ObjectId(HEX.upper()) == OID
     for wrong in ("", "x" * 24, HEX[:-1], b"", data + b"0"):
@@ -130,7 +132,7 @@ def test_binary_knows_its_subtype() -> None:
         bson.Binary(b"x" * 16, 4).as_uuid("java_legacy")
     u = uuid.uuid4()
     for form in ("standard", "python_legacy", "java_legacy", "csharp_legacy"):
-        assert bson.Binary.from_uuid(u, form).as_uuid(form) == u  # type: ignore[arg-type]
+        assert bson.Binary.from_uuid(u, form).as_uuid(form) == u
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False))

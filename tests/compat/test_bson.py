@@ -180,7 +180,7 @@ if hasattr(onecopy.bson, "decode"):
         CodecOptions(document_class=theirs.SON),
         CodecOptions(document_class=RawBSONDocument),
         CodecOptions(unicode_decode_error_handler="replace"),
-        CodecOptions(datetime_conversion=1),  # type: ignore[arg-type]
+        CodecOptions(datetime_conversion=1),
     ]
 
     @pytest.mark.parametrize("data", GIVEN, ids=lambda data: data.hex()[:30])
@@ -192,5 +192,5 @@ if hasattr(onecopy.bson, "decode"):
             assert made == expected
             assert type(made) is type(expected)
         assert ours.is_valid(data) == theirs.is_valid(data)
-        both = [outcome(lambda m=m: list(m.decode_iter(data, options))) for m in (ours, theirs)]  # type: ignore[misc]
+        both = [outcome(lambda m=m: list(m.decode_iter(data, options))) for m in (ours, theirs)]
         assert both[0][0:1] == both[1][0:1]

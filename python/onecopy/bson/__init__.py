@@ -23,11 +23,11 @@ b'\\x17\\x00\\x00\\x00\\x02name\\x00\\x08\\x00\\x00\\x00Z\\xc3\\xbcrich\\x00\\x0
 
 from __future__ import annotations
 
+from onecopy._core import BSONChunks
 from onecopy._core import bson_dump_many as dump_many
 from onecopy._core import bson_encode as encode
 from onecopy._core import bson_encode_into as encode_into
 from onecopy._core import bson_encode_many as encode_many
-from onecopy._core import BSONChunks
 from onecopy.bson._errors import BSONDecodeError, BSONEncodeError, BSONError, BSONTypeError
 from onecopy.bson._types import (
     Binary,

@@ -76,14 +76,16 @@ class _InvalidDocument(_ours.BSONError):
     """A document has no form in BSON."""
 
 
-class _DBRef(NamedTuple):
-    """A reference to a document, written as a document."""
-
-    _type_marker = 100
-
+class _Reference(NamedTuple):
     collection: str
     id: Any
     database: str | None = None
+
+
+class _DBRef(_Reference):
+    """A reference to a document, written as a document."""
+
+    _type_marker = 100
 
     def as_doc(self) -> dict[str, Any]:
         """The document that is written for it."""

@@ -40,7 +40,7 @@ from onecopy.compat._bson_names import (
 if TYPE_CHECKING:
     from typing import IO
 
-    from typing_extensions import Buffer
+    from _typeshed import ReadableBuffer as Buffer
 
 __all__ = [
     "BSON",

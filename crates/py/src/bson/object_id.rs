@@ -211,9 +211,7 @@ impl ObjectId {
         format!("ObjectId('{}')", self.__str__())
     }
 
-    fn __reduce__<'py>(
-        slf: &Bound<'py, Self>,
-    ) -> (Bound<'py, PyType>, (Bound<'py, PyBytes>,)) {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, (Bound<'py, PyBytes>,)) {
         (slf.get_type(), (slf.get().binary(slf.py()),))
     }
 }

@@ -55,7 +55,8 @@ pub(super) fn to_py(py: Python<'_>, failed: Failed, options: &Options) -> PyErr 
         ),
         Stop::KeyForm => value(
             "key",
-            "a key begins with a dollar or holds a dot\nleave `check_keys` off to write it".to_owned(),
+            "a key begins with a dollar or holds a dot\nleave `check_keys` off to write it"
+                .to_owned(),
         ),
         Stop::Key { class } => make(
             "BSONTypeError",

@@ -71,7 +71,9 @@ pub(super) fn write<'py>(
             out.put(&bytes)?;
         }
         Tag::DateTime => {
-            let ms: i64 = object.call_method0(pyo3::intern!(py, "__int__"))?.extract()?;
+            let ms: i64 = object
+                .call_method0(pyo3::intern!(py, "__int__"))?
+                .extract()?;
             out.put(&ms.to_le_bytes())?;
         }
         Tag::Regex => put_regex(object, out)?,

@@ -77,11 +77,8 @@ pub(crate) enum Other<'py> {
 /// Writes all objects that the walk does not know. Any Python code may run here.
 pub(crate) trait Others<'py> {
     /// Puts the value of an object, or says what stands for it. What is put is no more than the value.
-    fn other(
-        &self,
-        object: &Bound<'py, PyAny>,
-        out: &mut dyn ByteSink,
-    ) -> Result<Other<'py>, Stop>;
+    fn other(&self, object: &Bound<'py, PyAny>, out: &mut dyn ByteSink)
+    -> Result<Other<'py>, Stop>;
 }
 
 /// How documents are written.

@@ -135,7 +135,11 @@ impl<'py> Walk<'_, 'py> {
         let target = &mut self.target;
         let n_before = target.before + target.sink.committed().len();
         // SAFETY: the pen was opened right behind what the sink has, and all up to where it is was put.
-        unsafe { target.sink.commit(pen.at().addr() - target.base.addr() - n_before) };
+        unsafe {
+            target
+                .sink
+                .commit(pen.at().addr() - target.base.addr() - n_before)
+        };
     }
 
     /// Bytes from the start up to the pen.
@@ -155,7 +159,10 @@ impl<'py> Walk<'_, 'py> {
             self.target.sink.patch_at(at, &bytes);
             return Ok(());
         }
-        assert!(at + bytes.len() <= self.offset(pen), "no length stands there");
+        assert!(
+            at + bytes.len() <= self.offset(pen),
+            "no length stands there"
+        );
         // SAFETY: between the start of what stands in front of the pen and the pen, looked at above: written, and the pen's place.
         unsafe {
             let place = self.target.base.wrapping_add(at);

@@ -240,8 +240,8 @@ impl Walk<'_, '_> {
         if is_kept && !self.is_counted {
             let len = pen.at() as usize - at as usize;
             // SAFETY: the duty of the caller.
-            self.keys
-                .keep(key, unsafe { std::slice::from_raw_parts(at, len) });
+            let written = unsafe { std::slice::from_raw_parts(at, len) };
+            self.keys.keep(key, written);
         }
     }
 }

@@ -182,11 +182,7 @@ impl<'py> Walk<'_, 'py> {
     }
 
     /// Puts a container without members.
-    fn empty<'s>(
-        &mut self,
-        object: *mut ffi::PyObject,
-        mut pen: Pen<'s>,
-    ) -> Result<Pen<'s>, Stop> {
+    fn empty<'s>(&mut self, object: *mut ffi::PyObject, mut pen: Pen<'s>) -> Result<Pen<'s>, Stop> {
         self.check_depth(object)?;
         pen.put_short(&EMPTY, EMPTY.len());
         Ok(pen)
