@@ -5,6 +5,10 @@
 | `decode`, `decode_all` | a document, or all of them, as objects |
 | `decode_iter` | one document at a time, of a buffer, a file or pieces |
 | `RawDocument` | the fields of a document, each read where it lies |
+| `encode` | a document as `bytes` |
+| `encode_into` | a document into a buffer that is there |
+| `encode_many` | documents one behind the other, in chunks of bounded size |
+| `dump_many` | the same, to a file or socket |
 
 | type | what it stands for |
 |---|---|
@@ -13,20 +17,27 @@
 | `MinKey`, `MaxKey` | what is less, and greater, than all |
 | `Symbol`, `Undefined`, `DBPointer` | the deprecated ones |
 
-What has no form in BSON raises `BSONEncodeError` or, for its type, `TypeError`, both with the path to it. What is no BSON raises
-`BSONDecodeError`, with the byte.
+What has no form in BSON raises `BSONEncodeError` or, for its type, `BSONTypeError`, which is a `TypeError` too; both with the path to it.
+What is no BSON raises `BSONDecodeError`, with the byte.
 
+>>> import onecopy.bson
+>>> onecopy.bson.encode({"name": "Zürich"})
+b'\\x17\\x00\\x00\\x00\\x02name\\x00\\x08\\x00\\x00\\x00Z\\xc3\\xbcrich\\x00\\x00'
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from onecopy._core import BSONDocuments, RawDocument
+from onecopy._core import BSONChunks, BSONDocuments, RawDocument
 from onecopy._core import bson_decode as decode
 from onecopy._core import bson_decode_all as decode_all
 from onecopy._core import bson_decode_iter as decode_iter
-from onecopy.bson._errors import BSONDecodeError, BSONEncodeError, BSONError
+from onecopy._core import bson_dump_many as dump_many
+from onecopy._core import bson_encode as encode
+from onecopy._core import bson_encode_into as encode_into
+from onecopy._core import bson_encode_many as encode_many
+from onecopy.bson._errors import BSONDecodeError, BSONEncodeError, BSONError, BSONTypeError
 from onecopy.bson._types import (
     Binary,
     Code,
@@ -44,10 +55,12 @@ from onecopy.bson._types import (
 )
 
 __all__ = [
+    "BSONChunks",
     "BSONDecodeError",
     "BSONDocuments",
     "BSONEncodeError",
     "BSONError",
+    "BSONTypeError",
     "Binary",
     "Code",
     "DBPointer",
@@ -65,6 +78,10 @@ __all__ = [
     "decode",
     "decode_all",
     "decode_iter",
+    "dump_many",
+    "encode",
+    "encode_into",
+    "encode_many",
 ]
 
 Mapping.register(RawDocument)

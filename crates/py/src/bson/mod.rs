@@ -5,25 +5,28 @@
 //! | `object_id` | `ObjectId` |
 //! | `moments` | dates and times as BSON's milliseconds |
 //! | `read` | BSON to objects |
+//! | `write` | objects to BSON |
 //!
 //! The other types of BSON's are classes of Python's (`python/onecopy/bson/_types.py`).
 
 mod moments;
 mod object_id;
 mod read;
+mod write;
 
 use pyo3::prelude::*;
 
 pub(crate) use object_id::ObjectId;
+pub(crate) use read::RawDocument;
 
 /// Adds all functions and classes to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<ObjectId>()?;
-    read::add(module)
+    read::add(module)?;
+    write::add(module)
 }
 
 /// A class of the module `onecopy.bson`.
-#[expect(dead_code, reason = "the errors of both ways are there")]
 fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("onecopy.bson")?.getattr(name)
 }

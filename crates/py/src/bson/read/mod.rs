@@ -22,6 +22,8 @@ mod rare;
 
 use pyo3::prelude::*;
 
+pub(crate) use document::RawDocument;
+
 /// Adds the functions to the module.
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     decode::add(module)?;
