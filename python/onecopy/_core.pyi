@@ -37,6 +37,7 @@ from onecopy import errors
 __all__ = [
     "ArrowStream",
     "BSONDocuments",
+    "BSONChunks",
     "Column",
     "Connection",
     "Cursor",
@@ -63,6 +64,10 @@ __all__ = [
     "bson_decode",
     "bson_decode_all",
     "bson_decode_iter",
+    "bson_dump_many",
+    "bson_encode",
+    "bson_encode_into",
+    "bson_encode_many",
     "connect",
     "copy_file",
     "decode",
@@ -585,6 +590,66 @@ def iter_chunks(
     lines: bool = False,
     chunk_bytes: int = 65536,
 ) -> JSONChunks: ...
+
+_UuidForm: TypeAlias = Literal["standard", "python_legacy", "java_legacy", "csharp_legacy", "unspecified"]
+_BSONPassed: TypeAlias = Literal["buffer", "dataclass", "date", "decimal", "enum", "numpy"]
+
+def bson_encode(
+    doc: Any,
+    /,
+    *,
+    default: Callable[[Any], Any] | None = None,
+    check_keys: bool = False,
+    uuid_representation: _UuidForm = "standard",
+    surrogates: Literal["error", "replace"] = "error",
+    datetime_range: Literal["error", "clamp", "raw"] = "error",
+    max_depth: int = 1000,
+    max_size: int = 2147483647,
+    passthrough: Iterable[_BSONPassed] = (),
+) -> bytes: ...
+def bson_encode_into(
+    doc: Any,
+    buffer: Buffer,
+    offset: int = 0,
+    /,
+    *,
+    default: Callable[[Any], Any] | None = None,
+    check_keys: bool = False,
+    uuid_representation: _UuidForm = "standard",
+    surrogates: Literal["error", "replace"] = "error",
+    datetime_range: Literal["error", "clamp", "raw"] = "error",
+    max_depth: int = 1000,
+    max_size: int = 2147483647,
+    passthrough: Iterable[_BSONPassed] = (),
+) -> int: ...
+def bson_encode_many(
+    iterable: Iterable[Any],
+    /,
+    *,
+    default: Callable[[Any], Any] | None = None,
+    check_keys: bool = False,
+    uuid_representation: _UuidForm = "standard",
+    surrogates: Literal["error", "replace"] = "error",
+    datetime_range: Literal["error", "clamp", "raw"] = "error",
+    max_depth: int = 1000,
+    max_size: int = 2147483647,
+    passthrough: Iterable[_BSONPassed] = (),
+    chunk_bytes: int = 65536,
+) -> BSONChunks: ...
+def bson_dump_many(
+    iterable: Iterable[Any],
+    file: _Writes | _Sends,
+    /,
+    *,
+    default: Callable[[Any], Any] | None = None,
+    check_keys: bool = False,
+    uuid_representation: _UuidForm = "standard",
+    surrogates: Literal["error", "replace"] = "error",
+    datetime_range: Literal["error", "clamp", "raw"] = "error",
+    max_depth: int = 1000,
+    max_size: int = 2147483647,
+    passthrough: Iterable[_BSONPassed] = (),
+) -> int: ...
 def detect(buffer: Buffer) -> tuple[str | None, str, Literal["certain", "likely", "guess"]]: ...
 
 @final
@@ -602,6 +667,11 @@ class JSONChunks:
 class JSONLines:
     def __iter__(self) -> JSONLines: ...
     def __next__(self) -> Any: ...
+
+@final
+class BSONChunks:
+    def __iter__(self) -> BSONChunks: ...
+    def __next__(self) -> bytes: ...
 
 @final
 class ObjectId:

@@ -166,6 +166,12 @@ def test_pymongo_writes_it_as_any_mapping() -> None:
     )
 
 
+def test_it_is_encoded_as_it_stands() -> None:
+    odd = document(element(0x0A, b"", b"b"), element(0x0A, b"", b"a"), element(0x0A, b"", b"b"))
+    doc = bson.RawDocument(bytearray(odd))
+    assert bson.encode(doc) == odd and bson.encode({"x": doc}) == document(element(0x03, odd, b"x"))
+
+
 def test_threads_may_share_one() -> None:
     doc = bson.RawDocument(bytearray(DATA))
     failed: list[BaseException] = []

@@ -77,6 +77,7 @@ FOREIGN = {
     "web/_falcon.py": "falcon",
     "web/_starlette.py": "starlette",
     "gunicorn.py": "gunicorn",
+    "compat/_bson_names.py": "bson",
 }
 _ALL_CRATES = {crate for room in ROOMS.values() for crate in room.crates.split()}
 

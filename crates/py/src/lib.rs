@@ -15,6 +15,7 @@
 //! | `moving` | `send_file`, `recv_file`, `copy_file`: bytes that the kernel moves |
 //! | `errors` | one table from error kinds to exception classes |
 //! | `json` | `onecopy.json`: objects to JSON and back |
+//! | `keywords`, `recent` | what keywords are given; how long results were of late |
 //! | `text` | `onecopy.text`: text between buffers and `str` |
 //! | `turn` | a turn for other threads while SQLite steps attached |
 //! | `choice` | arguments that are one of several words |
@@ -37,6 +38,7 @@ mod fetch;
 pub mod fuzzing;
 mod guard;
 mod json;
+mod keywords;
 mod ledger;
 mod limit;
 mod maker;
@@ -45,6 +47,7 @@ mod output;
 mod parameters;
 #[allow(unsafe_code)] // Fence: CPython's data structures, signal handlers, descriptors.
 mod raw;
+mod recent;
 mod rows;
 mod stream;
 mod text;

@@ -5,6 +5,10 @@
 | `decode`, `decode_all` | a document, or all of them, as objects |
 | `decode_iter` | one document at a time, of a buffer, a file or pieces |
 | `RawDocument` | the fields of a document, each read where it lies |
+| `encode` | a document as `bytes` |
+| `encode_into` | a document into a buffer that is there |
+| `encode_many` | documents one behind the other, in chunks of bounded size |
+| `dump_many` | the same, to a file or socket |
 | `validate`, `validate_all` | whether bytes are a document, or documents one behind the other |
 | `to_json`, `to_json_lines` | documents as MongoDB Extended JSON, with no Python objects in between |
 | `from_json`, `from_json_lines` | Extended JSON as documents |
@@ -16,26 +20,33 @@
 | `MinKey`, `MaxKey` | what is less, and greater, than all |
 | `Symbol`, `Undefined`, `DBPointer` | the deprecated ones |
 
-What has no form in BSON raises `BSONEncodeError` or, for its type, `TypeError`, both with the path to it. What is no BSON raises
-`BSONDecodeError`, with the byte.
+What has no form in BSON raises `BSONEncodeError` or, for its type, `BSONTypeError`, which is a `TypeError` too; both with the path to it.
+What is no BSON raises `BSONDecodeError`, with the byte.
 
+>>> import onecopy.bson
+>>> onecopy.bson.encode({"name": "Zürich"})
+b'\\x17\\x00\\x00\\x00\\x02name\\x00\\x08\\x00\\x00\\x00Z\\xc3\\xbcrich\\x00\\x00'
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from onecopy._core import BSONDocuments, RawDocument
+from onecopy._core import BSONChunks, BSONDocuments, RawDocument
 from onecopy._core import bson_decode as decode
 from onecopy._core import bson_decode_all as decode_all
 from onecopy._core import bson_decode_iter as decode_iter
+from onecopy._core import bson_dump_many as dump_many
+from onecopy._core import bson_encode as encode
+from onecopy._core import bson_encode_into as encode_into
+from onecopy._core import bson_encode_many as encode_many
 from onecopy._core import bson_from_json as from_json
 from onecopy._core import bson_from_json_lines as from_json_lines
 from onecopy._core import bson_to_json as to_json
 from onecopy._core import bson_to_json_lines as to_json_lines
 from onecopy._core import bson_validate as validate
 from onecopy._core import bson_validate_all as validate_all
-from onecopy.bson._errors import BSONDecodeError, BSONEncodeError, BSONError
+from onecopy.bson._errors import BSONDecodeError, BSONEncodeError, BSONError, BSONTypeError
 from onecopy.bson._types import (
     Binary,
     Code,
@@ -53,10 +64,12 @@ from onecopy.bson._types import (
 )
 
 __all__ = [
+    "BSONChunks",
     "BSONDecodeError",
     "BSONDocuments",
     "BSONEncodeError",
     "BSONError",
+    "BSONTypeError",
     "Binary",
     "Code",
     "DBPointer",
@@ -74,6 +87,10 @@ __all__ = [
     "decode",
     "decode_all",
     "decode_iter",
+    "dump_many",
+    "encode",
+    "encode_into",
+    "encode_many",
     "from_json",
     "from_json_lines",
     "to_json",

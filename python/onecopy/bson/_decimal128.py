@@ -103,7 +103,7 @@ def _bits(value: decimal.Decimal) -> int:
             raise ValueError("a NaN that says more in digits has no form in 128 bits")
         return sign | {"F": _INFINITY, "n": _NAN, "N": _SIGNALLING_NAN}[exponent]
     if not any(figures):
-        digits, exponent = 0, min(max(exponent, _LEAST_EXPONENT), _MOST_EXPONENT)
+        digits, last = 0, min(max(exponent, _LEAST_EXPONENT), _MOST_EXPONENT)
     else:
         # Zeros at the end that have to go, for there are too many digits or they stand for too little; and those that have to come.
         n_off = max(len(figures) - _DIGITS, _LEAST_EXPONENT - exponent, 0)
@@ -112,5 +112,5 @@ def _bits(value: decimal.Decimal) -> int:
         if any(figures[n_kept:]) or n_kept + n_on > _DIGITS:
             raise ValueError(f"`{value}` has more digits than 128 bits hold")
         digits = int("".join(map(str, figures[:n_kept]))) * 10**n_on
-        exponent += n_off - n_on
-    return sign | exponent - _LEAST_EXPONENT << 113 | digits
+        last = exponent + n_off - n_on
+    return sign | last - _LEAST_EXPONENT << 113 | digits

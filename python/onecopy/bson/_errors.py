@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["BSONDecodeError", "BSONEncodeError", "BSONError"]
+__all__ = ["BSONDecodeError", "BSONEncodeError", "BSONError", "BSONTypeError"]
 
 
 class BSONError(ValueError):
@@ -12,22 +12,30 @@ class BSONError(ValueError):
 class BSONEncodeError(BSONError):
     """A value has no form in BSON: an int past 64 bits, a lone surrogate, NUL in a key, containers too deep in each other.
 
-    `reason` says what is wrong, `path` what leads to the value: ``$.rows[3].price``.
+    `reason` says what is wrong, `path` what leads to the value: ``$.rows[3].price``. `kind` is one of ``"datetime"``, ``"decimal"``,
+    ``"depth"``, ``"int"``, ``"key"``, ``"raw"``, ``"regex"``, ``"size"``, ``"text"``, ``"type"``, ``"uuid"``.
     """
 
     #: What is wrong, and on a second line what can be done about it, where anything can.
     reason: str
     #: What leads to the value, from the outermost document ``$``.
     path: str
+    #: What kind of value it is.
+    kind: str
 
-    def __init__(self, reason: str, path: str = "$") -> None:
+    def __init__(self, reason: str, path: str = "$", kind: str = "type") -> None:
         what, newline, remedy = reason.partition("\n")
         super().__init__(f"{what}, at `{path}`{newline}{remedy}")
         self.reason = reason
         self.path = path
+        self.kind = kind
 
-    def __reduce__(self) -> tuple[type[BSONEncodeError], tuple[str, str]]:
-        return self.__class__, (self.reason, self.path)
+    def __reduce__(self) -> tuple[type[BSONEncodeError], tuple[str, str, str]]:
+        return self.__class__, (self.reason, self.path, self.kind)
+
+
+class BSONTypeError(BSONEncodeError, TypeError):
+    """An object is of a type that has no form in BSON, or a key is no `str`: a `TypeError` too."""
 
 
 class BSONDecodeError(BSONError):

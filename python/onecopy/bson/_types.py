@@ -16,7 +16,7 @@ from onecopy._core import ObjectId
 from onecopy.bson._decimal128 import Decimal128
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer, Self
+    from _typeshed import ReadableBuffer
 
     UuidRepresentation = Literal["standard", "python_legacy", "java_legacy", "csharp_legacy"]
 
@@ -60,7 +60,7 @@ class Binary(bytes):
     #: What the bytes are, 0 to 255: 0 plain, 3 and 4 a UUID, 5 an MD5 hash, 9 a vector, from 128 on the user's own.
     subtype: int
 
-    def __new__(cls, data: Buffer, subtype: int = 0) -> Self:
+    def __new__(cls, data: ReadableBuffer, subtype: int = 0) -> Binary:
         if not isinstance(subtype, int):
             raise TypeError("`subtype` must be an int")
         if not 0 <= subtype <= 255:
@@ -70,7 +70,7 @@ class Binary(bytes):
         return self
 
     @classmethod
-    def from_uuid(cls, uuid: UUID, representation: UuidRepresentation = "standard") -> Self:
+    def from_uuid(cls, uuid: UUID, representation: UuidRepresentation = "standard") -> Binary:
         """The bytes of a UUID in the order of the standard or of a driver of before it."""
         if not isinstance(uuid, UUID):
             raise TypeError("`uuid` must be a uuid.UUID")
@@ -81,12 +81,14 @@ class Binary(bytes):
         """The UUID that the bytes are. Raises `ValueError` where the subtype or the number of bytes is another one."""
         subtype = UUID_SUBTYPE if representation == "standard" else LEGACY_UUID_SUBTYPE
         if self.subtype != subtype or len(self) != 16:
-            raise ValueError(f"binary of subtype {self.subtype} and {len(self)} bytes is no UUID in `{representation}` form")
+            raise ValueError(
+                f"binary of subtype {self.subtype} and {len(self)} bytes is no UUID in `{representation}` form"
+            )
         return UUID(bytes=_reordered(bytes(self), representation))
 
     def __eq__(self, other: object) -> bool:
         if _marker(other) == 5:
-            return self.subtype == getattr(other, "subtype", None) and bytes(self) == bytes(other)  # type: ignore[call-overload,no-any-return]
+            return self.subtype == getattr(other, "subtype", None) and bytes(self) == bytes(other)  # type: ignore[call-overload]
         return self.subtype == 0 and type(other) is bytes and bytes(self) == other
 
     def __ne__(self, other: object) -> bool:
@@ -143,10 +145,10 @@ class _Value:
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"a {type(self).__name__} cannot be changed")
 
-    def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[type[_Value], tuple[Any, ...]]:
         return self.__class__, self._parts()
 
-    def __copy__(self) -> Self:
+    def __copy__(self) -> _Value:
         return self
 
     def __hash__(self) -> int:
@@ -192,7 +194,7 @@ class DatetimeMS(_Value):
         return self._value
 
     def __eq__(self, other: object) -> bool:
-        return _marker(other) == 9 and self._value == int(other)  # type: ignore[call-overload,no-any-return]
+        return _marker(other) == 9 and self._value == int(other)  # type: ignore[call-overload]
 
     def __lt__(self, other: Any) -> bool:
         if _marker(other) != 9 and not isinstance(other, int):
@@ -210,7 +212,7 @@ class Timestamp(_Value):
     """
 
     _type_marker: ClassVar[int] = 17
-    __slots__ = ("inc", "time")
+    __slots__ = ("time", "inc")  # noqa: RUF023 - the order of the arguments
     #: Seconds since 1970.
     time: int
     #: Which one in that second.
@@ -231,7 +233,10 @@ class Timestamp(_Value):
         return datetime.datetime.fromtimestamp(self.time, datetime.timezone.utc)
 
     def __eq__(self, other: object) -> bool:
-        return _marker(other) == 17 and (self.time, self.inc) == (getattr(other, "time", None), getattr(other, "inc", None))
+        return _marker(other) == 17 and (self.time, self.inc) == (
+            getattr(other, "time", None),
+            getattr(other, "inc", None),
+        )
 
     def __lt__(self, other: Any) -> bool:
         if _marker(other) != 17:
@@ -253,7 +258,7 @@ class Regex(_Value):
     """
 
     _type_marker: ClassVar[int] = 11
-    __slots__ = ("options", "pattern")
+    __slots__ = ("pattern", "options")  # noqa: RUF023 - the order of the arguments
     pattern: str
     #: Letters, in alphabetical order.
     options: str
@@ -270,7 +275,7 @@ class Regex(_Value):
         self._set(pattern=pattern, options="".join(sorted(options)))
 
     @classmethod
-    def from_native(cls, regex: re.Pattern[Any]) -> Self:
+    def from_native(cls, regex: re.Pattern[Any]) -> Regex:
         """Of a compiled one, with its flags."""
         return cls(regex.pattern, regex.flags)
 
@@ -304,7 +309,7 @@ class Code(str):
     #: Names and their values; `None` for code without a scope.
     scope: Mapping[str, Any] | None
 
-    def __new__(cls, code: str, scope: Mapping[str, Any] | None = None) -> Self:
+    def __new__(cls, code: str, scope: Mapping[str, Any] | None = None) -> Code:
         if not isinstance(code, str):
             raise TypeError("`code` must be a str")
         if scope is not None and not isinstance(scope, Mapping):

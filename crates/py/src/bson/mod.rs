@@ -6,6 +6,7 @@
 //! | `extended` | documents to Extended JSON and back, and whether bytes are documents |
 //! | `moments` | dates and times as BSON's milliseconds |
 //! | `read` | BSON to objects |
+//! | `write` | objects to BSON |
 //!
 //! The other types of BSON's are classes of Python's (`python/onecopy/bson/_types.py`).
 
@@ -13,15 +14,18 @@ mod extended;
 mod moments;
 mod object_id;
 mod read;
+mod write;
 
 use pyo3::prelude::*;
 
 pub(crate) use object_id::ObjectId;
+pub(crate) use read::RawDocument;
 
 /// Adds all functions and classes to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<ObjectId>()?;
     read::add(module)?;
+    write::add(module)?;
     extended::add(module)
 }
 

@@ -38,7 +38,6 @@ pub(crate) fn unix_ms(at: &Bound<'_, PyDateTime>) -> PyResult<i64> {
 }
 
 /// Midnight in UTC.
-#[expect(dead_code, reason = "the writer takes them")]
 pub(crate) fn unix_ms_of_date(day: &Bound<'_, PyDate>) -> PyResult<i64> {
     midnight_ms(day)
 }

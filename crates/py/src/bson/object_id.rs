@@ -30,6 +30,9 @@ pub(crate) const ID_BYTES: usize = 12;
 pub(crate) struct ObjectId([u8; ID_BYTES]);
 
 impl ObjectId {
+    /// Bytes of an id.
+    pub(crate) const N_BYTES: usize = ID_BYTES;
+
     /// The bytes.
     #[inline]
     pub(crate) fn bytes(&self) -> &[u8; ID_BYTES] {

@@ -1,12 +1,11 @@
 //! Objects of what the reader tells.
 
 use onecopy_text::convert::{Ascii, Kernels};
-use onecopy_text::{Tally, Units, is_utf8};
+use onecopy_text::{Tally, Units};
+use onecopy_wire::bson::SUBTYPE_UUID;
 use onecopy_wire::bson::read::{BsonEvents, Reason, Refusal, Told, malformed};
-use onecopy_wire::bson::{SUBTYPE_GENERIC, SUBTYPE_UUID};
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyTzInfo};
+use pyo3::types::{PyDict, PyTzInfo};
 
 use super::document::Parent;
 use super::options::{Dates, Document, Given, Types};
@@ -15,12 +14,9 @@ use crate::raw::codecs;
 use crate::raw::fresh::Blanks;
 use crate::raw::objects::building::Building;
 use crate::raw::objects::fresh_number::Numbers;
-use crate::raw::objects::{scalars, values};
+use crate::raw::objects::scalars;
 use crate::raw::text::MakeError;
-use crate::raw::{self, temporal, uuid};
-
-/// Keys that are remembered have at most as many bytes.
-const MOST_KEY_BYTES: usize = 64;
+use crate::raw::{self, uuid};
 
 /// Subtype of a UUID, as old drivers had it, each with its own order of the bytes.
 const SUBTYPE_OLD_UUID: u8 = 3;
@@ -31,22 +27,22 @@ const LAST_MS: i64 = 253_402_300_799_999;
 
 /// Documents under construction.
 pub(super) struct Build<'a, 'py, K> {
-    kernels: K,
-    building: Building<'py>,
-    blanks: Blanks<'py>,
-    numbers: Numbers<'py>,
-    options: &'a Given<'py>,
+    pub(super) kernels: K,
+    pub(super) building: Building<'py>,
+    pub(super) blanks: Blanks<'py>,
+    pub(super) numbers: Numbers<'py>,
+    pub(super) options: &'a Given<'py>,
     /// Whether documents are dicts and nothing else.
-    is_plain: bool,
+    pub(super) is_plain: bool,
     /// Where documents inside of others lie that stay as they are.
-    raw: Option<Parent<'a>>,
+    pub(super) raw: Option<Parent<'a>>,
     /// Levels around the outermost document.
-    n_around: usize,
+    pub(super) n_around: usize,
     /// Looked up when the first is wanted.
-    classes: Option<&'static Classes>,
-    tally: Option<&'a mut Tally>,
+    pub(super) classes: Option<&'static Classes>,
+    pub(super) tally: Option<&'a mut Tally>,
     /// The code of the scopes that are open.
-    codes: Vec<Bound<'py, PyAny>>,
+    pub(super) codes: Vec<Bound<'py, PyAny>>,
     /// Why the last event was refused, where Python says so.
     pub(super) error: Option<PyErr>,
 }
@@ -100,13 +96,13 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
 
     #[cold]
     #[inline(never)]
-    fn fail(&mut self, error: PyErr) -> Refusal {
+    pub(super) fn fail(&mut self, error: PyErr) -> Refusal {
         self.error = Some(error);
         Refusal::OWN
     }
 
     #[inline(always)]
-    fn push(&mut self, value: PyResult<Bound<'py, PyAny>>) -> Told {
+    pub(super) fn push(&mut self, value: PyResult<Bound<'py, PyAny>>) -> Told {
         match value {
             Ok(value) => {
                 let pushed = self.building.push(value);
@@ -118,14 +114,14 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
 
     /// Adds what was made by code of others, or may hold other objects.
     #[inline(never)]
-    fn push_other(&mut self, value: PyResult<Bound<'py, PyAny>>) -> Told {
+    pub(super) fn push_other(&mut self, value: PyResult<Bound<'py, PyAny>>) -> Told {
         self.building.has_container();
         self.push(value)
     }
 
     /// A `str` of any text.
     #[inline(always)]
-    fn text(&mut self, bytes: &[u8]) -> Result<Bound<'py, PyAny>, Refusal> {
+    pub(super) fn text(&mut self, bytes: &[u8]) -> Result<Bound<'py, PyAny>, Refusal> {
         if let Some(ascii) = Ascii::of_cell(self.kernels, bytes) {
             return self.ascii(ascii);
         }
@@ -133,7 +129,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
     }
 
     #[inline(always)]
-    fn ascii(&mut self, text: Ascii<'_>) -> Result<Bound<'py, PyAny>, Refusal> {
+    pub(super) fn ascii(&mut self, text: Ascii<'_>) -> Result<Bound<'py, PyAny>, Refusal> {
         let tally = self.tally.as_deref_mut();
         let made = scalars::ascii(self.blanks, self.kernels, text, tally);
         made.map_err(|e| self.fail(e))
@@ -141,7 +137,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
 
     /// A `str` of a text that is long, or not ASCII.
     #[inline(always)]
-    fn other_text(&mut self, bytes: &[u8]) -> Result<Bound<'py, PyAny>, Refusal> {
+    pub(super) fn other_text(&mut self, bytes: &[u8]) -> Result<Bound<'py, PyAny>, Refusal> {
         if self.tally.is_none()
             && let Some(made) = scalars::short_utf8(self.blanks, self.kernels, bytes)
         {
@@ -152,7 +148,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
 
     /// A `str` of any text, by the way of long ones.
     #[inline(never)]
-    fn any_text(&mut self, bytes: &[u8]) -> Result<Bound<'py, PyAny>, Refusal> {
+    pub(super) fn any_text(&mut self, bytes: &[u8]) -> Result<Bound<'py, PyAny>, Refusal> {
         let tally = self.tally.as_deref_mut();
         let made = scalars::other_text(self.blanks.py(), Units::Utf8(bytes), tally);
         made.or_else(|e| self.malformed_text(bytes, e))
@@ -161,7 +157,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
     /// A text that is malformed: refused, or what a handler makes of it.
     #[cold]
     #[inline(never)]
-    fn malformed_text(
+    pub(super) fn malformed_text(
         &mut self,
         bytes: &[u8],
         error: MakeError,
@@ -185,7 +181,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
     /// Makes a key and keeps it in its place.
     #[cold]
     #[inline(never)]
-    fn new_key(&mut self, at: u16, hash: u32, bytes: &[u8]) -> Result<(), Refusal> {
+    pub(super) fn new_key(&mut self, at: u16, hash: u32, bytes: &[u8]) -> Result<(), Refusal> {
         let key = self.any_text(bytes)?;
         let kept = self.building.keep_key(at, hash, bytes, &key);
         kept.map_err(|e| self.fail(e))
@@ -193,7 +189,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
 
     /// A key that is not remembered.
     #[inline(never)]
-    fn other_key(&mut self, key: &[u8]) -> Told {
+    pub(super) fn other_key(&mut self, key: &[u8]) -> Told {
         let made = self.text(key)?;
         let pushed = self.building.push_key(made);
         pushed.map_err(|e| self.fail(e))
@@ -201,7 +197,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
 
     /// The classes of values that Python has no type for.
     #[inline]
-    fn classes(&mut self) -> Result<&'static Classes, Refusal> {
+    pub(super) fn classes(&mut self) -> Result<&'static Classes, Refusal> {
         if let Some(classes) = self.classes {
             return Ok(classes);
         }
@@ -216,7 +212,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
 
     /// A value that Python has no type for, made by code of its class.
     #[inline(never)]
-    fn push_rare(
+    pub(super) fn push_rare(
         &mut self,
         make: impl FnOnce(&'static Classes, Python<'py>) -> PyResult<Bound<'py, PyAny>>,
     ) -> Told {
@@ -229,7 +225,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
     /// A document that is more than a `dict`: of another class, or what pymongo makes of it.
     #[cold]
     #[inline(never)]
-    fn other_document(
+    pub(super) fn other_document(
         &mut self,
         dict: Bound<'py, PyAny>,
         is_value: bool,
@@ -257,7 +253,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
     }
 
     #[inline(always)]
-    fn push_document(&mut self, dict: PyResult<Bound<'py, PyAny>>) -> Told {
+    pub(super) fn push_document(&mut self, dict: PyResult<Bound<'py, PyAny>>) -> Told {
         if self.is_plain {
             return self.push(dict);
         }
@@ -268,7 +264,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
 
     /// The zone of datetimes.
     #[inline(always)]
-    fn zone(&mut self) -> Result<Option<&'py Bound<'py, PyTzInfo>>, Refusal> {
+    pub(super) fn zone(&mut self) -> Result<Option<&'py Bound<'py, PyTzInfo>>, Refusal> {
         if !self.options.tz_aware {
             return Ok(None);
         }
@@ -279,7 +275,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
     /// A datetime that is not to be, or cannot be, a `datetime`.
     #[cold]
     #[inline(never)]
-    fn other_datetime(&mut self, milliseconds: i64) -> Told {
+    pub(super) fn other_datetime(&mut self, milliseconds: i64) -> Told {
         match self.options.dates {
             Dates::Error => Err(Refusal::here(Reason::DateRange)),
             Dates::Clamp => self.datetime(milliseconds.clamp(FIRST_MS, LAST_MS)),
@@ -291,7 +287,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
 
     /// Binary of a subtype that is not plain.
     #[inline(never)]
-    fn other_binary(&mut self, subtype: u8, bytes: &[u8]) -> Told {
+    pub(super) fn other_binary(&mut self, subtype: u8, bytes: &[u8]) -> Told {
         let py = self.building.py();
         if matches!(subtype, SUBTYPE_UUID | SUBTYPE_OLD_UUID) {
             let Ok(order) = bytes.try_into() else {
@@ -309,251 +305,6 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
 
 /// `bytes` of their own. Copies: one.
 #[inline(always)]
-fn binary<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+pub(super) fn binary<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     raw::binary::make(py, bytes)
-}
-
-impl<'py, K: Kernels> BsonEvents for Build<'_, 'py, K> {
-    #[inline(always)]
-    fn key(&mut self, key: &[u8]) -> Told {
-        if key.len() <= MOST_KEY_BYTES {
-            let (kernels, hash) = (self.kernels, values::hash(key));
-            let is_it = |known: &[u8]| known.len() == key.len() && kernels.starts_with(key, known);
-            let at = match self.building.find_key(hash, is_it) {
-                Ok(at) => at,
-                // What a handler makes of a malformed key is not for a call that has none.
-                Err(_) if self.options.on_invalid_utf8.is_some() && !is_utf8(key) => {
-                    return self.other_key(key);
-                }
-                Err(at) => {
-                    self.new_key(at, hash, key)?;
-                    at
-                }
-            };
-            return self.building.push_kept_key(at).map_err(|e| self.fail(e));
-        }
-        self.other_key(key)
-    }
-
-    #[inline(always)]
-    fn guess(&self) -> Option<&[u8]> {
-        self.building.guess(true)
-    }
-
-    #[inline(always)]
-    fn likely_key(&mut self) -> Told {
-        let pushed = self.building.push_likely_key();
-        pushed.map_err(|e| self.fail(e))
-    }
-
-    #[inline(always)]
-    fn begin_document(&mut self) -> Told {
-        self.building.begin(true);
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn end_document(&mut self) -> Told {
-        let made = self.building.end_dict().map(|(dict, _)| dict);
-        self.push_document(made)
-    }
-
-    #[inline(always)]
-    fn empty_document(&mut self) -> Told {
-        let made = self.building.empty_dict();
-        self.push_document(made)
-    }
-
-    #[inline(always)]
-    fn takes_raw(&mut self, document: &[u8], at: usize) -> Result<bool, Refusal> {
-        let Some(parent) = self.raw else {
-            return Ok(false);
-        };
-        let made = parent.inner(self.building.py(), at, document.len());
-        self.push_other(made)?;
-        Ok(true)
-    }
-
-    #[inline(always)]
-    fn begin_array(&mut self) -> Told {
-        self.building.begin(false);
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn end_array(&mut self) -> Told {
-        let made = self.building.end_list();
-        self.push(made)
-    }
-
-    #[inline(always)]
-    fn empty_array(&mut self) -> Told {
-        let made = self.building.empty_list();
-        self.push(made)
-    }
-
-    #[inline(always)]
-    fn string(&mut self, text: &[u8]) -> Told {
-        let Some(ascii) = Ascii::of_cell(self.kernels, text) else {
-            let made = self.other_text(text)?;
-            return self.push(Ok(made));
-        };
-        let mut hash = None;
-        if self.building.is_looking(text.len()) {
-            let kernels = self.kernels;
-            let is_it =
-                |known: &[u8]| known.len() == text.len() && kernels.starts_with(text, known);
-            if let Some(found) = self.building.find_last(is_it) {
-                return self.push(Ok(found));
-            }
-            let looked_for = values::hash(text);
-            if let Some(found) = self.building.find(looked_for, is_it) {
-                return self.push(Ok(found));
-            }
-            hash = Some(looked_for);
-        }
-        let made = self.ascii(ascii)?;
-        if let Some(hash) = hash {
-            self.building.remember(hash, &made);
-        }
-        self.push(Ok(made))
-    }
-
-    #[inline(always)]
-    fn double(&mut self, value: f64) -> Told {
-        let made = self.numbers.float(value);
-        self.push(made)
-    }
-
-    #[inline(always)]
-    fn int32(&mut self, value: i32) -> Told {
-        let made = self.numbers.int(value.into());
-        self.push(made)
-    }
-
-    #[inline(always)]
-    fn int64(&mut self, value: i64) -> Told {
-        if i32::try_from(value).is_err() && self.options.types == Types::Onecopy {
-            let made = self.numbers.int(value);
-            return self.push(made);
-        }
-        let classes = self.classes()?;
-        let made = classes.int64(self.building.py(), value);
-        self.push(made)
-    }
-
-    #[inline(always)]
-    fn boolean(&mut self, value: bool) -> Told {
-        let value = PyBool::new(self.building.py(), value).to_owned().into_any();
-        self.push(Ok(value))
-    }
-
-    #[inline(always)]
-    fn null(&mut self) -> Told {
-        let none = self.building.py().None().into_bound(self.building.py());
-        self.push(Ok(none))
-    }
-
-    #[inline(always)]
-    fn datetime(&mut self, milliseconds: i64) -> Told {
-        if self.options.dates != Dates::Raw {
-            let zone = self.zone()?;
-            let py = self.building.py();
-            if let Some(made) = temporal::of_unix_ms(py, milliseconds, zone) {
-                return self.push(made);
-            }
-        }
-        self.other_datetime(milliseconds)
-    }
-
-    #[inline(always)]
-    fn object_id(&mut self, id: &[u8; 12]) -> Told {
-        let classes = self.classes()?;
-        let made = classes.object_id(self.building.py(), id);
-        self.push(made)
-    }
-
-    #[inline(always)]
-    fn binary(&mut self, subtype: u8, bytes: &[u8]) -> Told {
-        if subtype != SUBTYPE_GENERIC {
-            return self.other_binary(subtype, bytes);
-        }
-        let made = binary(self.building.py(), bytes);
-        self.push(made)
-    }
-
-    #[inline(never)]
-    fn decimal128(&mut self, bytes: &[u8; 16]) -> Told {
-        let as_decimal = self.options.as_decimal;
-        self.push_rare(|classes, py| {
-            let made = classes.decimal128(py, bytes)?;
-            if as_decimal {
-                return made.call_method0(intern!(py, "to_decimal"));
-            }
-            Ok(made)
-        })
-    }
-
-    #[inline(never)]
-    fn timestamp(&mut self, seconds: u32, increment: u32) -> Told {
-        self.push_rare(|classes, py| classes.timestamp(py, seconds, increment))
-    }
-
-    #[inline(never)]
-    fn regex(&mut self, pattern: &[u8], options: &[u8]) -> Told {
-        let first = self.text(pattern)?;
-        let second = self.text(options);
-        let second = second.map_err(|e| e.later_by(pattern.len() + 1))?;
-        self.push_rare(|classes, _| classes.regex(first, second))
-    }
-
-    #[inline(never)]
-    fn code(&mut self, text: &[u8]) -> Told {
-        let code = self.text(text)?;
-        self.push_rare(|classes, _| classes.code(code, None))
-    }
-
-    #[inline(never)]
-    fn begin_code_with_scope(&mut self, code: &[u8]) -> Told {
-        let code = self.text(code)?;
-        self.codes.push(code);
-        self.building.begin(true);
-        Ok(())
-    }
-
-    #[inline(never)]
-    fn end_code_with_scope(&mut self) -> Told {
-        let scope = self.building.end_dict();
-        let (scope, _) = scope.map_err(|e| self.fail(e))?;
-        let scope = self.other_document(scope, false)?;
-        let code = self.codes.pop().expect("a scope was begun");
-        self.push_rare(|classes, _| classes.code(code, Some(scope)))
-    }
-
-    #[inline(never)]
-    fn symbol(&mut self, text: &[u8]) -> Told {
-        let text = self.text(text)?;
-        self.push_rare(|classes, _| classes.symbol(text))
-    }
-
-    #[inline(never)]
-    fn db_pointer(&mut self, name: &[u8], id: &[u8; 12]) -> Told {
-        let name = self.text(name)?;
-        self.push_rare(|classes, _| classes.db_pointer(name, id))
-    }
-
-    #[inline(never)]
-    fn undefined(&mut self) -> Told {
-        self.push_rare(|classes, py| Ok(classes.undefined(py)))
-    }
-
-    #[inline(never)]
-    fn min_key(&mut self) -> Told {
-        self.push_rare(|classes, py| Ok(classes.min_key(py)))
-    }
-
-    #[inline(never)]
-    fn max_key(&mut self) -> Told {
-        self.push_rare(|classes, py| Ok(classes.max_key(py)))
-    }
 }

@@ -2,9 +2,9 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `build` | objects of what the reader tells |
+//! | `build`, `events` | objects of what the reader tells |
 //! | `decode` | `decode` and `decode_all` |
-//! | `document` | `RawDocument` |
+//! | `document`, `fields` | `RawDocument` |
 //! | `error` | `BSONDecodeError` |
 //! | `iter` | `decode_iter`: one document at a time, from a buffer, a file or chunks |
 //! | `options` | what the caller asks |
@@ -14,11 +14,15 @@ mod build;
 mod decode;
 mod document;
 mod error;
+mod events;
+mod fields;
 mod iter;
 mod options;
 mod rare;
 
 use pyo3::prelude::*;
+
+pub(crate) use document::RawDocument;
 
 /// Adds the functions to the module.
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -6,6 +6,7 @@
 //! | [`reader`] | [`read`]: the grammar, every length and terminator |
 //! | [`elements`] | [`Elements`]: the elements of one document, found without reading what stands in them |
 //! | [`lengths`] | [`document_len`]: the length in front of a document, for who gathers one |
+//! | `levels` | documents inside of each other: gone into, and left again |
 //! | `index`, `tags` | the keys of arrays, and the bytes of tags |
 //! | [`error`] | [`ReadError`]: what is wrong, and at which byte |
 //!
@@ -17,6 +18,7 @@ pub mod error;
 pub mod events;
 mod index;
 pub mod lengths;
+mod levels;
 pub mod reader;
 mod tags;
 #[cfg(test)]

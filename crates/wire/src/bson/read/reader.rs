@@ -6,7 +6,7 @@ use super::elements::Element;
 use super::error::{ReadError, Reason};
 use super::events::{BsonEvents, Refusal, Told};
 use super::index::Index;
-use super::lengths::{LEAST_BYTES, LENGTH_BYTES, document_len, length_at};
+use super::lengths::{LEAST_BYTES, LENGTH_BYTES, document_len};
 use super::tags;
 use crate::bson::{MOST_BYTES, SUBTYPE_OLD};
 
@@ -103,31 +103,31 @@ pub fn read_all<K: Kernels, E: BsonEvents>(
 }
 
 /// Code with a scope that is open.
-struct Scope {
+pub(super) struct Scope {
     /// Levels around it.
-    n_outer: usize,
+    pub(super) n_outer: usize,
     /// Where the key of the element ends.
-    key_end: usize,
+    pub(super) key_end: usize,
 }
 
-struct Reader<'a, K> {
-    kernels: K,
+pub(super) struct Reader<'a, K> {
+    pub(super) kernels: K,
     /// The outermost document.
-    bytes: &'a [u8],
+    pub(super) bytes: &'a [u8],
     /// The same up to the zero byte that ends the innermost one.
-    body: &'a [u8],
+    pub(super) body: &'a [u8],
     /// The next byte, at most the end of the body.
-    at: usize,
+    pub(super) at: usize,
     /// Where the innermost document starts.
-    start: u32,
-    is_array: bool,
+    pub(super) start: u32,
+    pub(super) is_array: bool,
     /// The key that is to come in the array at `index_of`.
-    index: Index,
-    index_of: u32,
+    pub(super) index: Index,
+    pub(super) index_of: u32,
     /// The levels around it, the outermost first: twice the start, and 1 more for an array.
-    outer: Vec<u32>,
-    scopes: Vec<Scope>,
-    rules: Rules,
+    pub(super) outer: Vec<u32>,
+    pub(super) scopes: Vec<Scope>,
+    pub(super) rules: Rules,
 }
 
 impl<'a, K: Kernels> Reader<'a, K> {
@@ -263,7 +263,7 @@ impl<'a, K: Kernels> Reader<'a, K> {
 
     /// What is left of the innermost document.
     #[inline(always)]
-    fn rest(&self) -> &'a [u8] {
+    pub(super) fn rest(&self) -> &'a [u8] {
         self.body.get(self.at..).unwrap_or_default()
     }
 
@@ -312,7 +312,7 @@ impl<'a, K: Kernels> Reader<'a, K> {
 
     /// A value of a fixed size.
     #[inline(always)]
-    fn fixed<const N: usize>(&mut self) -> Result<&'a [u8; N], ReadError> {
+    pub(super) fn fixed<const N: usize>(&mut self) -> Result<&'a [u8; N], ReadError> {
         let Some(value) = self.rest().first_chunk() else {
             return Err(error(Reason::Value, self.at));
         };
@@ -322,7 +322,7 @@ impl<'a, K: Kernels> Reader<'a, K> {
 
     /// A text with its length.
     #[inline(always)]
-    fn text(&mut self) -> Result<&'a [u8], ReadError> {
+    pub(super) fn text(&mut self) -> Result<&'a [u8], ReadError> {
         let at = self.at;
         let length = u32::from_le_bytes(*self.fixed()?) as usize;
         match self.rest().get(..length).and_then(<[u8]>::split_last) {
@@ -361,157 +361,6 @@ impl<'a, K: Kernels> Reader<'a, K> {
             _ => Err(error(Reason::OldBinary, start)),
         }
     }
-
-    /// Goes into the document or array at the next byte.
-    #[inline(always)]
-    fn enter<E: BsonEvents>(&mut self, is_array: bool, events: &mut E) -> Result<(), ReadError> {
-        let at = self.at;
-        self.check_depth()?;
-        let length = u32::from_le_bytes(*self.fixed()?) as usize;
-        let end = at + length;
-        let inner = match self.body.get(at..end) {
-            Some(inner) if length >= LEAST_BYTES => inner,
-            other => return Err(no_document(at, length, other.is_some())),
-        };
-        if inner.last() != Some(&0) {
-            return Err(error(Reason::NoTerminator, end - 1));
-        }
-        if length == LEAST_BYTES {
-            self.at = end;
-            return told(
-                if is_array {
-                    events.empty_array()
-                } else {
-                    events.empty_document()
-                },
-                at,
-            );
-        }
-        if !is_array && events.takes_raw(inner, at).map_err(|e| refused(e, at))? {
-            self.at = end;
-            return Ok(());
-        }
-        told(
-            if is_array {
-                events.begin_array()
-            } else {
-                events.begin_document()
-            },
-            at,
-        )?;
-        self.push(at, end, is_array);
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn check_depth(&self) -> Result<(), ReadError> {
-        if self.outer.len() + 1 >= self.rules.max_depth {
-            return Err(error(Reason::Depth, self.at));
-        }
-        Ok(())
-    }
-
-    /// Makes the document from `at` to `end` the innermost one; its length was read.
-    #[inline(always)]
-    fn push(&mut self, at: usize, end: usize, is_array: bool) {
-        self.outer.push(self.start << 1 | u32::from(self.is_array));
-        // A document has less than 2^31 bytes.
-        self.start = at as u32;
-        self.is_array = is_array;
-        self.body = &self.body[..end - 1];
-        if is_array {
-            self.index = Index::FIRST;
-            self.index_of = self.start;
-        }
-    }
-
-    /// Goes behind the innermost document; whether that was the outermost.
-    #[inline(always)]
-    fn leave<E: BsonEvents>(&mut self, events: &mut E) -> Result<bool, ReadError> {
-        let end = self.at;
-        let mut key_end = (self.start as usize).wrapping_sub(1);
-        if let Some(scope) = self.scopes.last()
-            && scope.n_outer == self.outer.len()
-        {
-            key_end = scope.key_end;
-            self.scopes.pop();
-            told(events.end_code_with_scope(), end)?;
-        } else if self.is_array {
-            told(events.end_array(), end)?;
-        } else {
-            told(events.end_document(), end)?;
-        }
-        let Some(outer) = self.outer.pop() else {
-            return Ok(true);
-        };
-        self.at = end + 1;
-        self.start = outer >> 1;
-        self.is_array = outer & 1 == 1;
-        // Its length was good when it was entered. Where the buffer can be written to, and what is told runs code of others,
-        // it may be another one by now.
-        let start = self.start as usize;
-        let length = length_at(self.bytes, start).unwrap_or(0) as usize;
-        match self.bytes.get(..(start + length).wrapping_sub(1)) {
-            Some(body) if body.len() >= self.at => self.body = body,
-            _ => return Err(error(Reason::Changed, start)),
-        }
-        if self.is_array && self.index_of != self.start {
-            // An array inside of this one had keys of its own.
-            self.index = match self.rules.array_keys {
-                ArrayKeys::Any => Index::UNKNOWN,
-                ArrayKeys::Strict => Index::behind(self.bytes, key_end),
-            };
-            self.index_of = self.start;
-        }
-        Ok(false)
-    }
-
-    #[inline(never)]
-    fn code_with_scope<E: BsonEvents>(&mut self, events: &mut E) -> Result<(), ReadError> {
-        let (at, body) = (self.at, self.body);
-        self.check_depth()?;
-        let length = u32::from_le_bytes(*self.fixed()?) as usize;
-        let end = at + length;
-        let Some(whole) = body.get(..end) else {
-            return Err(match i32::try_from(length) {
-                Ok(_) => error(Reason::Length, at),
-                Err(_) => error(Reason::ScopeLength, at),
-            });
-        };
-        if end < self.at {
-            return Err(error(Reason::ScopeLength, at));
-        }
-        self.body = whole;
-        let code = self.text()?;
-        let start = self.at;
-        let length = length_at(whole, start).unwrap_or(0) as usize;
-        if length < LEAST_BYTES || start + length != end {
-            return Err(error(Reason::ScopeLength, start));
-        }
-        if whole.last() != Some(&0) {
-            return Err(error(Reason::NoTerminator, end - 1));
-        }
-        told(
-            events.begin_code_with_scope(code),
-            at + LENGTH_BYTES + LENGTH_BYTES,
-        )?;
-        self.push(start, end, false);
-        self.at = start + LENGTH_BYTES;
-        self.scopes.push(Scope {
-            n_outer: self.outer.len(),
-            key_end: at - 1,
-        });
-        Ok(())
-    }
-}
-
-/// What is wrong with the length of a document inside of another.
-#[cold]
-fn no_document(at: usize, length: usize, is_inside: bool) -> ReadError {
-    match i32::try_from(length) {
-        Ok(_) if !is_inside => error(Reason::Length, at),
-        _ => error(Reason::DocumentLength, at),
-    }
 }
 
 /// Where the first zero byte is, eight bytes at a time: keys are short.
@@ -541,11 +390,11 @@ pub(super) const fn error(reason: Reason, offset_bytes: usize) -> ReadError {
 
 /// What was told, with the place where its start is.
 #[inline(always)]
-fn told(is_told: Told, start: usize) -> Result<(), ReadError> {
+pub(super) fn told(is_told: Told, start: usize) -> Result<(), ReadError> {
     is_told.map_err(|refusal| refused(refusal, start))
 }
 
 #[cold]
-fn refused(refusal: Refusal, start: usize) -> ReadError {
+pub(super) fn refused(refusal: Refusal, start: usize) -> ReadError {
     error(refusal.reason, start + refusal.at_bytes)
 }
