@@ -36,8 +36,8 @@ from onecopy import errors
 
 __all__ = [
     "ArrowStream",
-    "BSONDocuments",
     "BSONChunks",
+    "BSONDocuments",
     "Column",
     "Connection",
     "Cursor",
@@ -68,6 +68,12 @@ __all__ = [
     "bson_encode",
     "bson_encode_into",
     "bson_encode_many",
+    "bson_from_json",
+    "bson_from_json_lines",
+    "bson_to_json",
+    "bson_to_json_lines",
+    "bson_validate",
+    "bson_validate_all",
     "connect",
     "copy_file",
     "decode",
