@@ -36,8 +36,8 @@ from onecopy import errors
 
 __all__ = [
     "ArrowStream",
-    "BSONDocuments",
     "BSONChunks",
+    "BSONDocuments",
     "Column",
     "Connection",
     "Cursor",
