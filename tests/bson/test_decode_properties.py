@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from onecopy import bson
-from tests.bson.decoding import AS_PYMONGO, OPTIONS, document, documents, element, same, untyped
+from tests.bson.decoding import AS_PYMONGO, OPTIONS, document, documents, element, same
 
 
 @given(documents)

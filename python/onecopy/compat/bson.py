@@ -165,7 +165,7 @@ class _NoOffset:
 
 _NO_OFFSET = _NoOffset()
 
-_RANGES = {1: "raw", 2: "error", 3: "clamp", 4: "auto"}
+_RANGES = {1: "error", 2: "clamp", 3: "raw", 4: "auto"}
 
 
 def _keywords(options: Any) -> dict[str, Any]:
