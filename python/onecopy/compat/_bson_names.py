@@ -85,6 +85,7 @@ class _Reference(NamedTuple):
 class _DBRef(_Reference):
     """A reference to a document, written as a document."""
 
+    __slots__ = ()
     _type_marker = 100
 
     def as_doc(self) -> dict[str, Any]:

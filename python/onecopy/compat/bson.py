@@ -40,7 +40,7 @@ from onecopy.compat._bson_names import (
 if TYPE_CHECKING:
     from typing import IO
 
-    from _typeshed import ReadableBuffer as Buffer
+    from _typeshed import ReadableBuffer
 
 __all__ = [
     "BSON",
@@ -192,18 +192,18 @@ def _decoded(name: str, data: Any, options: Any) -> Any:
         raise InvalidBSON(str(error)) from None
 
 
-def decode(data: Buffer, codec_options: Any = None) -> Any:
+def decode(data: ReadableBuffer, codec_options: Any = None) -> Any:
     """A document as a `dict`, or of the class that the options name. Raises `InvalidBSON`."""
     return _decoded("decode", data, _checked(codec_options))
 
 
-def decode_all(data: Buffer, codec_options: Any = None) -> list[Any]:
+def decode_all(data: ReadableBuffer, codec_options: Any = None) -> list[Any]:
     """Documents one behind the other. Raises `InvalidBSON`."""
     made: list[Any] = _decoded("decode_all", data, _checked(codec_options))
     return made
 
 
-def decode_iter(data: Buffer, codec_options: Any = None) -> Iterator[Any]:
+def decode_iter(data: ReadableBuffer, codec_options: Any = None) -> Iterator[Any]:
     """As `decode_all`, one document at a time."""
     return _each(data, _checked(codec_options), "decode_iter")
 
@@ -236,6 +236,8 @@ def is_valid(bson: bytes) -> bool:
 
 class BSON(bytes):
     """A document as bytes that can decode itself."""
+
+    __slots__ = ()
 
     @classmethod
     def encode(cls, document: Mapping[str, Any], check_keys: bool = False, codec_options: Any = None) -> BSON:

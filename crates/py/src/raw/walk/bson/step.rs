@@ -78,7 +78,7 @@ unsafe fn short_text<K: Kernels>(
     pen: &mut Pen<'_>,
 ) -> bool {
     let at = pen.at();
-    debug_assert!(pen.room() >= LENGTH_BYTES + UTF8_SHORT_BYTES + 1);
+    debug_assert!(pen.room() > LENGTH_BYTES + UTF8_SHORT_BYTES);
     // SAFETY: a `str` that is alive. The pen has half of ROOM, by the caller's word, which is more than the longest text that is
     // written here, its length and its NUL.
     unsafe {
