@@ -22,6 +22,7 @@ from onecopy.compat._bson_names import (
     Binary,
     Code,
     CodecOptions,
+    DatetimeConversion,
     DatetimeMS,
     DBRef,
     Decimal128,
@@ -49,6 +50,7 @@ __all__ = [
     "Code",
     "CodecOptions",
     "DBRef",
+    "DatetimeConversion",
     "DatetimeMS",
     "Decimal128",
     "Int64",
@@ -149,23 +151,15 @@ def _id_first(document: Any) -> Any:
 
 
 def _is_plain(options: Any) -> bool:
-    """Whether the fast way serves: no converters of types, no zone but UTC, no documents of a class that holds bytes."""
+    """Whether the fast way serves: no converters of types, no zone, no documents of a class that holds bytes."""
     registry = options.type_registry
     if getattr(registry, "_decoder_map", None) or getattr(options.document_class, "_type_marker", None) == 101:
         return False
-    return options.tzinfo is None or options.tzinfo.utcoffset(None) == _NO_OFFSET
+    return options.tzinfo is None
 
 
-class _NoOffset:
-    """Equal to a difference of nothing."""
-
-    def __eq__(self, other: object) -> bool:
-        return other is not None and not other
-
-
-_NO_OFFSET = _NoOffset()
-
-_RANGES = {1: "raw", 2: "error", 3: "clamp", 4: "auto"}
+#: Numbers of pymongo's `DatetimeConversion`.
+_RANGES = {1: "error", 2: "clamp", 3: "raw", 4: "auto"}
 
 
 def _keywords(options: Any) -> dict[str, Any]:
