@@ -212,7 +212,7 @@ def _each(source: Any, options: Any, theirs: str) -> Iterator[Any]:
         yield from getattr(PYMONGO, theirs)(source, options)
         return
     try:
-        yield from _ours.decode_iter(source, **_keywords(options))  # type: ignore[attr-defined]
+        yield from _ours.decode_iter(source, **_keywords(options))
     except _ours.BSONDecodeError as error:
         raise InvalidBSON(str(error)) from None
 
