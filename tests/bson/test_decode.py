@@ -18,6 +18,7 @@ import pytest
 import onecopy
 from onecopy import bson
 from tests.bson.decoding import ID, MOMENT, MOMENT_MS, binary, document, element, nested, same, string, untyped
+from tests.vectors.bson.make import Case, cases
 
 OID = bytes(range(12))
 NAIVE = MOMENT.replace(tzinfo=None)
@@ -290,3 +291,24 @@ def test_wrong_options_are_told() -> None:
         untyped.decode(data, document_class=5)
     with pytest.raises(TypeError, match="unexpected"):
         untyped.decode(data, codec_options=None)
+
+
+@pytest.mark.parametrize("case", [case for case in cases() if not case.error], ids=lambda case: case.name)
+def test_each_vector_is_decoded_and_encoded_as_it_stands(case: Case) -> None:
+    for options in ({}, {"array_keys": "strict"}, {"types": "pymongo"}, {"document_class": OrderedDict}):
+        made = untyped.decode(case.data, datetime_range="auto", **options)
+        assert list(made) == list(case.json)
+        assert bson.encode(made) == case.data
+    raw = bson.RawDocument(case.data, datetime_range="auto")
+    assert bson.encode(dict(raw.items())) == bson.encode(raw) == case.data
+
+
+@pytest.mark.parametrize("case", [case for case in cases() if case.error], ids=lambda case: case.name)
+def test_each_wrong_vector_is_refused(case: Case) -> None:
+    for call in (
+        bson.decode,
+        lambda data: bson.RawDocument(data).decode(),
+        lambda data: list(bson.decode_iter([data])),
+    ):
+        with pytest.raises(bson.BSONDecodeError):
+            call(case.data)

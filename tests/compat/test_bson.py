@@ -14,6 +14,7 @@ from typing import Any
 import bson as theirs
 import pytest
 from bson.codec_options import CodecOptions, TypeEncoder, TypeRegistry
+from bson.datetime_ms import DatetimeMS as TheirDatetimeMS
 from bson.raw_bson import RawBSONDocument
 from hypothesis import given, settings
 
@@ -166,6 +167,9 @@ def test_without_pymongo_its_names_are_ours() -> None:
 if hasattr(onecopy.bson, "decode"):
     GIVEN = [theirs.encode(doc) for doc in DOCS[:3]] + [
         theirs.encode({"a": [1, 2**40, theirs.Int64(5), "é", b"x", None, 1.5, dt.datetime(2020, 1, 1)], "o": OID}),
+        theirs.encode(
+            {"late": TheirDatetimeMS(1 << 60), "early": TheirDatetimeMS(-(1 << 60)), "now": TheirDatetimeMS(5)}
+        ),
         theirs.encode({"ref": theirs.DBRef("c", OID), "re": theirs.Regex("a", "i"), "ts": theirs.Timestamp(1, 2)}),
         b"",
         b"\5\0\0\0",
@@ -180,7 +184,7 @@ if hasattr(onecopy.bson, "decode"):
         CodecOptions(document_class=theirs.SON),
         CodecOptions(document_class=RawBSONDocument),
         CodecOptions(unicode_decode_error_handler="replace"),
-        CodecOptions(datetime_conversion=1),
+        *(CodecOptions(datetime_conversion=n) for n in (1, 2, 3, 4)),
     ]
 
     @pytest.mark.parametrize("data", GIVEN, ids=lambda data: data.hex()[:30])

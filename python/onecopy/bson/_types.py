@@ -17,8 +17,15 @@ from onecopy.bson._decimal128 import Decimal128
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
+    from typing_extensions import disjoint_base
 
-    UuidRepresentation = Literal["standard", "python_legacy", "java_legacy", "csharp_legacy"]
+    _UuidForm = Literal["standard", "python_legacy", "java_legacy", "csharp_legacy"]
+else:
+
+    def disjoint_base(cls: type) -> type:
+        """What type checkers are told: no other class of bytes goes together with this one."""
+        return cls
+
 
 __all__ = [
     "Binary",
@@ -48,6 +55,7 @@ def _marker(value: object) -> object:
     return getattr(type(value), "_type_marker", None)
 
 
+@disjoint_base
 class Binary(bytes):
     """Bytes of a subtype (0 to 255). Those of subtype 0 are decoded as plain `bytes`.
 
@@ -70,14 +78,14 @@ class Binary(bytes):
         return self
 
     @classmethod
-    def from_uuid(cls, uuid: UUID, representation: UuidRepresentation = "standard") -> Binary:
+    def from_uuid(cls, uuid: UUID, representation: _UuidForm = "standard") -> Binary:
         """The bytes of a UUID in the order of the standard or of a driver of before it."""
         if not isinstance(uuid, UUID):
             raise TypeError("`uuid` must be a uuid.UUID")
         subtype = UUID_SUBTYPE if representation == "standard" else LEGACY_UUID_SUBTYPE
         return cls(_reordered(uuid.bytes, representation), subtype)
 
-    def as_uuid(self, representation: UuidRepresentation = "standard") -> UUID:
+    def as_uuid(self, representation: _UuidForm = "standard") -> UUID:
         """The UUID that the bytes are. Raises `ValueError` where the subtype or the number of bytes is another one."""
         subtype = UUID_SUBTYPE if representation == "standard" else LEGACY_UUID_SUBTYPE
         if self.subtype != subtype or len(self) != 16:

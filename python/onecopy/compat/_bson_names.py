@@ -16,6 +16,7 @@ __all__ = [
     "Code",
     "CodecOptions",
     "DBRef",
+    "DatetimeConversion",
     "DatetimeMS",
     "Decimal128",
     "Int64",
@@ -42,9 +43,11 @@ class _UuidRepresentation:
 
 
 class _DatetimeConversion(enum.IntEnum):
-    DATETIME_MS = 1
-    DATETIME = 2
-    DATETIME_CLAMP = 3
+    """What becomes of moments that Python has no `datetime` for."""
+
+    DATETIME = 1
+    DATETIME_CLAMP = 2
+    DATETIME_MS = 3
     DATETIME_AUTO = 4
 
 
@@ -57,7 +60,7 @@ class _CodecOptions(NamedTuple):
     unicode_decode_error_handler: str = "strict"
     tzinfo: datetime.tzinfo | None = None
     type_registry: None = None
-    datetime_conversion: int = 2
+    datetime_conversion: int = _DatetimeConversion.DATETIME
 
     def with_options(self, **changed: Any) -> _CodecOptions:
         """The same with some of them changed."""
@@ -85,6 +88,7 @@ class _Reference(NamedTuple):
 class _DBRef(_Reference):
     """A reference to a document, written as a document."""
 
+    __slots__ = ()
     _type_marker = 100
 
     def as_doc(self) -> dict[str, Any]:
@@ -99,6 +103,7 @@ Binary: Any
 Code: Any
 CodecOptions: Any
 DBRef: Any
+DatetimeConversion: Any
 DEFAULT_CODEC_OPTIONS: Any
 DatetimeMS: Any
 Decimal128: Any
@@ -120,7 +125,7 @@ except ImportError:
     PYMONGO = None
     CodecOptions, DEFAULT_CODEC_OPTIONS = _CodecOptions, _CodecOptions()
     InvalidBSON, InvalidDocument, InvalidStringData = _InvalidBSON, _InvalidDocument, _InvalidStringData
-    UuidRepresentation, DBRef = _UuidRepresentation, _DBRef
+    UuidRepresentation, DatetimeConversion, DBRef = _UuidRepresentation, _DatetimeConversion, _DBRef
     _types: Any = _ours
 else:
     PYMONGO = _theirs
@@ -131,6 +136,7 @@ else:
         _theirs.InvalidStringData,
     )
     UuidRepresentation, DBRef = _theirs.UuidRepresentation, _theirs.DBRef
+    DatetimeConversion = _theirs.DatetimeConversion
     _types = _theirs
 
 Binary, Code, Decimal128, Int64 = _types.Binary, _types.Code, _types.Decimal128, _types.Int64

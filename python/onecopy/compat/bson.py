@@ -22,6 +22,7 @@ from onecopy.compat._bson_names import (
     Binary,
     Code,
     CodecOptions,
+    DatetimeConversion,
     DatetimeMS,
     DBRef,
     Decimal128,
@@ -40,7 +41,7 @@ from onecopy.compat._bson_names import (
 if TYPE_CHECKING:
     from typing import IO
 
-    from _typeshed import ReadableBuffer as Buffer
+    from _typeshed import ReadableBuffer
 
 __all__ = [
     "BSON",
@@ -49,6 +50,7 @@ __all__ = [
     "Code",
     "CodecOptions",
     "DBRef",
+    "DatetimeConversion",
     "DatetimeMS",
     "Decimal128",
     "Int64",
@@ -149,22 +151,14 @@ def _id_first(document: Any) -> Any:
 
 
 def _is_plain(options: Any) -> bool:
-    """Whether the fast way serves: no converters of types, no zone but UTC, no documents of a class that holds bytes."""
+    """Whether the fast way serves: no converters of types, no zone, no documents of a class that holds bytes."""
     registry = options.type_registry
     if getattr(registry, "_decoder_map", None) or getattr(options.document_class, "_type_marker", None) == 101:
         return False
-    return options.tzinfo is None or options.tzinfo.utcoffset(None) == _NO_OFFSET
+    return options.tzinfo is None
 
 
-class _NoOffset:
-    """Equal to a difference of nothing."""
-
-    def __eq__(self, other: object) -> bool:
-        return other is not None and not other
-
-
-_NO_OFFSET = _NoOffset()
-
+#: Numbers of pymongo's `DatetimeConversion`.
 _RANGES = {1: "error", 2: "clamp", 3: "raw", 4: "auto"}
 
 
@@ -192,18 +186,18 @@ def _decoded(name: str, data: Any, options: Any) -> Any:
         raise InvalidBSON(str(error)) from None
 
 
-def decode(data: Buffer, codec_options: Any = None) -> Any:
+def decode(data: ReadableBuffer, codec_options: Any = None) -> Any:
     """A document as a `dict`, or of the class that the options name. Raises `InvalidBSON`."""
     return _decoded("decode", data, _checked(codec_options))
 
 
-def decode_all(data: Buffer, codec_options: Any = None) -> list[Any]:
+def decode_all(data: ReadableBuffer, codec_options: Any = None) -> list[Any]:
     """Documents one behind the other. Raises `InvalidBSON`."""
     made: list[Any] = _decoded("decode_all", data, _checked(codec_options))
     return made
 
 
-def decode_iter(data: Buffer, codec_options: Any = None) -> Iterator[Any]:
+def decode_iter(data: ReadableBuffer, codec_options: Any = None) -> Iterator[Any]:
     """As `decode_all`, one document at a time."""
     return _each(data, _checked(codec_options), "decode_iter")
 
@@ -218,7 +212,7 @@ def _each(source: Any, options: Any, theirs: str) -> Iterator[Any]:
         yield from getattr(PYMONGO, theirs)(source, options)
         return
     try:
-        yield from _ours.decode_iter(source, **_keywords(options))  # type: ignore[attr-defined]
+        yield from _ours.decode_iter(source, **_keywords(options))
     except _ours.BSONDecodeError as error:
         raise InvalidBSON(str(error)) from None
 
@@ -236,6 +230,8 @@ def is_valid(bson: bytes) -> bool:
 
 class BSON(bytes):
     """A document as bytes that can decode itself."""
+
+    __slots__ = ()
 
     @classmethod
     def encode(cls, document: Mapping[str, Any], check_keys: bool = False, codec_options: Any = None) -> BSON:
