@@ -79,10 +79,17 @@ def plain(answer: Any) -> str:
     return repr(json.loads(answer) if isinstance(answer, (bytes, str)) else answer)
 
 
-def different(contenders: dict[str, Contender], base: str) -> str | None:
+def different(contenders: dict[str, Contender], base: str, plain: Callable[[Any], str] = plain) -> str | None:
     """Whose answer is not the base's."""
     wanted = plain(contenders[base].once())
     return next((name for name, contender in contenders.items() if plain(contender.once()) != wanted), None)
+
+
+def size(data: Any) -> int:
+    """Bytes of what was encoded, or is to be decoded."""
+    if isinstance(data, list):
+        return sum(map(size, data))
+    return len(data.encode() if isinstance(data, str) else data)
 
 
 def orders(names: list[str]) -> Iterator[list[str]]:
@@ -136,17 +143,19 @@ def main() -> None:
     ours = engine.ours(way)
     if ours is not None:
         contenders["onecopy"] = Contender(ours, for_ours, way, fresh)
-    line: dict[str, Any] = {"differs": different(contenders, engine.BASE)}
+    named = row.get("base", engine.BASE)
+    answers = getattr(engine, "plain_of", lambda way: plain)(way)
+    line: dict[str, Any] = {"differs": different(contenders, named, answers)}
     if line["differs"] is None and not arguments.once:
-        times = race(contenders, engine.BASE, row.get("collector", False), arguments.seconds)
-        base = times[engine.BASE]
-        data = for_peers if "decode" in way else contenders[engine.BASE].once()
+        times = race(contenders, named, row.get("collector", False), arguments.seconds)
+        base = times[named]
+        data = for_peers if "encode" not in way else contenders[named].once()
         line |= {"us": {name: statistics.median(taken) * 1e6 for name, taken in times.items()}}
         line |= {"ratio": {name: statistics.median(ratios(taken, base)) for name, taken in times.items()}}
-        line |= {"bytes": len(data.encode() if isinstance(data, str) else data), "rounds": len(base)}
+        line |= {"bytes": size(data), "rounds": len(base)}
         if ours is not None:
-            peers = [name for name in contenders if name not in ("onecopy", engine.BASE)]
-            best = max([*peers, engine.BASE], key=lambda name: line["ratio"][name])
+            peers = [name for name in contenders if name not in ("onecopy", named)]
+            best = max([*peers, named], key=lambda name: line["ratio"][name])
             own = ratios(times["onecopy"], base)
             line |= {"range": (own[0], own[-1]), "best": best}
             line |= {"of_best": [f(ratios(times["onecopy"], times[best])) for f in (statistics.median, min, max)]}

@@ -73,7 +73,7 @@ def timed(
     results: list[dict[str, Any]] = []
     short = 0
     base = definition["base"]
-    print(f"{'MB/s of JSON':44} {'ours':>8} {base:>8}  {'ratio (min-max)':17} asked   aim   {'ours/best peer':21} peers, to {base}", flush=True)  # fmt: skip
+    print(f"{'MB/s of ' + definition.get('unit', 'JSON'):44} {'ours':>8} {base:>8}  {'ratio (min-max)':17} asked   aim   {'ours/best peer':21} peers, to {base}", flush=True)  # fmt: skip
     command = [*pinned, sys.executable, str(HERE / "codec_race.py"), definition["engine"]]
     options = ["--once"] if arguments.once else ["--seconds", str(arguments.seconds or 4)]
     for row in definition["row"]:
@@ -85,8 +85,9 @@ def timed(
             short += bool(wrong)
             print(f"{row['name']:44} {wrong or 'answers agree'}", flush=True)
             continue
-        own = results_of(row, base, got, definition["of_best"]) if "onecopy" in got["us"] else []
-        line, falls = line_of(row, base, got, own)
+        named = row.get("base", base)
+        own = results_of(row, named, got, definition["of_best"]) if "onecopy" in got["us"] else []
+        line, falls = line_of(row, named, got, own)
         short += falls
         results += own
         print(line, flush=True)

@@ -30,6 +30,26 @@ WRITTEN = {
         "wrong": ["[1,]", '{"a":01}', "NaN", '"\x01"'],
         "long": ['"' + "a" * 130 + "\\n" + "é" * 40 + '"'],
     },
+    "extended_json": {
+        "plain": ['{"a":[null,true,0,-1,1.5,3000000000,99999999999999999999],"é":{"":{}}}'],
+        "wrappers": [
+            '{"a":{"$oid":"56e1fc72e0c917e9c4714161"},"b":{"$numberLong":"-1"},"c":{"$numberDouble":"NaN"},'
+            '"d":{"$numberDecimal":"-1.50E+3"},"e":{"$date":"2012-12-24T12:15:30.501Z"},"f":{"$date":{"$numberLong":"-1"}}}'
+        ],
+        "parts": [
+            '{"a":{"$binary":{"subType":"02","base64":"//8="}},"b":{"$code":"f()","$scope":{"x":{"$numberInt":"1"}}},'
+            '"c":{"$timestamp":{"t":1,"i":2}},"d":{"$regularExpression":{"pattern":"a","options":"xi"}},'
+            '"e":{"$dbPointer":{"$ref":"c","$id":{"$oid":"56e1fc72e0c917e9c4714161"}}}}'
+        ],
+        "old": [
+            '{"a":{"$binary":"//8=","$type":"00"},"b":{"$regex":"a","$options":"i"},"c":{"$type":2},"d":{"$undefined":true}}'
+        ],
+        "wrong": ['{"a":{"$oid":"x"}}', '{"a":{"$minKey":1,"b":2}}', '{"a\\u0000":1}'],
+        "bson": [
+            "\x13\x00\x00\x00\x02a\x00\x03\x00\x00\x00xy\x00\x08b\x00\x01\x00",
+            "\x0c\x00\x00\x00\x10a\x00\x01\x00\x00\x00\x00",
+        ],
+    },
     "database_urls": {
         "postgresql": [
             "postgresql://ann:p%40s@db.example:6432/sales?sslmode=require",
@@ -166,7 +186,35 @@ def main() -> None:
             chance = b"".join(hashlib.sha256(bytes([kind, len(options), n])).digest() for n in range(3))
             # A list of one, and what is tried behind it.
             (folder / f"kind{kind:02}.{len(options)}").write_bytes(options + bytes([9, 7, kind]) + chance)
+    bson_reader()
     transfer()
+
+
+def bson_reader() -> None:
+    """A document of each type, of an array of it, and of all types."""
+
+    def document(*elements: bytes) -> bytes:
+        body = b"".join(elements)
+        return (len(body) + 5).to_bytes(4, "little") + body + b"\0"
+
+    def sized(data: bytes, more: int = 0) -> bytes:
+        return (len(data) + more).to_bytes(4, "little") + data
+
+    text, inner = sized("é東".encode() + b"\0"), document(b"\x0an\0")
+    values = {
+        0x01: bytes(8), 0x02: text, 0x03: inner, 0x04: document(b"\x0a0\0", b"\x0a1\0"), 0x05: sized(b"\x80own", -1), 0x06: b"",
+        0x07: bytes(12), 0x08: b"\1", 0x09: bytes(8), 0x0A: b"", 0x0B: b"^a\0im\0", 0x0C: text + bytes(12), 0x0D: text, 0x0E: text,
+        0x0F: sized(text + inner, 4), 0x10: bytes(4), 0x11: bytes(8), 0x12: bytes(8), 0x13: bytes(16), 0x7F: b"", 0xFF: b"",
+    }  # fmt: skip
+    seeds = {f"type{tag:02x}": document(bytes([tag]) + b"a\0" + value) for tag, value in values.items()}
+    seeds["old_binary"] = document(b"\x05a\0" + sized(b"\2" + sized(b"old"), -1))
+    seeds["all"] = document(*(bytes([tag]) + b"a\0" + value for tag, value in values.items()))
+    items = (bytes([tag]) + b"%d\0" % i + value for i, (tag, value) in enumerate(values.items()))
+    seeds["array"] = document(b"\x04a\0" + document(*items))
+    folder = HERE / "seeds" / "bson_reader"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, data in seeds.items():
+        (folder / name).write_bytes(data)
 
 
 def transfer() -> None:

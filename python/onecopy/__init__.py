@@ -7,6 +7,7 @@
 | ``onecopy.errors`` | the exception classes |
 | ``onecopy.text`` | text between buffers and `str` |
 | ``onecopy.json`` | JSON to objects and back |
+| ``onecopy.bson`` | objects to BSON and back |
 | ``onecopy.rows`` | rows as dicts, named tuples, dataclasses; row streams in asyncio |
 | ``onecopy.observe`` | `AccessLog`, `Metrics`: what is seen of a server from outside |
 | ``onecopy.static`` | `files`: a folder as a WSGI application |
@@ -14,7 +15,7 @@
 | ``onecopy.gunicorn`` | a worker class of gunicorn's over that server |
 | ``onecopy.aio`` | connections, cursors and pools for asyncio, backed by threads |
 | ``onecopy.web`` | row streams as answers of Flask, Django, Falcon, Starlette and FastAPI |
-| ``onecopy.compat`` | other libraries' names: pyodbc, mssql_python, orjson, ujson |
+| ``onecopy.compat`` | other libraries' names: pyodbc, mssql_python, orjson, ujson, bson |
 | ``onecopy.sqlalchemy`` | dialects of SQLAlchemy, which finds them by itself |
 
 >>> import onecopy
@@ -76,7 +77,7 @@ from onecopy.errors import (
 )
 
 if TYPE_CHECKING:
-    from onecopy import aio, web
+    from onecopy import aio, bson, web
     from onecopy.observe import AccessLog, Metrics
     from onecopy.pool import Pool, PoolStats, PoolTimeout
     from onecopy.server import Limits, Server, Tls, serve
@@ -124,6 +125,7 @@ __all__ = [
     "__version__",
     "aio",
     "apilevel",
+    "bson",
     "connect",
     "copy_file",
     "files",
@@ -141,10 +143,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # Loaded when they are asked for: a program without asyncio, a pool or a framework does not pay for them.
+    # Loaded when they are asked for: a program without asyncio, BSON, a pool or a framework does not pay for them.
     import importlib
 
-    if name in ("aio", "web"):
+    if name in ("aio", "bson", "web"):
         return importlib.import_module(f"onecopy.{name}")
     if name in ("Pool", "PoolStats", "PoolTimeout"):
         return getattr(importlib.import_module("onecopy.pool"), name)

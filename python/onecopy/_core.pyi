@@ -1,11 +1,34 @@
 # What the extension gives, for type checkers; `stubtest` holds it against the module. The docstrings are in the module.
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    ItemsView,
+    Iterable,
+    Iterator,
+    KeysView,
+    Mapping,
+    Sequence,
+    ValuesView,
+)
+from datetime import datetime
 from io import BufferedReader, TextIOBase
 from socket import socket
 from types import TracebackType
-from typing import Any, Final, Literal, Protocol, TypeAlias, TypedDict, final, overload, type_check_only
+from typing import (
+    Any,
+    Final,
+    Generic,
+    Literal,
+    Protocol,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    final,
+    overload,
+    type_check_only,
+)
 
 from typing_extensions import Buffer
 
@@ -13,6 +36,8 @@ from onecopy import errors
 
 __all__ = [
     "ArrowStream",
+    "BSONChunks",
+    "BSONDocuments",
     "Column",
     "Connection",
     "Cursor",
@@ -28,12 +53,27 @@ __all__ = [
     "Ledger",
     "LongValue",
     "Metrics",
+    "ObjectId",
+    "RawDocument",
     "RowStream",
     "Server",
     "StartResponse",
     "__version__",
     "ascii_decode",
     "ascii_encode",
+    "bson_decode",
+    "bson_decode_all",
+    "bson_decode_iter",
+    "bson_dump_many",
+    "bson_encode",
+    "bson_encode_into",
+    "bson_encode_many",
+    "bson_from_json",
+    "bson_from_json_lines",
+    "bson_to_json",
+    "bson_to_json_lines",
+    "bson_validate",
+    "bson_validate_all",
     "connect",
     "copy_file",
     "decode",
@@ -220,6 +260,199 @@ def loads_lines(
     float_hook: Callable[[str], Any] | None = None,
     max_depth: int = 1000,
 ) -> JSONLines: ...
+def bson_validate(
+    buffer: Buffer,
+    /,
+    *,
+    array_keys: Literal["any", "strict"] = "any",
+    max_depth: int = 1000,
+    max_size: int = 2147483647,
+) -> None: ...
+def bson_validate_all(
+    buffer: Buffer,
+    /,
+    *,
+    array_keys: Literal["any", "strict"] = "any",
+    max_depth: int = 1000,
+    max_size: int = 2147483647,
+) -> int: ...
+def bson_to_json(
+    buffer: Buffer,
+    /,
+    *,
+    canonical: bool = False,
+    on_invalid_utf8: Literal["strict", "replace"] = "strict",
+    array_keys: Literal["any", "strict"] = "any",
+    max_depth: int = 1000,
+    max_size: int = 2147483647,
+) -> bytes: ...
+def bson_to_json_lines(
+    buffer: Buffer,
+    /,
+    *,
+    canonical: bool = False,
+    on_invalid_utf8: Literal["strict", "replace"] = "strict",
+    array_keys: Literal["any", "strict"] = "any",
+    max_depth: int = 1000,
+    max_size: int = 2147483647,
+) -> bytes: ...
+def bson_from_json(
+    data: Buffer | str,
+    /,
+    *,
+    surrogates: Literal["error", "replace"] = "error",
+    big_ints: Literal["double", "error"] = "double",
+    max_depth: int = 1000,
+    max_size: int = 2147483647,
+) -> bytes: ...
+def bson_from_json_lines(
+    data: Buffer | str,
+    /,
+    *,
+    surrogates: Literal["error", "replace"] = "error",
+    big_ints: Literal["double", "error"] = "double",
+    max_depth: int = 1000,
+    max_size: int = 2147483647,
+) -> bytes: ...
+
+_D = TypeVar("_D")
+_Uuids: TypeAlias = Literal["standard", "python_legacy", "java_legacy", "csharp_legacy", "unspecified"]
+
+@type_check_only
+class _ReadsBson(Protocol):
+    def read(self, n: int, /) -> Buffer: ...
+
+@overload
+def bson_decode(
+    buffer: Buffer,
+    /,
+    *,
+    types: Literal["onecopy", "pymongo"] = "onecopy",
+    tz_aware: bool = True,
+    datetime_range: Literal["error", "clamp", "raw", "auto"] = "error",
+    uuid_representation: _Uuids = "standard",
+    on_invalid_utf8: str = "strict",
+    decimals: Literal["decimal128", "decimal"] = "decimal128",
+    array_keys: Literal["any", "strict"] = "any",
+    max_depth: int = 1000,
+    max_size: int = 2147483647,
+) -> dict[str, Any]: ...
+@overload
+def bson_decode(
+    buffer: Buffer,
+    /,
+    *,
+    types: Literal["onecopy", "pymongo"] = "onecopy",
+    tz_aware: bool = True,
+    datetime_range: Literal["error", "clamp", "raw", "auto"] = "error",
+    uuid_representation: _Uuids = "standard",
+    on_invalid_utf8: str = "strict",
+    decimals: Literal["decimal128", "decimal"] = "decimal128",
+    array_keys: Literal["any", "strict"] = "any",
+    max_depth: int = 1000,
+    max_size: int = 2147483647,
+    document_class: Callable[[], _D] | type[_D],
+) -> _D: ...
+@overload
+def bson_decode_all(
+    buffer: Buffer,
+    /,
+    *,
+    types: Literal["onecopy", "pymongo"] = "onecopy",
+    tz_aware: bool = True,
+    datetime_range: Literal["error", "clamp", "raw", "auto"] = "error",
+    uuid_representation: _Uuids = "standard",
+    on_invalid_utf8: str = "strict",
+    decimals: Literal["decimal128", "decimal"] = "decimal128",
+    array_keys: Literal["any", "strict"] = "any",
+    max_depth: int = 1000,
+    max_size: int = 2147483647,
+) -> list[dict[str, Any]]: ...
+@overload
+def bson_decode_all(
+    buffer: Buffer,
+    /,
+    *,
+    types: Literal["onecopy", "pymongo"] = "onecopy",
+    tz_aware: bool = True,
+    datetime_range: Literal["error", "clamp", "raw", "auto"] = "error",
+    uuid_representation: _Uuids = "standard",
+    on_invalid_utf8: str = "strict",
+    decimals: Literal["decimal128", "decimal"] = "decimal128",
+    array_keys: Literal["any", "strict"] = "any",
+    max_depth: int = 1000,
+    max_size: int = 2147483647,
+    document_class: Callable[[], _D] | type[_D],
+) -> list[_D]: ...
+@overload
+def bson_decode_iter(
+    source: Buffer | _ReadsBson | Iterable[Buffer],
+    /,
+    *,
+    types: Literal["onecopy", "pymongo"] = "onecopy",
+    tz_aware: bool = True,
+    datetime_range: Literal["error", "clamp", "raw", "auto"] = "error",
+    uuid_representation: _Uuids = "standard",
+    on_invalid_utf8: str = "strict",
+    decimals: Literal["decimal128", "decimal"] = "decimal128",
+    array_keys: Literal["any", "strict"] = "any",
+    max_depth: int = 1000,
+    max_size: int = 2147483647,
+) -> BSONDocuments[dict[str, Any]]: ...
+@overload
+def bson_decode_iter(
+    source: Buffer | _ReadsBson | Iterable[Buffer],
+    /,
+    *,
+    types: Literal["onecopy", "pymongo"] = "onecopy",
+    tz_aware: bool = True,
+    datetime_range: Literal["error", "clamp", "raw", "auto"] = "error",
+    uuid_representation: _Uuids = "standard",
+    on_invalid_utf8: str = "strict",
+    decimals: Literal["decimal128", "decimal"] = "decimal128",
+    array_keys: Literal["any", "strict"] = "any",
+    max_depth: int = 1000,
+    max_size: int = 2147483647,
+    document_class: Callable[[], _D] | type[_D],
+) -> BSONDocuments[_D]: ...
+
+@final
+class BSONDocuments(Generic[_D]):
+    def __iter__(self) -> BSONDocuments[_D]: ...
+    def __next__(self) -> _D: ...
+
+@final
+class RawDocument(Mapping[str, Any]):
+    def __new__(
+        cls,
+        buffer: Buffer,
+        /,
+        *,
+        types: Literal["onecopy", "pymongo"] = "onecopy",
+        tz_aware: bool = True,
+        datetime_range: Literal["error", "clamp", "raw", "auto"] = "error",
+        uuid_representation: _Uuids = "standard",
+        on_invalid_utf8: str = "strict",
+        decimals: Literal["decimal128", "decimal"] = "decimal128",
+        array_keys: Literal["any", "strict"] = "any",
+        max_depth: int = 1000,
+        max_size: int = 2147483647,
+    ) -> RawDocument: ...
+    @property
+    def raw(self) -> memoryview: ...
+    def __getitem__(self, key: str, /) -> Any: ...
+    def __contains__(self, key: object, /) -> bool: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def get(self, key: str, default: Any = None) -> Any: ...
+    def lookup(self, path: str, default: Any = None) -> Any: ...
+    def keys(self) -> KeysView[str]: ...
+    def values(self) -> ValuesView[Any]: ...
+    def items(self) -> ItemsView[str, Any]: ...
+    def decode(self) -> dict[str, Any]: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self) -> tuple[tuple[bytes], dict[str, Any]]: ...
 
 _Passed: TypeAlias = Literal["dataclass", "datetime", "decimal", "enum", "float", "numpy", "subclass", "tuple", "uuid"]
 
@@ -363,6 +596,66 @@ def iter_chunks(
     lines: bool = False,
     chunk_bytes: int = 65536,
 ) -> JSONChunks: ...
+
+_UuidForm: TypeAlias = Literal["standard", "python_legacy", "java_legacy", "csharp_legacy", "unspecified"]
+_BSONPassed: TypeAlias = Literal["buffer", "dataclass", "date", "decimal", "enum", "numpy"]
+
+def bson_encode(
+    doc: Any,
+    /,
+    *,
+    default: Callable[[Any], Any] | None = None,
+    check_keys: bool = False,
+    uuid_representation: _UuidForm = "standard",
+    surrogates: Literal["error", "replace"] = "error",
+    datetime_range: Literal["error", "clamp", "raw"] = "error",
+    max_depth: int = 1000,
+    max_size: int = 2147483647,
+    passthrough: Iterable[_BSONPassed] = (),
+) -> bytes: ...
+def bson_encode_into(
+    doc: Any,
+    buffer: Buffer,
+    offset: int = 0,
+    /,
+    *,
+    default: Callable[[Any], Any] | None = None,
+    check_keys: bool = False,
+    uuid_representation: _UuidForm = "standard",
+    surrogates: Literal["error", "replace"] = "error",
+    datetime_range: Literal["error", "clamp", "raw"] = "error",
+    max_depth: int = 1000,
+    max_size: int = 2147483647,
+    passthrough: Iterable[_BSONPassed] = (),
+) -> int: ...
+def bson_encode_many(
+    iterable: Iterable[Any],
+    /,
+    *,
+    default: Callable[[Any], Any] | None = None,
+    check_keys: bool = False,
+    uuid_representation: _UuidForm = "standard",
+    surrogates: Literal["error", "replace"] = "error",
+    datetime_range: Literal["error", "clamp", "raw"] = "error",
+    max_depth: int = 1000,
+    max_size: int = 2147483647,
+    passthrough: Iterable[_BSONPassed] = (),
+    chunk_bytes: int = 65536,
+) -> BSONChunks: ...
+def bson_dump_many(
+    iterable: Iterable[Any],
+    file: _Writes | _Sends,
+    /,
+    *,
+    default: Callable[[Any], Any] | None = None,
+    check_keys: bool = False,
+    uuid_representation: _UuidForm = "standard",
+    surrogates: Literal["error", "replace"] = "error",
+    datetime_range: Literal["error", "clamp", "raw"] = "error",
+    max_depth: int = 1000,
+    max_size: int = 2147483647,
+    passthrough: Iterable[_BSONPassed] = (),
+) -> int: ...
 def detect(buffer: Buffer) -> tuple[str | None, str, Literal["certain", "likely", "guess"]]: ...
 
 @final
@@ -380,6 +673,32 @@ class JSONChunks:
 class JSONLines:
     def __iter__(self) -> JSONLines: ...
     def __next__(self) -> Any: ...
+
+@final
+class BSONChunks:
+    def __iter__(self) -> BSONChunks: ...
+    def __next__(self) -> bytes: ...
+
+@final
+class ObjectId:
+    _type_marker: Final = 7
+    def __new__(cls, oid: bytes | str | ObjectId | None = None) -> ObjectId: ...
+    @classmethod
+    def from_datetime(cls, generation_time: datetime) -> ObjectId: ...
+    @classmethod
+    def is_valid(cls, oid: object) -> bool: ...
+    @property
+    def binary(self) -> bytes: ...
+    @property
+    def generation_time(self) -> datetime: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __lt__(self, other: ObjectId, /) -> bool: ...
+    def __le__(self, other: ObjectId, /) -> bool: ...
+    def __gt__(self, other: ObjectId, /) -> bool: ...
+    def __ge__(self, other: ObjectId, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[type[ObjectId], tuple[bytes]]: ...
 
 @final
 class Decoder:

@@ -1,5 +1,6 @@
 //! What the command line can say.
 
+mod bson;
 mod serve_files;
 
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use onecopy_text::{Bom, Encoding, Eol, OnMalformed, OnUnencodable};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use bson::{BigIntsArg, Bson2Json, Json2Bson, MalformedText};
 pub use serve_files::{LogFormat, ServeFiles};
 
 /// Rows of any ODBC database and of SQLite, to the terminal, to files and over HTTP; text from one encoding to another; files from one machine to
@@ -40,6 +42,12 @@ pub enum Command {
     Run(Run),
     /// Convert text from one encoding to another
     Transcode(Transcode),
+    /// Turn BSON documents into MongoDB Extended JSON
+    #[command(name = "bson2json")]
+    Bson2Json(Bson2Json),
+    /// Turn MongoDB Extended JSON into BSON documents
+    #[command(name = "json2bson")]
+    Json2Bson(Json2Bson),
     /// Send files and folders to `onecopy receive`
     Send(crate::transfer::args::Send),
     /// Receive files and folders from `onecopy send`

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`args`] | what the command line can say |
 //! | [`exit`] | exit codes |
-//! | `query`, `serve`, `serve_files`, `transcode`, [`transfer`], `doctor` | the commands |
+//! | `query`, `serve`, `serve_files`, `transcode`, `bson`, [`transfer`], `doctor` | the commands |
 //! | `supervisor` | the process that outlives one that serves and crashes |
 //! | `table` | rows as an aligned table |
 //! | `parameter` | `--param` to a bound value |
@@ -14,6 +14,7 @@
 #![deny(unsafe_code)]
 
 pub mod args;
+mod bson;
 mod console;
 mod doctor;
 pub mod exit;
@@ -112,6 +113,8 @@ pub fn run(args: impl Iterator<Item = OsString>, extra: Extra) -> i32 {
             exit::USAGE
         }
         args::Command::Transcode(transcode) => transcode::run(&transcode),
+        args::Command::Bson2Json(args) => bson::run_to_json(&args),
+        args::Command::Json2Bson(args) => bson::run_from_json(&args),
         args::Command::Send(send) => transfer::run_send(&send),
         args::Command::Receive(receive) => transfer::run_receive(&receive),
         args::Command::Doctor(doctor) => doctor::run(&doctor, &features),

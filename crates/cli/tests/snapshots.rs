@@ -267,6 +267,77 @@ fn what_transcode_says() {
 }
 
 #[test]
+fn what_bson_and_json_say() {
+    let f = Folder::new();
+    let text = "{\"_id\": {\"$oid\": \"56e1fc72e0c917e9c4714161\"}, \"price\": 2.50, \"n\": 3000000000}\n\
+                {\"at\": {\"$date\": \"2012-12-24T12:15:30.501Z\"}, \"tags\": [\"čaj\", null]}\n";
+    f.write("item.ndjson", text);
+    f.write(
+        "wrong.ndjson",
+        "{\"a\": 1}\n{\"b\": \"é\", \"c\": {\"$oid\": \"x\"}}\n",
+    );
+    f.write("cut.json", "[{\"a\": 1},\n {\"a\": 2}");
+    f.write("big.json", "{\"a\": 18446744073709551616}");
+    f.snapshot(
+        "json2bson_to_file",
+        &["json2bson", "item.ndjson", "-o", "item.bson"],
+    );
+    f.snapshot("bson2json", &["bson2json", "item.bson"]);
+    f.snapshot(
+        "bson2json_canonical",
+        &["bson2json", "item.bson", "--canonical"],
+    );
+    f.snapshot("bson2json_array", &["bson2json", "item.bson", "--array"]);
+    f.snapshot(
+        "bson2json_size",
+        &["bson2json", "item.bson", "--max-size", "40"],
+    );
+    f.snapshot("bson2json_text", &["bson2json", "item.ndjson"]);
+    f.snapshot("bson2json_no_file", &["bson2json", "none.bson"]);
+    f.snapshot(
+        "bson2json_no_folder",
+        &["bson2json", "item.bson", "-o", "none/a.json"],
+    );
+    f.snapshot(
+        "json2bson_wrong",
+        &["json2bson", "wrong.ndjson", "-o", "wrong.bson"],
+    );
+    f.snapshot(
+        "json2bson_cut",
+        &["json2bson", "cut.json", "-o", "cut.bson"],
+    );
+    f.snapshot(
+        "json2bson_size",
+        &[
+            "json2bson",
+            "item.ndjson",
+            "--max-size",
+            "9",
+            "-o",
+            "a.bson",
+        ],
+    );
+    f.snapshot(
+        "json2bson_big",
+        &[
+            "json2bson",
+            "big.json",
+            "--big-ints",
+            "error",
+            "-o",
+            "a.bson",
+        ],
+    );
+    f.snapshot(
+        "json2bson_size_usage",
+        &["json2bson", "--max-size", "3000000000"],
+    );
+    let cut = std::fs::read(f.path("item.bson")).unwrap();
+    std::fs::write(f.path("cut.bson"), &cut[..cut.len() - 1]).unwrap();
+    f.snapshot("bson2json_cut", &["bson2json", "cut.bson", "--array"]);
+}
+
+#[test]
 fn applications_of_python_are_served_by_the_python_package() {
     let f = Folder::new();
     f.snapshot(
@@ -320,6 +391,8 @@ fn help_of_each_command() {
         "serve",
         "serve-files",
         "transcode",
+        "bson2json",
+        "json2bson",
         "send",
         "receive",
         "doctor",

@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `arrow` | rows as Arrow's batches and as columns, and back |
+//! | `bson` | `onecopy.bson`: objects to BSON and back |
 //! | `connection` | `connect` and `Connection` |
 //! | `cursor` | `Cursor`: PEP 249 over pulled rows |
 //! | `fetch` | rows pulled out of a statement, with the GIL released once per block |
@@ -14,8 +15,10 @@
 //! | `moving` | `send_file`, `recv_file`, `copy_file`: bytes that the kernel moves |
 //! | `errors` | one table from error kinds to exception classes |
 //! | `json` | `onecopy.json`: objects to JSON and back |
+//! | `keywords`, `recent` | what keywords are given; how long results were of late |
 //! | `text` | `onecopy.text`: text between buffers and `str` |
 //! | `turn` | a turn for other threads while SQLite steps attached |
+//! | `choice` | arguments that are one of several words |
 //! | `guard` | the lock behind each object: never waited for while attached |
 //! | `command` | the command, for the wheel's script |
 //! | `fuzzing` | the module for an interpreter in a fuzz target's own process; compiled for those alone |
@@ -24,6 +27,8 @@
 #![deny(unsafe_code)]
 
 mod arrow;
+mod bson;
+mod choice;
 mod command;
 mod connection;
 mod cursor;
@@ -33,6 +38,7 @@ mod fetch;
 pub mod fuzzing;
 mod guard;
 mod json;
+mod keywords;
 mod ledger;
 mod limit;
 mod maker;
@@ -41,6 +47,7 @@ mod output;
 mod parameters;
 #[allow(unsafe_code)] // Fence: CPython's data structures, signal handlers, descriptors.
 mod raw;
+mod recent;
 mod rows;
 mod stream;
 mod text;
@@ -93,8 +100,9 @@ mod _core {
         raw::process::watch_forks();
         raw::fresh::take_headers(module.py())?;
         raw::fresh_bytes::take_header(module.py())?;
-        raw::json::fresh_number::take(module.py())?;
+        raw::objects::fresh_number::take(module.py())?;
         text::add(module)?;
-        json::add(module)
+        json::add(module)?;
+        bson::add(module)
     }
 }

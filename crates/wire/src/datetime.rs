@@ -59,6 +59,32 @@ impl Date {
         Ok(self.days()? * MS_PER_DAY)
     }
 
+    /// The date of a day counted from 1970-01-01; `None` outside of the years 0 to 9999.
+    #[inline]
+    #[must_use]
+    pub fn of_unix_days(days: i64) -> Option<Date> {
+        // Years that begin in March, counted from 400 years before the year 0, so that nothing is negative.
+        let days = u32::try_from(days + DAYS_TO_1970 + DAYS_OF_400_YEARS)
+            .ok()
+            .filter(|days| (FIRST_DAY..FIRST_DAY + DAYS_OF_10_000_YEARS).contains(days))?;
+        // Centuries are of 36,524.25 days, their years of 365.25: with four parts to the day both are whole.
+        let (century, quarters) = (
+            (4 * days + 3) / 146_097,
+            (4 * days + 3) % 146_097 / 4 * 4 + 3,
+        );
+        let (year, day_of_year) = (quarters / 1461, quarters % 1461 / 4);
+        // Five months from March on have 153 days.
+        let month = (5 * day_of_year + 2) / 153;
+        let day = day_of_year - (153 * month + 2) / 5 + 1;
+        let is_next_year = month >= 10;
+        let month = if is_next_year { month - 9 } else { month + 3 };
+        Some(Date {
+            year: (100 * century + year + u32::from(is_next_year)) as i32 - 400,
+            month: month as u8,
+            day: day as u8,
+        })
+    }
+
     /// Days since 1970-01-01.
     fn days(self) -> Result<i64, WriteError> {
         let year = i64::from(self.checked_year()?);
@@ -100,6 +126,11 @@ const MS_PER_DAY: i64 = 86_400_000;
 
 /// From the 1st of March of the year 0 to 1970-01-01.
 const DAYS_TO_1970: i64 = 719_468;
+
+const DAYS_OF_400_YEARS: i64 = 146_097;
+/// The 1st of January of the year 0, counted from the 1st of March 400 years before.
+const FIRST_DAY: u32 = 146_037;
+const DAYS_OF_10_000_YEARS: u32 = 25 * DAYS_OF_400_YEARS as u32;
 
 /// Days of a month; 0 for a month that is none.
 fn days_in(year: u16, month: u8) -> u8 {
@@ -215,6 +246,26 @@ impl Timestamp {
         let ms = (minutes * 60 + i64::from(second)) * 1000 + i64::from(nanosecond / 1_000_000);
         Ok(self.date.to_unix_ms()? + ms)
     }
+
+    /// The instant so many milliseconds after 1970, in UTC; `None` outside of the years 0 to 9999.
+    #[inline]
+    #[must_use]
+    pub fn of_unix_ms(ms: i64) -> Option<Timestamp> {
+        let date = Date::of_unix_days(ms.div_euclid(MS_PER_DAY))?;
+        let ms = ms.rem_euclid(MS_PER_DAY) as u32;
+        let second = ms / 1000;
+        Some(Timestamp {
+            date,
+            time: Time {
+                hour: (second / 3600) as u8,
+                minute: (second / 60 % 60) as u8,
+                second: (second % 60) as u8,
+                nanosecond: ms % 1000 * 1_000_000,
+                digits: 3,
+            },
+            offset_minutes: Some(0),
+        })
+    }
 }
 
 /// The minutes of an offset, without its sign.
@@ -304,6 +355,7 @@ mod tests {
                         day,
                     };
                     assert_eq!(date.to_unix_ms(), Ok(days * MS_PER_DAY), "{date:?}");
+                    assert_eq!(Date::of_unix_days(days), Some(date));
                     days += 1;
                 }
             }
@@ -314,6 +366,26 @@ mod tests {
             day: 30,
         };
         assert_eq!(last.to_unix_ms(), Err(WriteError::NotADate));
+        for outside in [-719_529, days, i64::MIN / MS_PER_DAY, i64::MAX / MS_PER_DAY] {
+            assert_eq!(Date::of_unix_days(outside), None, "{outside}");
+        }
+    }
+
+    #[test]
+    fn instants_of_milliseconds_are_in_utc() {
+        for (ms, expected) in [
+            (0, "1970-01-01T00:00:00.000+00:00"),
+            (-1, "1969-12-31T23:59:59.999+00:00"),
+            (1_709_208_309_120, "2024-02-29T12:05:09.120+00:00"),
+            (253_402_300_799_999, "9999-12-31T23:59:59.999+00:00"),
+        ] {
+            let stamp = Timestamp::of_unix_ms(ms).expect("in range");
+            assert_eq!(text(stamp.to_short()), expected);
+            assert_eq!(stamp.to_unix_ms(), Ok(ms));
+        }
+        assert_eq!(Timestamp::of_unix_ms(253_402_300_800_000), None);
+        assert_eq!(Timestamp::of_unix_ms(i64::MIN), None);
+        assert_eq!(Timestamp::of_unix_ms(i64::MAX), None);
     }
 
     #[test]

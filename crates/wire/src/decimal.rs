@@ -61,15 +61,20 @@ fn is_exponent(text: &[u8]) -> bool {
 }
 
 fn special(text: &[u8]) -> Result<Decimal<'static>, WriteError> {
-    let is = |name: &str| text.eq_ignore_ascii_case(name.as_bytes());
+    let (negative, name) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        rest => (false, rest),
+    };
+    let is = |other: &str| name.eq_ignore_ascii_case(other.as_bytes());
     Ok(Decimal::NonFinite(if is("nan") {
         "NaN"
-    } else if is("infinity") || is("inf") || is("+infinity") {
-        "Infinity"
-    } else if is("-infinity") || is("-inf") {
+    } else if !(is("infinity") || is("inf")) {
+        return Err(WriteError::NotADecimal);
+    } else if negative {
         "-Infinity"
     } else {
-        return Err(WriteError::NotADecimal);
+        "Infinity"
     }))
 }
 

@@ -5,7 +5,7 @@
 //! | [`chunk_source`] | [`ChunkSource`]: "fill the next chunk"; what a row stream is and what the server pumps |
 //! | [`json`] | the JSON writer: escaping and UTF-8 in one go, from any [`onecopy_text::Units`] |
 //! | [`csv`] | the CSV writer (RFC 4180) |
-//! | [`bson`] | the BSON writer (1.1): lengths patched in, decimals exact or refused |
+//! | [`bson`] | BSON (1.1): the writer, lengths patched in, decimals exact or refused; the reader, by events |
 //! | [`http`] | the strict HTTP/1.1 request head, response heads, the chunked coding |
 //! | [`number`], [`datetime`], [`base64`], [`short`] | numbers, dates and binary as text, shared by JSON and CSV |
 //! | [`error`] | [`WriteError`]: why a value has no form in a format |

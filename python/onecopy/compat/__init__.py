@@ -6,10 +6,11 @@
 | `onecopy.compat.mssql_python` | `import mssql_python` |
 | `onecopy.compat.orjson` | `import orjson` |
 | `onecopy.compat.ujson` | `import ujson` |
+| `onecopy.compat.bson` | `import bson` (pymongo's) |
 
 Names, arguments and exceptions are theirs. Where a meaning differs, the guides say where and why
 (`docs/guide/from-pyodbc.md`, `docs/guide/from-mssql-python.md`,
-`docs/guide/move-from-orjson.md`, `docs/guide/move-from-ujson.md` in the repository).
+`docs/guide/move-from-orjson.md`, `docs/guide/move-from-ujson.md`, `docs/guide/move-from-pymongo-bson.md` in the repository).
 
 >>> from onecopy.compat import orjson
 >>> orjson.dumps({"имя": 1.5}, option=orjson.OPT_APPEND_NEWLINE).decode()

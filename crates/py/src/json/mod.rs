@@ -10,6 +10,8 @@ mod write;
 
 use pyo3::prelude::*;
 
+pub(crate) use read::raise;
+
 /// Adds all functions to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     read::add(module)?;

@@ -11,11 +11,12 @@
 //! | [`pages`] | large pages for large fresh objects |
 //! | [`view`] | views of the UTF-8 that stands behind a `str` |
 //! | [`list`] | lists, filled in order |
-//! | [`json`] | lists, dicts and their values as the JSON reader tells them |
+//! | [`objects`] | lists, dicts and their values as the reader of a format tells them |
 //! | [`row`] | row tuples, filled in any order |
 //! | [`seen`] | texts of a column that were made before |
 //! | [`number`] | `int`, `float`, `bool`, `decimal.Decimal` |
 //! | [`temporal`] | `date`, `time`, `datetime` through the C API of `datetime` |
+//! | [`instance`] | instances of Python's classes, made without running their code |
 //! | [`uuid`] | `uuid.UUID` without its Python-level constructor |
 //! | [`arrow`] | capsules of Arrow's interface |
 //! | [`column`] | numbers that Python may write to, by the buffer protocol |
@@ -44,11 +45,12 @@ pub(crate) mod fresh;
 pub(crate) mod fresh_bytes;
 pub(crate) mod growing_str;
 pub(crate) mod held;
+pub(crate) mod instance;
 pub(crate) mod interrupt;
-pub(crate) mod json;
 pub(crate) mod list;
 pub(crate) mod method;
 pub(crate) mod number;
+pub(crate) mod objects;
 pub(crate) mod output;
 mod pages;
 pub(crate) mod process;

@@ -7,7 +7,7 @@
 use onecopy_text::{Policy, Tally, Units};
 use pyo3::prelude::*;
 
-use super::json::values;
+use super::objects::values;
 use super::text::{self, MakeError};
 
 /// Texts that a column remembers.

@@ -1,6 +1,7 @@
 //! `date`, `time` and `datetime` through the C API of the module `datetime`.
 
 use onecopy_rows::{Date, Time, Timestamp};
+use onecopy_wire::datetime::Timestamp as Moment;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDelta, PyTzInfo};
@@ -80,6 +81,34 @@ pub(crate) fn datetime<'py>(
         );
         Bound::from_owned_ptr_or_err(py, made)
     }
+}
+
+/// A `datetime` of so many milliseconds after 1970 in UTC, aware with `zone`; `None` where Python has none: outside of the years
+/// 1 to 9999.
+#[inline]
+pub(crate) fn of_unix_ms<'py>(
+    py: Python<'py>,
+    ms: i64,
+    zone: Option<&Bound<'py, PyTzInfo>>,
+) -> Option<PyResult<Bound<'py, PyAny>>> {
+    let moment = Moment::of_unix_ms(ms).filter(|moment| moment.date.year > 0)?;
+    let api = api();
+    // SAFETY: attached; the function checks its numbers; the zone is a tzinfo that we hold, or None.
+    Some(unsafe {
+        let zone = zone.map_or_else(|| ffi::Py_None(), Bound::as_ptr);
+        let made = (api.DateTime_FromDateAndTime)(
+            moment.date.year,
+            c_int::from(moment.date.month),
+            c_int::from(moment.date.day),
+            c_int::from(moment.time.hour),
+            c_int::from(moment.time.minute),
+            c_int::from(moment.time.second),
+            (moment.time.nanosecond / 1000) as c_int,
+            zone,
+            api.DateTimeType,
+        );
+        Bound::from_owned_ptr_or_err(py, made)
+    })
 }
 
 /// A `timedelta`: it holds more than 64 bits of microseconds.

@@ -1,9 +1,10 @@
 //! `uuid.UUID` without its Python-level constructor.
 
-use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyString, PyType};
+use pyo3::types::PyType;
+
+use super::instance;
 
 /// `uuid.UUID`, imported once.
 pub(crate) fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
@@ -27,30 +28,8 @@ pub(crate) fn make(py: Python<'_>, bytes: [u8; 16]) -> PyResult<Bound<'_, PyAny>
             .unbind())
     })?;
     let value = u128::from_be_bytes(bytes).into_pyobject(py)?;
-    // SAFETY: the class is a heap type without a tp_new of its own; PyType_GenericAlloc gives an instance of it with
-    // empty slots, as object.__new__ does.
-    let made = unsafe {
-        let made = ffi::PyType_GenericAlloc(class.as_type_ptr(), 0);
-        Bound::from_owned_ptr_or_err(py, made)?
-    };
-    for (name, value) in [
-        (pyo3::intern!(py, "int"), value.as_any()),
-        (pyo3::intern!(py, "is_safe"), unknown.bind(py)),
-    ] {
-        set_attribute(&made, name, value)?;
-    }
+    let made = instance::new(class)?;
+    instance::set(&made, pyo3::intern!(py, "int"), value.as_any())?;
+    instance::set(&made, pyo3::intern!(py, "is_safe"), unknown.bind(py))?;
     Ok(made)
-}
-
-/// `object.__setattr__`, which goes round the class's own `__setattr__` that makes it immutable.
-fn set_attribute(
-    object: &Bound<'_, PyAny>,
-    name: &Bound<'_, PyString>,
-    value: &Bound<'_, PyAny>,
-) -> PyResult<()> {
-    // SAFETY: three objects that we hold; the call sets through the descriptors of the object's class.
-    match unsafe { ffi::PyObject_GenericSetAttr(object.as_ptr(), name.as_ptr(), value.as_ptr()) } {
-        0 => Ok(()),
-        _ => Err(PyErr::fetch(object.py())),
-    }
 }

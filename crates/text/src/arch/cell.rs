@@ -13,6 +13,7 @@ use super::{
 use crate::arch::json::JsonKernels;
 use crate::arch::json_read::{Ascii, JsonSteps};
 use crate::arch::large::{Made, NewStr};
+use crate::arch::utf8::Utf8Kernels;
 use crate::convert::StrData;
 use crate::{Kind, Shape, Units};
 
@@ -65,7 +66,7 @@ fn on_avx512<W: Work>(work: W) -> W::Output {
 }
 
 /// A family of kernels for cells: a value of it proves that this processor has them.
-pub trait Kernels: steps::Steps + JsonSteps + JsonKernels {
+pub trait Kernels: steps::Steps + JsonSteps + JsonKernels + Utf8Kernels {
     /// Does more work, compiled for the same instructions as a function of its own: for what calls itself, or is called from more
     /// than one place.
     fn call<W: Work>(self, work: W) -> W::Output;

@@ -97,21 +97,21 @@ macro_rules! vectors {
             #[inline(always)]
             unsafe fn json_plain(self, u: &[u8], out: *mut u8) -> Option<*mut u8> {
                 // SAFETY: a value of this type proves that its instructions are there; the duty of the caller.
-                let end = unsafe { $kernels::json::plain(u, out) };
+                let end = unsafe { $kernels::json::plain::<true>(u, out) };
                 (!end.is_null()).then_some(end)
             }
 
             #[inline(always)]
             unsafe fn json_short_latin1(self, u: &[u8], out: *mut u8) -> Option<*mut u8> {
                 // SAFETY: a value of this type proves that its instructions are there; the duty of the caller.
-                let end = unsafe { $kernels::json::short_latin1(u, out) };
+                let end = unsafe { $kernels::json::short_latin1::<true>(u, out) };
                 (!end.is_null()).then_some(end)
             }
 
             #[inline(always)]
             unsafe fn json_short_ucs2(self, u: &[u16], out: *mut u8) -> Option<*mut u8> {
                 // SAFETY: a value of this type proves that its instructions are there; the duty of the caller.
-                let end = unsafe { $kernels::json::short_wide(u, out) };
+                let end = unsafe { $kernels::json::short_wide::<true>(u, out) };
                 (!end.is_null()).then_some(end)
             }
 
@@ -134,7 +134,7 @@ macro_rules! vectors {
                 // SAFETY: a value of this type proves that its instructions are there; the pen has the room, checked above, and all up to where
                 // the kernel says was written.
                 unsafe {
-                    let at = $kernels::json::latin1(u, is_ascii, pen.at());
+                    let at = $kernels::json::latin1::<true>(u, is_ascii, pen.at());
                     pen.set_at(at);
                 }
             }
@@ -150,7 +150,7 @@ macro_rules! vectors {
                 check(pen, u.len());
                 // SAFETY: the instructions are there, and the pen has the room, as for Latin-1; up to where the kernel says all was written.
                 unsafe {
-                    let at = $kernels::json::ucs2(u, pen.at());
+                    let at = $kernels::json::ucs2::<true>(u, pen.at());
                     if !at.is_null() {
                         pen.set_at(at);
                     }
@@ -163,7 +163,7 @@ macro_rules! vectors {
                 check(pen, u.len());
                 // SAFETY: the instructions are there, and the pen has the room, as for Latin-1; up to where the kernel says all was written.
                 unsafe {
-                    let at = $kernels::json::ucs4(u, pen.at());
+                    let at = $kernels::json::ucs4::<true>(u, pen.at());
                     if !at.is_null() {
                         pen.set_at(at);
                     }
@@ -183,7 +183,7 @@ vectors!(Avx2, avx2, avx2::float::put);
 ///
 /// # Safety
 /// The pen is not used while the slice lives.
-unsafe fn rest<'a>(pen: &Pen<'_>) -> &'a mut [MaybeUninit<u8>] {
+pub(super) unsafe fn rest<'a>(pen: &Pen<'_>) -> &'a mut [MaybeUninit<u8>] {
     // SAFETY: from `at` on there is as much room; MaybeUninit asks nothing of its contents.
     unsafe { slice::from_raw_parts_mut(pen.at().cast(), pen.room()) }
 }
@@ -193,7 +193,7 @@ unsafe fn rest<'a>(pen: &Pen<'_>) -> &'a mut [MaybeUninit<u8>] {
 /// # Safety
 /// The first `n` bytes of the rest were written.
 #[inline(always)]
-unsafe fn advance(pen: &mut Pen<'_>, n: usize) {
+pub(super) unsafe fn advance(pen: &mut Pen<'_>, n: usize) {
     // SAFETY: the duty of the caller.
     unsafe { pen.set_at(pen.at().add(n)) }
 }

@@ -2,6 +2,7 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::cell::{Avx2, Avx512};
+use super::cell::{Kernels, MOST_CELL_BYTES};
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512};
 use super::{find_escape_u8, find_escape_u16, is_ascii, scalar};
@@ -22,6 +23,13 @@ impl<'a> Ascii<'a> {
     #[must_use]
     pub fn new(text: &'a [u8]) -> Option<Ascii<'a>> {
         is_ascii(text).then_some(Ascii(text))
+    }
+
+    /// The text, where it is ASCII and no longer than a cell ([`MOST_CELL_BYTES`]): a look of these kernels', inlined.
+    #[inline(always)]
+    #[must_use]
+    pub fn of_cell<K: Kernels>(kernels: K, text: &'a [u8]) -> Option<Ascii<'a>> {
+        (text.len() <= MOST_CELL_BYTES && kernels.is_ascii(text)).then_some(Ascii(text))
     }
 
     /// The bytes, all below 0x80.

@@ -14,6 +14,7 @@
 //! | `measured` | text that was validated and measured, and its way into a `str` |
 //! | `cell` | short text into a `str`, step by step in the caller |
 //! | `json` | short texts as the bodies of JSON strings, step by step in the caller |
+//! | `utf8` | the same kernels without escapes: short texts as UTF-8 |
 //! | `float` | floats as their shortest decimals |
 //! | `ordered` | UTF-16 with pairs, in any order of bytes |
 //! | `json_read` | what the reader of JSON asks |
@@ -47,6 +48,7 @@ pub(crate) mod put;
 pub(crate) mod scalar;
 #[cfg(target_arch = "x86_64")]
 mod sse2;
+pub(crate) mod utf8;
 
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;

@@ -32,6 +32,7 @@ pub use crate::arch::json::{JSON_PLAIN_BYTES, JSON_PLAIN_UNITS, JsonKernels, jso
 pub use crate::arch::json_read::{Ascii, JsonSteps, Look, Plain, Scan, ShortNumber, Unescaped};
 pub use crate::arch::large::{Made, NewStr, make_large};
 pub use crate::arch::measured::{Measured, measure};
+pub use crate::arch::utf8::{UTF8_SHORT_BYTES, Utf8Kernels, utf8_room};
 use crate::validate::find_malformed;
 use crate::{ByteSink, Malformed, Policy, SinkFull, Units, Window};
 

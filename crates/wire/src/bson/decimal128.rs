@@ -51,6 +51,12 @@ impl Decimal128 {
         }
     }
 
+    /// These bits.
+    #[inline]
+    pub(super) fn of_bits(bits: u128) -> Decimal128 {
+        Decimal128(bits)
+    }
+
     /// A whole number.
     #[must_use]
     pub fn of_u64(value: u64) -> Decimal128 {

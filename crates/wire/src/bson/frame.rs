@@ -33,6 +33,12 @@ impl Frame {
         Ok(Frame(mark))
     }
 
+    /// What begins at `mark`, where nothing was written yet: [`Frame::begin`] is to follow.
+    #[inline]
+    pub(super) fn at(mark: Mark) -> Frame {
+        Frame(mark)
+    }
+
     /// A binary value of this subtype begins. (Of subtype 2 the bytes begin with their own length:
     /// [`super::write_binary`] writes it.)
     ///
@@ -79,6 +85,20 @@ impl Frame {
     #[inline]
     pub fn end_binary<S: ByteSink>(self, sink: &mut S) -> Result<(), WriteError> {
         self.patch(LENGTH_BYTES + 1, sink)
+    }
+
+    /// Ends bytes that their length does not count itself among: those in a binary value of subtype 2.
+    ///
+    /// # Errors
+    /// As [`Frame::end_document`].
+    pub fn end_bytes<S: ByteSink>(self, sink: &mut S) -> Result<(), WriteError> {
+        self.patch(LENGTH_BYTES, sink)
+    }
+
+    /// Takes all back that was written since it began.
+    #[inline]
+    pub fn take_back<S: ByteSink>(self, sink: &mut S) {
+        sink.rewind(self.0);
     }
 
     /// Ends what has no byte behind it and counts its length too: code with a scope.

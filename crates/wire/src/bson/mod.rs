@@ -1,4 +1,4 @@
-//! BSON 1.1 (<https://bsonspec.org>): the writer.
+//! BSON 1.1 (<https://bsonspec.org>): the writer, and the reader.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -6,7 +6,11 @@
 //! | [`frame`] | [`Frame`]: documents, texts and binary, whose lengths stand in front of them and are patched in behind |
 //! | [`value`] | one value: numbers, dates, ids, text, binary, regexes, code |
 //! | [`decimal128`] | [`Decimal128`]: digits to IEEE 754's decimal of 128 bits, exactly or not at all |
+//! | [`decimal_text`] | and back to digits |
+//! | [`mod@check`] | [`check()`]: whether bytes are BSON |
+//! | [`extended`] | MongoDB's Extended JSON v2, to and from documents |
 //! | [`keys`] | [`KeySegments`]: the keys of a document, made once per statement and copied per cell |
+//! | [`read`] | documents as events, with every length and terminator checked |
 //! | [`naive`] | the slow twins: a reader, and decimals by digits on paper |
 //!
 //! An element is its tag, its key and its value. Who writes it puts them in this order: a key of [`KeySegments`] or of
@@ -17,13 +21,19 @@
 //! Text goes straight from its units into the sink, once; its length is patched in when it is known. So a document has to
 //! stay in one chunk until it ends. What fails half-way leaves a part in the sink: whoever goes on takes it back.
 
+pub mod check;
 pub mod decimal128;
+pub mod decimal_text;
+pub mod extended;
 pub mod frame;
 pub mod keys;
 pub mod naive;
+pub mod read;
 pub mod tag;
 pub mod value;
 
+pub use check::check;
+pub use decimal_text::{DECIMAL_TEXT_BYTES, DecimalParts, DecimalText};
 pub use decimal128::Decimal128;
 pub use frame::{Frame, MOST_BYTES};
 pub use keys::KeySegments;

@@ -1,7 +1,11 @@
-//! The slow twins: a reader of BSON as a tree, by recursion, and decimals of 128 bits by digits on paper. For tests and
-//! fuzzing.
+//! The slow twins: a reader of BSON as a tree, by recursion, and decimals of 128 bits by digits on paper; and a tree of what
+//! the fast reader tells. For tests and fuzzing.
 
 use super::tag::Tag;
+
+pub mod tree;
+
+pub use tree::{Tree, has_index_keys, write};
 
 /// A value of BSON with nothing lost.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt};
 
-use crate::raw::json::scalars;
+use crate::raw::objects::scalars;
 
 /// Up to this many digits CPython reads them itself, whatever `sys.set_int_max_str_digits` says, which allows no less.
 const MOST_SHORT_DIGITS: usize = 640;

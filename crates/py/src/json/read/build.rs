@@ -11,11 +11,11 @@ use pyo3::types::PyBool;
 use super::big;
 use super::options::{BigInts, Options};
 use crate::raw::fresh::Blanks;
-use crate::raw::json::building::Building;
-use crate::raw::json::fresh_number::Numbers;
-use crate::raw::json::scalars::{self, InParts};
-use crate::raw::json::values;
 use crate::raw::number;
+use crate::raw::objects::building::Building;
+use crate::raw::objects::fresh_number::Numbers;
+use crate::raw::objects::scalars::{self, InParts};
+use crate::raw::objects::values;
 use crate::raw::text::MakeError;
 
 /// Room for strings without their escapes, at most and at least; longer ones go through it in parts, twice.

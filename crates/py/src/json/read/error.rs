@@ -10,14 +10,25 @@ use pyo3::types::PyType;
 /// character `start` on.
 #[cold]
 pub(super) fn to_py(data: &Bound<'_, PyAny>, text: Units<'_>, error: ReadError) -> PyErr {
+    raise(data, text, &error.reason.to_string(), error.at_units)
+}
+
+/// As [`to_py`], of any reason.
+#[cold]
+pub(crate) fn raise(
+    data: &Bound<'_, PyAny>,
+    text: Units<'_>,
+    reason: &str,
+    at_units: usize,
+) -> PyErr {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    let place = Place::of(text, error.at_units);
+    let place = Place::of(text, at_units);
     let py = data.py();
     let made = CLASS
         .import(py, "onecopy.json", "JSONDecodeError")
         .and_then(|class| {
             class.call1((
-                error.reason.to_string(),
+                reason,
                 data,
                 place.char_index,
                 place.line,

@@ -16,6 +16,7 @@ mod lines;
 mod load;
 mod options;
 
+pub(crate) use error::raise;
 use pyo3::prelude::*;
 
 /// Adds the functions to the module.

@@ -5,8 +5,8 @@ use pyo3::Borrowed;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::choice::choice;
 use crate::raw::method::Args;
-use crate::raw::text;
 
 /// What becomes of integers of more than 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,27 +166,6 @@ impl Kept {
             float_hook: bound(&self.float_hook),
         }
     }
-}
-
-/// One of several words.
-fn choice<T: Copy>(
-    given: Borrowed<'_, '_, PyAny>,
-    name: &str,
-    choices: &[(&[u8], T)],
-) -> PyResult<T> {
-    let found = text::ascii(given).and_then(|word| choices.iter().find(|(name, _)| *name == word));
-    if let Some((_, choice)) = found {
-        return Ok(*choice);
-    }
-    let words: Vec<_> = choices
-        .iter()
-        .map(|(word, _)| format!("'{}'", word.escape_ascii()))
-        .collect();
-    Err(PyValueError::new_err(format!(
-        "{name} must be one of {}, not {}",
-        words.join(", "),
-        given.repr()?
-    )))
 }
 
 /// Something to be called, or None.

@@ -21,6 +21,7 @@ use crate::raw::method::{self, Args, Function};
 use crate::raw::text::MakeError;
 use crate::raw::walk::{Beside, Fixed, Flushing, Target};
 use crate::raw::{buffer, walk};
+use crate::recent::{LEAST_BYTES, MOST_BYTES, Recent};
 
 /// Writes an object behind what is in the sink.
 #[inline(always)]
@@ -53,38 +54,8 @@ pub(super) fn moved(py: Python<'_>, bytes: usize) -> PyResult<()> {
     ledger::enter(py, &mut tally, Stage::Encode)
 }
 
-/// How long results were of late: the next is likely no longer. A place of the right size is not moved, and what is left over of it
-/// was never touched; one that is too small is left for a mapping of its own, which costs 17 us.
-///
-/// What is left over is so little that a `bytes` keeps it. One that was cut is a smaller mapping when it is freed than the next one
-/// that is asked for, and then glibc, which keeps for later what was freed up to the largest mapping so far, maps each anew: 850
-/// faults of 1 to 3 us for 3.5 MB.
-static RECENT_BYTES: AtomicUsize = AtomicUsize::new(0);
-
-/// Notes the length of a result: a longer one counts at once, a shorter one by and by.
-#[inline]
-pub(super) fn remember(len: usize) {
-    let recent = RECENT_BYTES.load(Relaxed);
-    RECENT_BYTES.store(
-        len.max(recent - recent.saturating_sub(len).div_ceil(4)),
-        Relaxed,
-    );
-}
-
-/// Shorter ones are copied into a `bytes` of their size.
-const SHORT_BYTES: usize = 2048;
-
-/// Results are not expected to be shorter.
-const LEAST_BYTES: usize = 1024;
-
-/// Nor are they expected to be longer, without a look at them.
-const MOST_BYTES: usize = 64 << 20;
-
-#[inline]
-pub(super) fn likely_bytes() -> usize {
-    let recent = RECENT_BYTES.load(Relaxed);
-    (recent + recent / 32 + LEAST_BYTES).min(MOST_BYTES)
-}
+/// Of the results of all functions that make a `bytes`.
+pub(super) static RECENT_BYTES: Recent = Recent::new();
 
 /// As [`RECENT_BYTES`], of `str`: characters, and whether the last one was narrow or wide.
 static RECENT_CHARS: AtomicUsize = AtomicUsize::new(0);
@@ -155,10 +126,10 @@ b'{\"name\":\"Z\\xc3\\xbcrich\",\"at\":[47.37,8.54]}'
         let mut options = Options::new();
         options.take(args, 1)?;
         let mut place: ShortPlace = [MaybeUninit::uninit(); size_of::<ShortPlace>()];
-        let mut bytes = if RECENT_BYTES.load(Relaxed) < SHORT_BYTES {
+        let mut bytes = if RECENT_BYTES.is_short() {
             FreshBytes::short(py, &mut place)
         } else {
-            FreshBytes::new(py, likely_bytes())?
+            FreshBytes::new(py, RECENT_BYTES.likely())?
         };
         write(
             args.required(0),
@@ -166,7 +137,7 @@ b'{\"name\":\"Z\\xc3\\xbcrich\",\"at\":[47.37,8.54]}'
             &options,
             Target::new(&mut bytes),
         )?;
-        remember(bytes.committed().len());
+        RECENT_BYTES.remember(bytes.committed().len());
         if bytes.moved_bytes() != 0 {
             moved(py, bytes.moved_bytes())?;
         }
@@ -357,7 +328,7 @@ b'{\"a\":1}\\n[2]\\n'
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut options = Options::new();
         options.take(args, 1)?;
-        let mut bytes = FreshBytes::new(py, likely_bytes())?;
+        let mut bytes = FreshBytes::new(py, RECENT_BYTES.likely())?;
         for item in args.required(0).try_iter()? {
             write(
                 item?.as_borrowed(),
@@ -369,7 +340,7 @@ b'{\"a\":1}\\n[2]\\n'
                 .put_byte(b'\n')
                 .map_err(|_| PyMemoryError::new_err(()))?;
         }
-        remember(bytes.committed().len());
+        RECENT_BYTES.remember(bytes.committed().len());
         moved(py, bytes.moved_bytes())?;
         Ok(bytes.finish()?.into_any())
     }

@@ -2,10 +2,11 @@
 
 use onecopy_wire::NonFinite;
 use pyo3::Borrowed;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyInt, PyString};
+use pyo3::types::{PyBool, PyInt};
 
+use crate::keywords::{Hook, choose, choose_many};
 use crate::raw::method::Args;
 use crate::raw::text;
 use crate::raw::walk::{Style, Surrogates};
@@ -63,26 +64,6 @@ pub(crate) struct Options {
     pub(crate) private_fields: bool,
 }
 
-/// A function of the caller's, given back at once: a bare `Py` that is dropped in a call that PyO3 has not made (`raw::method`)
-/// would wait for the next that it makes.
-#[derive(Debug)]
-pub(crate) struct Hook(Option<Py<PyAny>>);
-
-impl Hook {
-    /// The call.
-    pub(super) fn call<'py>(&self, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let hook = self.0.as_ref().expect("it is taken when it is dropped");
-        hook.bind(object.py()).call1((object,))
-    }
-}
-
-impl Drop for Hook {
-    fn drop(&mut self) {
-        // At the end of the interpreter nobody counts any more.
-        let _ = Python::try_attach(|py| self.0.take().map(|hook| hook.drop_ref(py)));
-    }
-}
-
 /// Objects that have a form in JSON, and can be left to `default` all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Passed {
@@ -98,6 +79,12 @@ pub(crate) enum Passed {
     /// Classes derived from `tuple`, named ones too.
     Tuple,
     Uuid,
+}
+
+impl From<Passed> for u16 {
+    fn from(passed: Passed) -> u16 {
+        passed as u16
+    }
 }
 
 const PASSED: &[(&str, Passed)] = &[
@@ -156,10 +143,7 @@ impl Options {
         let given = |i: usize| args.get(from + i).filter(|object| !object.is_none());
         let flag = |i: usize| given(i).map_or(Ok(false), |object| object.is_truthy());
         if let Some(default) = given(0) {
-            if !default.is_callable() {
-                return Err(PyTypeError::new_err("`default` must be callable"));
-            }
-            self.default = Some(Hook(Some(default.to_owned().unbind())));
+            self.default = Some(Hook::new(default, "default")?);
         }
         self.style.sort_keys = flag(1)?;
         self.style.indent = given(2).map(indent).transpose()?;
@@ -207,23 +191,10 @@ impl Options {
         self.utc_z = flag(10)?;
         self.omit_microseconds = flag(11)?;
         if let Some(object) = given(12) {
-            self.pass(object)?;
+            self.passed = choose_many(object, "passthrough", PASSED)?;
         }
         if let Some(object) = given(13) {
             self.private_fields = object.is_truthy()?;
-        }
-        Ok(())
-    }
-
-    fn pass(&mut self, object: Borrowed<'_, '_, PyAny>) -> PyResult<()> {
-        if object.is_instance_of::<PyString>() {
-            return Err(PyTypeError::new_err(
-                "`passthrough` must be several names: `passthrough=(\"dataclass\",)`",
-            ));
-        }
-        for name in object.try_iter()? {
-            let passed = choose(name?.as_borrowed(), "passthrough", PASSED)?;
-            self.passed |= 1 << passed as u16;
         }
         Ok(())
     }
@@ -244,23 +215,5 @@ fn indent(object: Borrowed<'_, '_, PyAny>) -> PyResult<Vec<u8>> {
     let blank = text::ascii(object).filter(|u| u.iter().all(|b| b" \t\n\r".contains(b)));
     blank.map(<[u8]>::to_vec).ok_or_else(|| {
         PyValueError::new_err("`indent` must be a number of blanks, or a str of blanks and tabs")
-    })
-}
-
-/// The choice that an object names.
-fn choose<T: Copy>(
-    object: Borrowed<'_, '_, PyAny>,
-    parameter: &str,
-    choices: &[(&str, T)],
-) -> PyResult<T> {
-    let found = text::ascii(object)
-        .and_then(|u| choices.iter().find(|(name, _)| name.as_bytes() == u))
-        .map(|&(_, choice)| choice);
-    found.ok_or_else(|| {
-        let names: Vec<String> = choices
-            .iter()
-            .map(|(name, _)| format!("\"{name}\""))
-            .collect();
-        PyValueError::new_err(format!("`{parameter}` must be one of {}", names.join(", ")))
     })
 }

@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
-use super::functions::{likely_bytes, moved, remember, write};
+use super::functions::{RECENT_BYTES, moved, write};
 use super::options::{Options, options_signature, with_options};
 use crate::raw::binary::FreshBytes;
 use crate::raw::method::{Args, Function};
@@ -44,7 +44,7 @@ b'[{\"id\":1,\"name\":\"Basel\"},{\"id\":2,\"name\":\"Chur\"}]'
         let by_columns = args.get(2).map_or(Ok(false), |object| object.is_truthy())?;
         let names = names(args.required(0))?;
         let rows = args.required(1);
-        let mut bytes = FreshBytes::new(py, likely_bytes())?;
+        let mut bytes = FreshBytes::new(py, RECENT_BYTES.likely())?;
         if !options.style.is_plain() {
             let objects = objects(py, &names, rows, by_columns)?;
             write(
@@ -87,7 +87,7 @@ b'[{\"id\":1,\"name\":\"Basel\"},{\"id\":2,\"name\":\"Chur\"}]'
                 each(rows, names.len(), &keys, &options, &mut bytes)?;
             }
         }
-        remember(bytes.committed().len());
+        RECENT_BYTES.remember(bytes.committed().len());
         moved(py, bytes.moved_bytes())?;
         Ok(bytes.finish()?.into_any())
     }

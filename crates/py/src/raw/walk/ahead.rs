@@ -62,6 +62,20 @@ pub(super) unsafe fn fetch_rows(items: &[*mut ffi::PyObject], at: usize) {
     }
 }
 
+/// Fetches the values of a `dict` that is gone into now: its table has been waited for, and they are waited for together.
+///
+/// # Safety
+/// `dict` is one, and alive.
+#[inline(always)]
+pub(super) unsafe fn fetch_values(dict: *mut ffi::PyObject) {
+    // SAFETY: alive, by the caller's word.
+    unsafe {
+        for value in dict::entries(dict).values(ROW_VALUES) {
+            lines::<1>(value.cast());
+        }
+    }
+}
+
 /// Fetches lines of the cache, the first of them at `place`.
 #[inline(always)]
 fn lines<const N: usize>(place: *const i8) {

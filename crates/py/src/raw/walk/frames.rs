@@ -42,6 +42,8 @@ pub(super) struct Frame {
     pub(super) at: isize,
     /// Items that it had at the start; of a `dict` it may not change.
     pub(super) n: isize,
+    /// Where it begins in what is written, for a format that puts lengths in front; 0 else.
+    pub(super) start: usize,
 }
 
 thread_local! {
@@ -128,6 +130,7 @@ impl<'py> Frames<'py> {
             owned: false,
             at,
             n,
+            start: 0,
         });
     }
 
@@ -148,6 +151,7 @@ impl<'py> Frames<'py> {
             owned: true,
             at: 0,
             n,
+            start: 0,
         });
         self.n_owned = self.frames.len();
     }

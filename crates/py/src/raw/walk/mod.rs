@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `asked` | what is asked of a walk, and why it may end early |
+//! | `bson` | the walk that writes BSON, over the same objects, frames and keys |
 //! | `beside` | text that goes past the chunk, straight into a `str` |
 //! | `object` | objects of CPython's own types, read in place |
 //! | `dict` | the members of a `dict`, read in place |
@@ -22,6 +23,7 @@
 mod ahead;
 mod asked;
 mod beside;
+pub(crate) mod bson;
 mod dict;
 mod frames;
 mod inner;

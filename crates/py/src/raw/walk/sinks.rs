@@ -102,6 +102,24 @@ impl<'a> Fixed<'a> {
         self.settle().then_some((self.len, self.copied_bytes))
     }
 
+    /// Bytes that stand in the place, where those that are committed stand elsewhere; else 0.
+    pub(super) fn settled(&self) -> usize {
+        if self.in_tail { self.len } else { 0 }
+    }
+
+    /// Overwrites bytes that stand in the place.
+    ///
+    /// # Panics
+    /// Where they do not.
+    pub(super) fn patch_settled(&mut self, at: usize, bytes: &[u8]) {
+        assert!(at + bytes.len() <= self.len, "not in the place");
+        // SAFETY: inside of what was written of the place, looked at above.
+        unsafe {
+            let to = self.place.at.add(at);
+            to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        }
+    }
+
     /// Copies the step under way behind the others.
     fn settle(&mut self) -> bool {
         if self.in_tail {

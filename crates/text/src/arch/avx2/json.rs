@@ -1,4 +1,4 @@
-//! Units of any width to the body of a JSON string: escaped and UTF-8 in one go.
+//! Units of any width to the body of a JSON string: escaped and UTF-8 in one go. Without `ESCAPES`, to UTF-8 alone.
 //!
 //! As in `encode`, each character is put together in a lane as wide as the longest that occurs, and what it does not need is
 //! squeezed out by a table. An escape of two bytes is one more form of a lane. Escapes of six (controls that have no letter)
@@ -65,14 +65,14 @@ fn letters(v: __m256i) -> __m256i {
 /// `out` is writable for 64 bytes, apart from `u`.
 #[inline]
 #[target_feature(enable = "avx2,bmi2")]
-pub(in crate::arch) unsafe fn plain(u: &[u8], out: *mut u8) -> *mut u8 {
+pub(in crate::arch) unsafe fn plain<const ESCAPES: bool>(u: &[u8], out: *mut u8) -> *mut u8 {
     let (p, n) = (u.as_ptr(), u.len());
     // SAFETY: the loads of more than a vector end inside u; room is the caller's duty.
     unsafe {
         if n <= BYTES {
             let v = load_half(u);
             _mm256_storeu_si256(out.cast(), v);
-            if _bzhi_u32(mask(escapes8(v)), n as u32) != 0 {
+            if ESCAPES && _bzhi_u32(mask(escapes8(v)), n as u32) != 0 {
                 return std::ptr::null_mut();
             }
         } else {
@@ -80,7 +80,7 @@ pub(in crate::arch) unsafe fn plain(u: &[u8], out: *mut u8) -> *mut u8 {
             let last = _mm256_loadu_si256(p.add(n - BYTES).cast());
             _mm256_storeu_si256(out.cast(), v);
             _mm256_storeu_si256(out.add(n - BYTES).cast(), last);
-            if mask(_mm256_or_si256(escapes8(v), escapes8(last))) != 0 {
+            if ESCAPES && mask(_mm256_or_si256(escapes8(v), escapes8(last))) != 0 {
                 return std::ptr::null_mut();
             }
         }
@@ -152,10 +152,10 @@ fn latin1_pairs(v: __m256i) -> (__m256i, __m256i) {
 /// `out` is writable for 64 bytes, apart from `u` (so for [`short_wide`]).
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
-pub(in crate::arch) unsafe fn short_latin1(u: &[u8], out: *mut u8) -> *mut u8 {
+pub(in crate::arch) unsafe fn short_latin1<const ESCAPES: bool>(u: &[u8], out: *mut u8) -> *mut u8 {
     let n = u.len();
     let v = load_half(u);
-    if n > BYTES || _bzhi_u32(mask(escapes8(v)), n as u32) != 0 {
+    if n > BYTES || (ESCAPES && _bzhi_u32(mask(escapes8(v)), n as u32) != 0) {
         return std::ptr::null_mut();
     }
     let (first, second) = latin1_pairs(v);
@@ -170,19 +170,27 @@ pub(in crate::arch) unsafe fn short_latin1(u: &[u8], out: *mut u8) -> *mut u8 {
 /// `out` takes 6 bytes for each unit and 64 more, apart from `u` (so for all below).
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
-pub(in crate::arch) unsafe fn latin1(u: &[u8], as_is: bool, mut out: *mut u8) -> *mut u8 {
+pub(in crate::arch) unsafe fn latin1<const ESCAPES: bool>(
+    u: &[u8],
+    as_is: bool,
+    mut out: *mut u8,
+) -> *mut u8 {
     let (p, len) = (u.as_ptr(), u.len());
     let mut at = 0;
     // SAFETY: every load but the last ends inside u; room is the caller's duty.
     unsafe {
-        if as_is && len <= MOST_ESCAPED && is_readable_behind(u) {
+        if ESCAPES && as_is && len <= MOST_ESCAPED && is_readable_behind(u) {
             return escaped(u, out);
         }
         // Two vectors at a time: one branch, which is right as long as text is alike.
         while at + 2 * BYTES <= len {
             let a = _mm256_loadu_si256(p.add(at).cast());
             let b = _mm256_loadu_si256(p.add(at + BYTES).cast());
-            let stop = _mm256_or_si256(escapes8(a), escapes8(b));
+            let stop = if ESCAPES {
+                _mm256_or_si256(escapes8(a), escapes8(b))
+            } else {
+                _mm256_setzero_si256()
+            };
             let high = if as_is {
                 _mm256_setzero_si256()
             } else {
@@ -196,13 +204,18 @@ pub(in crate::arch) unsafe fn latin1(u: &[u8], as_is: bool, mut out: *mut u8) ->
             out = out.add(2 * BYTES);
             at += 2 * BYTES;
         }
-        if as_is && is_readable_behind(&u[at..]) {
+        if ESCAPES && as_is && is_readable_behind(&u[at..]) {
             return escaped(&u[at..], out);
         }
         while at < len {
             let rest = &u[at..len.min(at + BYTES)];
             let v = load_half(rest);
-            out = part(v, escapes8(v), rest, as_is, out);
+            let stop = if ESCAPES {
+                escapes8(v)
+            } else {
+                _mm256_setzero_si256()
+            };
+            out = part(v, stop, rest, as_is, out);
             at += BYTES;
         }
     }

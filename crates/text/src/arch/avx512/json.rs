@@ -1,4 +1,4 @@
-//! Units of any width to the body of a JSON string: escaped and UTF-8 in one go.
+//! Units of any width to the body of a JSON string: escaped and UTF-8 in one go. Without `ESCAPES`, to UTF-8 alone.
 //!
 //! As in `encode`, each character is put together in a lane as wide as the longest that occurs, and what it does not need is
 //! squeezed out. An escape of two bytes is one more form of a lane. Escapes of six (controls that have no letter) are rare:
@@ -44,10 +44,13 @@ fn letters(v: __m512i) -> __m512i {
     unsafe { _mm512_maskz_permutexvar_epi8(known, v, load(LETTERS.as_ptr())) }
 }
 
-/// Which bytes JSON escapes.
+/// Which bytes JSON escapes; none where it is not JSON that is written (so for the wider ones).
 #[inline]
 #[target_feature(enable = "avx512bw")]
-fn escapes8(v: __m512i) -> u64 {
+fn escapes8<const ESCAPES: bool>(v: __m512i) -> u64 {
+    if !ESCAPES {
+        return 0;
+    }
     let low = _mm512_cmplt_epu8_mask(v, splat8(0x20));
     low | _mm512_cmpeq_epi8_mask(v, splat8(b'"')) | _mm512_cmpeq_epi8_mask(v, splat8(b'\\'))
 }
@@ -72,12 +75,12 @@ unsafe fn squeeze(out: *mut u8, bytes: __m512i, needed: u64) -> *mut u8 {
 /// `out` is writable for a vector, apart from `u`.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
-pub(in crate::arch) unsafe fn plain(u: &[u8], out: *mut u8) -> *mut u8 {
+pub(in crate::arch) unsafe fn plain<const ESCAPES: bool>(u: &[u8], out: *mut u8) -> *mut u8 {
     // SAFETY: the load ends inside u; room is the caller's duty.
     unsafe {
         let v = load_first(u.as_ptr(), u.len());
         store(out, v);
-        if escapes8(v) & first(u.len()) != 0 {
+        if escapes8::<ESCAPES>(v) & first(u.len()) != 0 {
             return std::ptr::null_mut();
         }
         out.add(u.len())
@@ -90,11 +93,11 @@ pub(in crate::arch) unsafe fn plain(u: &[u8], out: *mut u8) -> *mut u8 {
 /// `out` is writable for a vector, apart from `u` (so for [`short_wide`]).
 #[inline(never)]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-pub(in crate::arch) unsafe fn short_latin1(u: &[u8], out: *mut u8) -> *mut u8 {
+pub(in crate::arch) unsafe fn short_latin1<const ESCAPES: bool>(u: &[u8], out: *mut u8) -> *mut u8 {
     // SAFETY: the load ends inside u; room is the caller's duty.
     unsafe {
         let v = load_first(u.as_ptr(), u.len());
-        if u.len() > UNITS || escapes8(v) & first(u.len()) != 0 {
+        if u.len() > UNITS || escapes8::<ESCAPES>(v) & first(u.len()) != 0 {
             return std::ptr::null_mut();
         }
         let (bytes, needed) = latin1_pairs(v, &LOWER);
@@ -109,17 +112,22 @@ pub(in crate::arch) unsafe fn short_latin1(u: &[u8], out: *mut u8) -> *mut u8 {
 /// `out` takes 6 bytes for each unit and a vector more, apart from `u` (so for all below).
 #[inline(never)]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-pub(in crate::arch) unsafe fn latin1(u: &[u8], as_is: bool, out: *mut u8) -> *mut u8 {
+pub(in crate::arch) unsafe fn latin1<const ESCAPES: bool>(
+    u: &[u8],
+    as_is: bool,
+    out: *mut u8,
+) -> *mut u8 {
     if u.len() <= BYTES {
         // SAFETY: the load ends inside u; room is the caller's duty.
         unsafe {
             let v = load_first(u.as_ptr(), u.len());
             let which = first(u.len());
-            return latin1_part(v, u, as_is, escapes8(v) & which, which, out);
+            let stop = escapes8::<ESCAPES>(v) & which;
+            return latin1_part(v, u, as_is, stop, which, out);
         }
     }
     // SAFETY: the duties are the caller's.
-    unsafe { long_latin1(u, as_is, out) }
+    unsafe { long_latin1::<ESCAPES>(u, as_is, out) }
 }
 
 /// As [`latin1`], of more than a vector.
@@ -128,7 +136,7 @@ pub(in crate::arch) unsafe fn latin1(u: &[u8], as_is: bool, out: *mut u8) -> *mu
 /// As [`latin1`].
 #[inline(never)]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-unsafe fn long_latin1(u: &[u8], as_is: bool, mut out: *mut u8) -> *mut u8 {
+unsafe fn long_latin1<const ESCAPES: bool>(u: &[u8], as_is: bool, mut out: *mut u8) -> *mut u8 {
     let (p, len) = (u.as_ptr(), u.len());
     let mut at = 0;
     // SAFETY: every load ends inside u; room is the caller's duty.
@@ -138,7 +146,7 @@ unsafe fn long_latin1(u: &[u8], as_is: bool, mut out: *mut u8) -> *mut u8 {
             let n = (len - at).min(2 * BYTES);
             let (a, b) = (load(p.add(at)), load_first(p.add(at + BYTES), n - BYTES));
             let of_b = first(n - BYTES);
-            let (stop_a, stop_b) = (escapes8(a), escapes8(b) & of_b);
+            let (stop_a, stop_b) = (escapes8::<ESCAPES>(a), escapes8::<ESCAPES>(b) & of_b);
             if stop_a | stop_b == 0 {
                 store(out, a);
                 store(out.add(BYTES), b);
@@ -154,7 +162,7 @@ unsafe fn long_latin1(u: &[u8], as_is: bool, mut out: *mut u8) -> *mut u8 {
             let n = (len - at).min(BYTES);
             let v = load_first(p.add(at), n);
             let which = first(n);
-            let stop = escapes8(v) & which;
+            let stop = escapes8::<ESCAPES>(v) & which;
             out = latin1_part(v, &u[at..at + n], as_is, stop, which, out);
             at += n;
         }

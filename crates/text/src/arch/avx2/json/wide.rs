@@ -21,10 +21,14 @@ fn splat32(u: u32) -> __m256i {
     _mm256_set1_epi32(u as i32)
 }
 
-/// The 16-bit units that JSON escapes, all ones; all are below U+0800.
+/// The 16-bit units that JSON escapes, all ones; none where it is not JSON that is written (so for the wider ones). All are below
+/// U+0800.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn escapes16(v: __m256i) -> __m256i {
+fn escapes16<const ESCAPES: bool>(v: __m256i) -> __m256i {
+    if !ESCAPES {
+        return _mm256_setzero_si256();
+    }
     // With this bit exchanged a quote is the least behind the controls.
     let low = _mm256_cmpgt_epi16(splat16(0x21), _mm256_xor_si256(v, splat16(0x02)));
     _mm256_or_si256(low, _mm256_cmpeq_epi16(v, splat16(0x5C)))
@@ -33,7 +37,10 @@ fn escapes16(v: __m256i) -> __m256i {
 /// The 32-bit units that JSON escapes, all ones; all are below U+110000.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn escapes32(v: __m256i) -> __m256i {
+fn escapes32<const ESCAPES: bool>(v: __m256i) -> __m256i {
+    if !ESCAPES {
+        return _mm256_setzero_si256();
+    }
     // With this bit exchanged a quote is the least behind the controls.
     let low = _mm256_cmpgt_epi32(splat32(0x21), _mm256_xor_si256(v, splat32(0x02)));
     _mm256_or_si256(low, _mm256_cmpeq_epi32(v, splat32(0x5C)))
@@ -163,13 +170,13 @@ unsafe fn put_three(units: __m256i, n: usize, out: *mut u8) -> *mut u8 {
 /// `out` is writable for 64 bytes, apart from `u`.
 #[inline]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
-pub(in crate::arch) unsafe fn short_wide(u: &[u16], out: *mut u8) -> *mut u8 {
+pub(in crate::arch) unsafe fn short_wide<const ESCAPES: bool>(u: &[u16], out: *mut u8) -> *mut u8 {
     // The first unit tells which script it is, and a script is guessed right.
     // SAFETY: room is the caller's duty.
     unsafe {
         match u.first() {
             Some(0x800..) => short_three(u, out),
-            _ => short_two(u, out),
+            _ => short_two::<ESCAPES>(u, out),
         }
     }
 }
@@ -191,7 +198,7 @@ fn there(n: usize, from: i16) -> __m256i {
 /// As [`short_wide`].
 #[inline]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
-unsafe fn short_two(u: &[u16], out: *mut u8) -> *mut u8 {
+unsafe fn short_two<const ESCAPES: bool>(u: &[u16], out: *mut u8) -> *mut u8 {
     let n = u.len();
     if n > 2 * UNITS {
         return std::ptr::null_mut();
@@ -201,7 +208,10 @@ unsafe fn short_two(u: &[u16], out: *mut u8) -> *mut u8 {
     let letter = splat16(u16::from(b'a'));
     let a = _mm256_blendv_epi8(letter, a, there(n, 0));
     let b = _mm256_blendv_epi8(letter, b, there(n, 16));
-    let stop = mask(_mm256_or_si256(escapes16(a), escapes16(b)));
+    let stop = mask(_mm256_or_si256(
+        escapes16::<ESCAPES>(a),
+        escapes16::<ESCAPES>(b),
+    ));
     if _mm256_testz_si256(_mm256_or_si256(a, b), splat16(0xF800)) == 0 || stop != 0 {
         return std::ptr::null_mut();
     }
@@ -265,7 +275,7 @@ const MOST_OF_THREE: usize = 21;
 /// `out` takes 6 bytes for each unit and 64 more, apart from the text.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
-pub(in crate::arch) unsafe fn ucs2(u: &[u16], mut out: *mut u8) -> *mut u8 {
+pub(in crate::arch) unsafe fn ucs2<const ESCAPES: bool>(u: &[u16], mut out: *mut u8) -> *mut u8 {
     let (p, len) = (u.as_ptr(), u.len());
     let mut at = 0;
     // SAFETY: every load but the last ends inside u; room is the caller's duty.
@@ -285,7 +295,7 @@ pub(in crate::arch) unsafe fn ucs2(u: &[u16], mut out: *mut u8) -> *mut u8 {
                     continue;
                 }
             }
-            out = part16(v, &u[at..at + UNITS], out);
+            out = part16::<ESCAPES>(v, &u[at..at + UNITS], out);
             if out.is_null() {
                 return out;
             }
@@ -293,7 +303,7 @@ pub(in crate::arch) unsafe fn ucs2(u: &[u16], mut out: *mut u8) -> *mut u8 {
         }
         if at < len {
             let v = keep16(load_half(bytes(&u[at..])), len - at);
-            out = part16(v, &u[at..], out);
+            out = part16::<ESCAPES>(v, &u[at..], out);
         }
     }
     out
@@ -305,12 +315,12 @@ pub(in crate::arch) unsafe fn ucs2(u: &[u16], mut out: *mut u8) -> *mut u8 {
 /// As [`ucs2`].
 #[inline]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
-unsafe fn part16(v: __m256i, u: &[u16], out: *mut u8) -> *mut u8 {
+unsafe fn part16<const ESCAPES: bool>(v: __m256i, u: &[u16], out: *mut u8) -> *mut u8 {
     let n = u.len();
     // SAFETY: the duties are the caller's.
     unsafe {
         if _mm256_testz_si256(v, splat16(0xF800)) != 0 {
-            let stop = escapes16(v);
+            let stop = escapes16::<ESCAPES>(v);
             let stop = if n < UNITS { keep16(stop, n) } else { stop };
             let (mut lanes, mut high) = two(v);
             if mask(stop) != 0 {
@@ -334,12 +344,12 @@ unsafe fn part16(v: __m256i, u: &[u16], out: *mut u8) -> *mut u8 {
             return put_three(v, n, out);
         }
         let lower = _mm256_cvtepu16_epi32(_mm256_castsi256_si128(v));
-        let out = part32(lower, n.min(8), out);
+        let out = part32::<ESCAPES>(lower, n.min(8), out);
         if n <= 8 || out.is_null() {
             return out;
         }
         let upper = _mm256_cvtepu16_epi32(_mm256_extracti128_si256::<1>(v));
-        part32(upper, n - 8, out)
+        part32::<ESCAPES>(upper, n - 8, out)
     }
 }
 
@@ -349,13 +359,13 @@ unsafe fn part16(v: __m256i, u: &[u16], out: *mut u8) -> *mut u8 {
 /// `out` takes 6 bytes for each and 64 more.
 #[inline]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
-unsafe fn part32(chars: __m256i, n: usize, out: *mut u8) -> *mut u8 {
+unsafe fn part32<const ESCAPES: bool>(chars: __m256i, n: usize, out: *mut u8) -> *mut u8 {
     let (mut lanes, two, three, four) = any(chars);
     // How many bytes each lane has more than one: the low bits, and the high ones.
     let mut low = _mm256_xor_si256(_mm256_xor_si256(two, three), four);
     let places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     let there = _mm256_cmpgt_epi32(splat32(n as u32), places);
-    let stop = _mm256_and_si256(escapes32(chars), there);
+    let stop = _mm256_and_si256(escapes32::<ESCAPES>(chars), there);
     // SAFETY: the table has an entry for each index of 8 bits; room is the caller's duty.
     unsafe {
         if mask(stop) != 0 {
@@ -393,28 +403,28 @@ unsafe fn part32(chars: __m256i, n: usize, out: *mut u8) -> *mut u8 {
 /// `out` takes 6 bytes for each unit and 64 more, apart from the text.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
-pub(in crate::arch) unsafe fn ucs4(u: &[u32], mut out: *mut u8) -> *mut u8 {
+pub(in crate::arch) unsafe fn ucs4<const ESCAPES: bool>(u: &[u32], mut out: *mut u8) -> *mut u8 {
     // SAFETY: room is the caller's duty.
     unsafe {
         // Not in the loop, which brings all constants to registers first, and from there to the stack: most texts have one step or
         // two.
         let Some((start, mut rest)) = u.split_first_chunk() else {
-            return few(u, out);
+            return few::<ESCAPES>(u, out);
         };
-        out = eight(load_eight(start), 8, out);
+        out = eight::<ESCAPES>(load_eight(start), 8, out);
         if !out.is_null() && rest.len() <= 8 {
-            return few(rest, out);
+            return few::<ESCAPES>(rest, out);
         }
         while let Some((part, behind)) = rest.split_first_chunk()
             && !out.is_null()
         {
-            out = eight(load_eight(part), 8, out);
+            out = eight::<ESCAPES>(load_eight(part), 8, out);
             rest = behind;
         }
         if out.is_null() {
             return out;
         }
-        few(rest, out)
+        few::<ESCAPES>(rest, out)
     }
 }
 
@@ -431,14 +441,14 @@ fn load_eight(u: &[u32; 8]) -> __m256i {
 /// As there.
 #[inline]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
-unsafe fn few(u: &[u32], out: *mut u8) -> *mut u8 {
+unsafe fn few<const ESCAPES: bool>(u: &[u32], out: *mut u8) -> *mut u8 {
     let places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     let there = _mm256_cmpgt_epi32(splat32(u.len() as u32), places);
     // No load under a mask: it takes 34 clocks on the first Zen. Behind the end letters of one byte, which are no escapes.
     let letter = splat32(u32::from(b'a'));
     let chars = _mm256_blendv_epi8(letter, load_half(bytes(u)), there);
     // SAFETY: room is the caller's duty.
-    unsafe { eight(chars, u.len(), out) }
+    unsafe { eight::<ESCAPES>(chars, u.len(), out) }
 }
 
 /// Puts the first `n` of 8 units, of which those behind have one byte; null where one is a surrogate or past U+10FFFF.
@@ -447,7 +457,7 @@ unsafe fn few(u: &[u32], out: *mut u8) -> *mut u8 {
 /// As [`ucs4`].
 #[inline]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
-unsafe fn eight(chars: __m256i, n: usize, out: *mut u8) -> *mut u8 {
+unsafe fn eight<const ESCAPES: bool>(chars: __m256i, n: usize, out: *mut u8) -> *mut u8 {
     // Surrogates become the least, and what is past stays past, signed.
     let moved = _mm256_xor_si256(chars, splat32(0xD800));
     let moved = _mm256_add_epi32(moved, splat32(0x8000_0000 - 0x800));
@@ -455,11 +465,11 @@ unsafe fn eight(chars: __m256i, n: usize, out: *mut u8) -> *mut u8 {
     // SAFETY: the table has an entry for each index of 8 bits; 32 bytes at most; room is the caller's duty.
     unsafe {
         // One branch.
-        if mask(_mm256_or_si256(bad, escapes32(chars))) != 0 {
+        if mask(_mm256_or_si256(bad, escapes32::<ESCAPES>(chars))) != 0 {
             if mask(bad) != 0 {
                 return std::ptr::null_mut();
             }
-            return part32(chars, n, out);
+            return part32::<ESCAPES>(chars, n, out);
         }
         let (lanes, two, three, four) = any(chars);
         let bits = |v| _mm256_movemask_ps(_mm256_castsi256_ps(v)) as u32;

@@ -10,7 +10,10 @@ use super::{UNITS, escapes8, letters, one_by_one, squeeze};
 /// Which 16-bit units JSON escapes.
 #[inline]
 #[target_feature(enable = "avx512bw")]
-fn escapes16(v: __m512i) -> u32 {
+fn escapes16<const ESCAPES: bool>(v: __m512i) -> u32 {
+    if !ESCAPES {
+        return 0;
+    }
     let low = _mm512_cmplt_epu16_mask(v, splat16(0x20));
     low | _mm512_cmpeq_epi16_mask(v, splat16(0x22)) | _mm512_cmpeq_epi16_mask(v, splat16(0x5C))
 }
@@ -18,7 +21,10 @@ fn escapes16(v: __m512i) -> u32 {
 /// Which 32-bit units JSON escapes.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn escapes32(v: __m512i) -> u16 {
+fn escapes32<const ESCAPES: bool>(v: __m512i) -> u16 {
+    if !ESCAPES {
+        return 0;
+    }
     let low = _mm512_cmplt_epu32_mask(v, splat32(0x20));
     low | _mm512_cmpeq_epi32_mask(v, splat32(0x22)) | _mm512_cmpeq_epi32_mask(v, splat32(0x5C))
 }
@@ -30,7 +36,7 @@ fn escapes32(v: __m512i) -> u16 {
 /// `out` is writable for a vector, apart from `u`.
 #[inline(never)]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-pub(in crate::arch) unsafe fn short_wide(u: &[u16], out: *mut u8) -> *mut u8 {
+pub(in crate::arch) unsafe fn short_wide<const ESCAPES: bool>(u: &[u16], out: *mut u8) -> *mut u8 {
     let n = u.len();
     if n > UNITS {
         return std::ptr::null_mut();
@@ -41,7 +47,7 @@ pub(in crate::arch) unsafe fn short_wide(u: &[u16], out: *mut u8) -> *mut u8 {
         let which = first(n) as u32;
         let low = _mm512_testn_epi16_mask(v, splat16(0xF800)) & which;
         if low == which {
-            if escapes16(v) & which != 0 {
+            if escapes16::<ESCAPES>(v) & which != 0 {
                 return std::ptr::null_mut();
             }
             let (bytes, needed) = two(v);
@@ -67,7 +73,7 @@ pub(in crate::arch) unsafe fn copy_ucs2(u: &[u16], out: *mut u16) -> bool {
     unsafe {
         let v = load_first(u.as_ptr().cast(), 2 * u.len());
         store(out.cast(), v);
-        let wrong = escapes16(v) | super::super::scan::surrogates(v);
+        let wrong = escapes16::<true>(v) | super::super::scan::surrogates(v);
         wrong & first(u.len()) as u32 == 0
     }
 }
@@ -78,21 +84,21 @@ pub(in crate::arch) unsafe fn copy_ucs2(u: &[u16], out: *mut u16) -> bool {
 /// `out` takes 6 bytes for each unit and a vector more, apart from the text.
 #[inline(never)]
 #[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-pub(in crate::arch) unsafe fn ucs2(u: &[u16], mut out: *mut u8) -> *mut u8 {
+pub(in crate::arch) unsafe fn ucs2<const ESCAPES: bool>(u: &[u16], mut out: *mut u8) -> *mut u8 {
     let (p, len) = (u.as_ptr(), u.len());
     let mut at = 0;
     // SAFETY: every load ends inside u; room is the caller's duty.
     unsafe {
         while at + 2 * UNITS <= len {
             let (a, b) = (load(p.add(at).cast()), load(p.add(at + UNITS).cast()));
-            match alike(p.add(at), a, b, out) {
+            match alike::<ESCAPES>(p.add(at), a, b, out) {
                 Some(next) => out = next,
                 None => {
-                    out = ucs2_part(a, &u[at..at + UNITS], out);
+                    out = ucs2_part::<ESCAPES>(a, &u[at..at + UNITS], out);
                     if out.is_null() {
                         return out;
                     }
-                    out = ucs2_part(b, &u[at + UNITS..at + 2 * UNITS], out);
+                    out = ucs2_part::<ESCAPES>(b, &u[at + UNITS..at + 2 * UNITS], out);
                     if out.is_null() {
                         return out;
                     }
@@ -103,7 +109,7 @@ pub(in crate::arch) unsafe fn ucs2(u: &[u16], mut out: *mut u8) -> *mut u8 {
         while at < len {
             let n = (len - at).min(UNITS);
             let v = load_first(p.add(at).cast(), 2 * n);
-            out = ucs2_part(v, &u[at..at + n], out);
+            out = ucs2_part::<ESCAPES>(v, &u[at..at + n], out);
             if out.is_null() {
                 return out;
             }
@@ -120,14 +126,19 @@ pub(in crate::arch) unsafe fn ucs2(u: &[u16], mut out: *mut u8) -> *mut u8 {
 /// `p` is readable for them; as [`latin1`].
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-unsafe fn alike(p: *const u16, a: __m512i, b: __m512i, out: *mut u8) -> Option<*mut u8> {
+unsafe fn alike<const ESCAPES: bool>(
+    p: *const u16,
+    a: __m512i,
+    b: __m512i,
+    out: *mut u8,
+) -> Option<*mut u8> {
     let most = splat16(0xF800);
     // SAFETY: the middle of the 64 units is inside them; room is the caller's duty.
     unsafe {
         if _mm512_test_epi16_mask(_mm512_or_si512(a, b), splat16(0xFF80)) == 0 {
             let v = narrow(a, b);
             store(out, v);
-            return (escapes8(v) == 0).then(|| out.add(BYTES));
+            return (escapes8::<ESCAPES>(v) == 0).then(|| out.add(BYTES));
         }
         let low = _mm512_testn_epi16_mask(_mm512_min_epu16(a, b), most);
         let surrogate = |v| _mm512_cmpeq_epi16_mask(_mm512_and_si512(v, most), splat16(0xD800));
@@ -148,9 +159,9 @@ unsafe fn alike(p: *const u16, a: __m512i, b: __m512i, out: *mut u8) -> Option<*
 /// `out` takes 6 bytes for each unit and a vector more, apart from the text.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-unsafe fn ucs2_part(v: __m512i, u: &[u16], mut out: *mut u8) -> *mut u8 {
+unsafe fn ucs2_part<const ESCAPES: bool>(v: __m512i, u: &[u16], mut out: *mut u8) -> *mut u8 {
     let n = u.len();
-    let stop = escapes16(v) & first(n) as u32;
+    let stop = escapes16::<ESCAPES>(v) & first(n) as u32;
     // SAFETY: the duties are the caller's.
     unsafe {
         if _mm512_test_epi16_mask(v, splat16(0xF800)) == 0 {
@@ -227,7 +238,7 @@ unsafe fn any_part(
 /// `out` takes 6 bytes for each unit and a vector more, apart from the text.
 #[inline(never)]
 #[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-pub(in crate::arch) unsafe fn ucs4(u: &[u32], mut out: *mut u8) -> *mut u8 {
+pub(in crate::arch) unsafe fn ucs4<const ESCAPES: bool>(u: &[u32], mut out: *mut u8) -> *mut u8 {
     let (p, len) = (u.as_ptr(), u.len());
     let mut at = 0;
     // SAFETY: every load ends inside u; room is the caller's duty.
@@ -241,7 +252,7 @@ pub(in crate::arch) unsafe fn ucs4(u: &[u32], mut out: *mut u8) -> *mut u8 {
             if bad != 0 {
                 return std::ptr::null_mut();
             }
-            let stop = escapes32(v) & which;
+            let stop = escapes32::<ESCAPES>(v) & which;
             let mut letter = _mm512_setzero_si512();
             if stop != 0 {
                 let low = _mm512_and_si512(letters(v), splat32(0xFF));

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::{PyInt, PyType};
 
 use crate::raw::number;
 
@@ -99,6 +100,63 @@ impl<'py> Numbers<'py> {
         number::int(self.0, value)
     }
 }
+
+/// A class of integers that adds nothing to `int`.
+#[derive(Debug)]
+pub(crate) struct Integers {
+    class: Py<PyType>,
+    /// Whether its instances are laid out as `int` is.
+    is_known: bool,
+}
+
+impl Integers {
+    pub(crate) fn new(class: Bound<'_, PyType>) -> Integers {
+        // SAFETY: two types, which are alive.
+        let is_known = unsafe {
+            let (own, int) = (class.as_type_ptr(), &raw mut ffi::PyLong_Type);
+            ffi::PyType_IsSubtype(own, int) != 0
+                && (*own).tp_basicsize == (*int).tp_basicsize
+                && (*own).tp_itemsize == (*int).tp_itemsize
+                && HEADS.get().is_some()
+        };
+        Integers {
+            class: class.unbind(),
+            is_known,
+        }
+    }
+
+    /// One of them: what `int.__new__` makes, no code of the class is run.
+    #[inline]
+    pub(crate) fn make<'py>(&self, py: Python<'py>, value: i64) -> PyResult<Bound<'py, PyAny>> {
+        let class = self.class.bind(py);
+        if !self.is_known || value.unsigned_abs() >= 1 << (2 * DIGIT_BITS) {
+            let value = number::int(py, value)?;
+            let new = py
+                .get_type::<PyInt>()
+                .getattr(pyo3::intern!(py, "__new__"))?;
+            return new.call1((class, value));
+        }
+        let composed = composed([0; 2], value);
+        let two = composed.digits[1] != 0;
+        // SAFETY: attached; a class laid out as `int` is, checked in `new`: an instance with room for as many digits as are
+        // written, which nobody has seen yet. (A zero has one digit, all zeros.)
+        unsafe {
+            let made = ffi::PyType_GenericAlloc(class.as_type_ptr(), 1 + isize::from(two));
+            let made = Bound::from_owned_ptr_or_err(py, made)?;
+            let at = made.as_ptr().cast::<Int>();
+            (&raw mut (*at).tag).write(if value == 0 { ZERO_TAG } else { composed.tag });
+            let digits = (&raw mut (*at).digits).cast::<u32>();
+            digits.write(composed.digits[0]);
+            if two {
+                digits.add(1).write(composed.digits[1]);
+            }
+            Ok(made)
+        }
+    }
+}
+
+/// What stands in place of the number of digits and the sign of 0: none; from 3.12 on the sign has a sign of its own.
+const ZERO_TAG: usize = if cfg!(Py_3_12) { 1 } else { 0 };
 
 /// An `int` as CPython lays it out, from 3.12 on with the number of digits and the sign in bits of their own.
 #[inline(always)]

@@ -68,7 +68,7 @@ pub(crate) struct Building<'py> {
     guess: Guess,
     /// The key that is likely to come next, or [`NONE`].
     likely: u16,
-    _no_collection: Option<HeldOff<'py>>,
+    no_collection: Option<HeldOff<'py>>,
 }
 
 impl<'py> Building<'py> {
@@ -90,7 +90,7 @@ impl<'py> Building<'py> {
                 owner: Keys::ROOT,
             },
             likely: NONE,
-            _no_collection: is_alone.then(|| HeldOff::new(py)),
+            no_collection: is_alone.then(|| HeldOff::new(py)),
         }
     }
 
@@ -202,7 +202,7 @@ impl<'py> Building<'py> {
             container: null_mut(),
             before,
             is_dict,
-            has_container: self._no_collection.is_none(),
+            has_container: self.no_collection.is_none(),
             n_put: 0,
         });
         if before.last != NONE {
@@ -230,9 +230,24 @@ impl<'py> Building<'py> {
         unsafe { Bound::from_owned_ptr_or_err(self.py, ffi::PyDict_New()) }
     }
 
+    /// Runs code of others: the collector is on meanwhile.
+    #[inline]
+    pub(crate) fn with_foreign<R>(&mut self, run: impl FnOnce() -> R) -> R {
+        let is_held = self.no_collection.take().is_some();
+        let made = run();
+        self.no_collection = is_held.then(|| HeldOff::new(self.py));
+        made
+    }
+
+    /// Lists and dicts that are open.
+    #[inline]
+    pub(crate) fn depth(&self) -> usize {
+        self.state.frames.len()
+    }
+
     /// Notes that one of the values of the innermost container may hold others.
     #[inline(always)]
-    fn has_container(&mut self) {
+    pub(crate) fn has_container(&mut self) {
         if let Some(frame) = self.state.frames.last_mut() {
             frame.has_container = true;
         }

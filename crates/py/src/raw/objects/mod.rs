@@ -1,4 +1,4 @@
-//! Objects made of what the JSON reader tells.
+//! Objects made of what the reader of a format tells: JSON's, BSON's.
 //!
 //! | module | what it holds |
 //! |---|---|

@@ -1,0 +1,183 @@
+//! `onecopy json2bson`.
+
+use onecopy_text::Units;
+use onecopy_wire::bson::extended::{FromJson, FromJsonError, Reason, from_json};
+use onecopy_wire::json::read::{self, Place, Utf8};
+
+use super::{Conversion, Failure, Input, Writing};
+use crate::args::Json2Bson;
+
+/// Runs the command.
+pub(crate) fn run(args: &Json2Bson) -> i32 {
+    let options = FromJson {
+        max_bytes: usize::try_from(args.max_size).unwrap_or(usize::MAX),
+        big_ints: args.big_ints.into(),
+        ..FromJson::default()
+    };
+    let (input, output) = (args.input.as_ref(), args.output.as_ref());
+    super::run(input, output, args.quiet, |conversion| {
+        let Conversion { input, output } = conversion;
+        let start = Line::default();
+        Run {
+            input,
+            output,
+            options,
+            line: start,
+            n_documents: 0,
+        }
+        .all()
+    })
+}
+
+/// Line and character of what is to be looked at next, both from 0.
+#[derive(Default)]
+struct Line {
+    n_lines: usize,
+    n_chars: usize,
+}
+
+impl Line {
+    fn pass(&mut self, text: &[u8]) {
+        let n_lines = text.iter().filter(|b| **b == b'\n').count();
+        self.n_lines += n_lines;
+        let last = match text.iter().rposition(|b| *b == b'\n') {
+            Some(at) => {
+                self.n_chars = 0;
+                &text[at + 1..]
+            }
+            None => text,
+        };
+        self.n_chars += last.iter().filter(|b| **b & 0xC0 != 0x80).count();
+    }
+}
+
+struct Run<'a> {
+    input: &'a mut Input,
+    output: &'a mut Writing,
+    options: FromJson,
+    line: Line,
+    n_documents: u64,
+}
+
+impl Run<'_> {
+    fn all(mut self) -> Result<(), Failure> {
+        if self.blank()? == Some(b'[') {
+            return self.array();
+        }
+        while self.blank()?.is_some() {
+            self.document()?;
+        }
+        Ok(())
+    }
+
+    fn array(&mut self) -> Result<(), Failure> {
+        self.pass(1);
+        if self.blank()? == Some(b']') {
+            self.pass(1);
+            return self.nothing_behind();
+        }
+        loop {
+            self.document()?;
+            match self.blank()? {
+                Some(b',') => self.pass(1),
+                Some(b']') => {
+                    self.pass(1);
+                    return self.nothing_behind();
+                }
+                Some(_) => return Err(self.no_json(read::Reason::NoCommaInArray)),
+                None => return Err(self.no_json(read::Reason::End)),
+            }
+        }
+    }
+
+    fn nothing_behind(&mut self) -> Result<(), Failure> {
+        match self.blank()? {
+            None => Ok(()),
+            Some(_) => Err(self.no_json(read::Reason::Behind)),
+        }
+    }
+
+    fn pass(&mut self, n_bytes: usize) {
+        self.line.pass(&self.input.rest()[..n_bytes]);
+        self.input.pass(n_bytes);
+    }
+
+    /// Goes on to what is no white space, and gives it; `None` at the end.
+    fn blank(&mut self) -> Result<Option<u8>, Failure> {
+        loop {
+            let is_blank = |b: &&u8| matches!(**b, b' ' | b'\n' | b'\r' | b'\t');
+            let n_blank = self.input.rest().iter().take_while(is_blank).count();
+            self.pass(n_blank);
+            if let Some(&byte) = self.input.rest().first() {
+                return Ok(Some(byte));
+            }
+            if self.input.is_last {
+                return Ok(None);
+            }
+            self.input.want(1, self.output)?;
+        }
+    }
+
+    /// Reads a document; where it is not whole yet it is read again from its start, once there is more of it.
+    fn document(&mut self) -> Result<(), Failure> {
+        loop {
+            let text = self.input.rest();
+            match from_json::<Utf8, _>(text, 0, &self.options, &mut self.output.made) {
+                Ok(n_bytes) => {
+                    self.pass(n_bytes);
+                    self.n_documents += 1;
+                    return self.output.flush_large();
+                }
+                Err(e) if e.is_at_end(text.len()) && !self.input.is_last => {
+                    // A long one as often as it doubles.
+                    let n_bytes = match text.len() {
+                        n @ 0..LONG_BYTES => n + 1,
+                        n => 2 * n,
+                    };
+                    self.input.want(n_bytes, self.output)?;
+                }
+                Err(e) => return Err(self.no(e)),
+            }
+        }
+    }
+
+    fn no_json(&self, reason: read::Reason) -> Failure {
+        let reason = Reason::Json(reason);
+        self.no(FromJsonError {
+            reason,
+            at_units: 0,
+        })
+    }
+
+    fn no(&self, e: FromJsonError) -> Failure {
+        if matches!(e.reason, Reason::SinkFull(_)) {
+            return Failure::Memory(self.input.name.clone());
+        }
+        let place = Place::of(Units::Utf8(self.input.rest()), e.at_units);
+        let column = match place.line {
+            1 => self.line.n_chars + place.column,
+            _ => place.column,
+        };
+        Failure::Data(format!(
+            "`{}` at byte {} (line {}, column {column}, document {}): {}{}",
+            self.input.name,
+            self.input.offset_bytes() + e.at_units as u64,
+            self.line.n_lines + place.line,
+            self.n_documents + 1,
+            super::without_options(&e.reason),
+            remedy(e.reason),
+        ))
+    }
+}
+
+/// From this length on a document that is not whole yet is read again when it has doubled.
+const LONG_BYTES: usize = 64 << 10;
+
+/// What can be done about it.
+fn remedy(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Json(read::Reason::BigInt) => "\nsee `--big-ints`",
+        Reason::TooLong(_) => "\nsee `--max-size`",
+        _ => "",
+    }
+}

@@ -1,0 +1,499 @@
+//! Documents to Extended JSON and back with no objects in between, and whether bytes are documents.
+
+use onecopy_text::{ByteSink, Chunk, Policy, Stage, Tally, Units};
+use onecopy_wire::bson::extended::{
+    BigInts, Form, FromJson, FromJsonError, Reason, ToJson, ToJsonError, from_json, to_json,
+};
+use onecopy_wire::bson::read::{self, ArrayKeys, ReadError, Rules};
+use onecopy_wire::bson::{MOST_BYTES, check};
+use onecopy_wire::json;
+use onecopy_wire::json::read::{Latin1, Surrogates, Ucs2, Ucs4, Utf8};
+use pyo3::Borrowed;
+use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+use crate::choice::choice;
+use crate::json::raise;
+use crate::ledger;
+use crate::raw::binary::BytesMemory;
+use crate::raw::buffer::{Bytes, of_bytes};
+use crate::raw::method::{self, Args, Function};
+use crate::raw::text::{known_ascii, own_units};
+
+/// Adds the functions to the module.
+pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    method::add::<Validate>(module)?;
+    method::add::<ValidateAll>(module)?;
+    method::add::<ToJsonOne>(module)?;
+    method::add::<ToJsonLines>(module)?;
+    method::add::<FromJsonOne>(module)?;
+    method::add::<FromJsonLines>(module)
+}
+
+/// From this size on what does not change is worked on detached.
+const DETACHED_BYTES: usize = 64 << 10;
+
+/// Room for what is made besides a share of what it is made of.
+const LEAST_BYTES: usize = 256;
+
+struct Validate;
+
+impl Function for Validate {
+    const NAME: &'static str = "bson_validate";
+    const SIGNATURE: &'static str =
+        "(buffer, /, *, array_keys='any', max_depth=1000, max_size=2147483647)";
+    const DOC: &'static str = "\
+Nothing, where a buffer is one BSON document; `BSONDecodeError` with the byte and the reason where it is not.
+
+All lengths, terminators, tags and booleans are looked at, and that texts are UTF-8; ``array_keys='strict'`` asks for the keys
+of arrays to be their indices. ``max_depth`` is how deep documents and arrays may stand in each other, ``max_size`` how many
+bytes a document may have.
+
+Raises `BSONDecodeError`; `TypeError` for data without a buffer.
+
+Copies: none. From 64 KiB on of a `bytes`, other threads run meanwhile.
+
+>>> onecopy.bson.validate(b'\\x05\\x00\\x00\\x00\\x00')
+";
+    const PARAMETERS: &'static [&'static str] = &["buffer", "array_keys", "max_depth", "max_size"];
+    const REQUIRED: usize = 1;
+    const POSITIONAL: usize = 1;
+
+    fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+        let rules = rules(args, 1)?;
+        with_bytes(py, args.required(0), |bytes| {
+            one(bytes, |b| check(b, rules))
+        })?
+        .map_err(|e| decode_error(py, e))?;
+        Ok(py.None().into_bound(py))
+    }
+}
+
+struct ValidateAll;
+
+impl Function for ValidateAll {
+    const NAME: &'static str = "bson_validate_all";
+    const SIGNATURE: &'static str =
+        "(buffer, /, *, array_keys='any', max_depth=1000, max_size=2147483647)";
+    const DOC: &'static str = "\
+As :func:`validate`, of documents one behind the other, as mongodump writes them: how many there are.
+
+>>> onecopy.bson.validate_all(b'\\x05\\x00\\x00\\x00\\x00' * 3)
+3
+";
+    const PARAMETERS: &'static [&'static str] = Validate::PARAMETERS;
+    const REQUIRED: usize = 1;
+    const POSITIONAL: usize = 1;
+
+    fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+        let rules = rules(args, 1)?;
+        let mut n = 0_usize;
+        with_bytes(py, args.required(0), |bytes| {
+            each(bytes, |document| {
+                n += 1;
+                check(document, rules)
+            })
+        })?
+        .map_err(|e| decode_error(py, e))?;
+        Ok(n.into_pyobject(py)?.into_any())
+    }
+}
+
+struct ToJsonOne;
+
+impl Function for ToJsonOne {
+    const NAME: &'static str = "bson_to_json";
+    const SIGNATURE: &'static str = "(buffer, /, *, canonical=False, on_invalid_utf8='strict', array_keys='any', \
+         max_depth=1000, max_size=2147483647)";
+    const DOC: &'static str = "\
+A BSON document as MongoDB Extended JSON v2, in a fresh `bytes` of UTF-8 with no blanks, and no Python objects in between.
+
+Relaxed by default: numbers and dates as people and other readers of JSON know them; the width of an integer is lost. With
+``canonical=True`` each number stands under the key of its type (``{\"$numberInt\":\"1\"}``), and :func:`from_json` makes the
+same bytes of it. ``on_invalid_utf8='replace'`` puts U+FFFD for malformed text; the other options are those of
+:func:`validate`.
+
+Raises `BSONDecodeError` with byte and reason; `TypeError` for data without a buffer.
+
+Copies: one, of each text into the result. From 64 KiB on of a `bytes`, other threads run meanwhile.
+
+>>> onecopy.bson.to_json(bytes.fromhex('0c0000001061000100000000'))
+b'{\"a\":1}'
+>>> onecopy.bson.to_json(bytes.fromhex('0c0000001061000100000000'), canonical=True)
+b'{\"a\":{\"$numberInt\":\"1\"}}'
+";
+    const PARAMETERS: &'static [&'static str] = &[
+        "buffer",
+        "canonical",
+        "on_invalid_utf8",
+        "array_keys",
+        "max_depth",
+        "max_size",
+    ];
+    const REQUIRED: usize = 1;
+    const POSITIONAL: usize = 1;
+
+    fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+        let options = to_json_options(args)?;
+        made(py, args.required(0), |bytes, sink| {
+            one(bytes, |bytes| to_json(bytes, &options, sink))
+        })
+    }
+}
+
+struct ToJsonLines;
+
+impl Function for ToJsonLines {
+    const NAME: &'static str = "bson_to_json_lines";
+    const SIGNATURE: &'static str = "(buffer, /, *, canonical=False, on_invalid_utf8='strict', array_keys='any', \
+         max_depth=1000, max_size=2147483647)";
+    const DOC: &'static str = "\
+As :func:`to_json`, of documents one behind the other, as mongodump writes them: a line for each (NDJSON).
+
+>>> onecopy.bson.to_json_lines(bytes.fromhex('0c0000001061000100000000') * 2)
+b'{\"a\":1}\\n{\"a\":1}\\n'
+";
+    const PARAMETERS: &'static [&'static str] = ToJsonOne::PARAMETERS;
+    const REQUIRED: usize = 1;
+    const POSITIONAL: usize = 1;
+
+    fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+        let options = to_json_options(args)?;
+        made(py, args.required(0), |bytes, sink| {
+            each(bytes, |document| {
+                let n_bytes = to_json(document, &options, sink)?;
+                sink.put_byte(b'\n').map_err(ToJsonError::SinkFull)?;
+                Ok::<_, ToJsonError>(n_bytes)
+            })
+        })
+    }
+}
+
+struct FromJsonOne;
+
+impl Function for FromJsonOne {
+    const NAME: &'static str = "bson_from_json";
+    const SIGNATURE: &'static str =
+        "(data, /, *, surrogates='error', big_ints='double', max_depth=1000, max_size=2147483647)";
+    const DOC: &'static str = "\
+The BSON document of one object of MongoDB Extended JSON v2, as `bytes`, with no Python objects in between.
+
+``data`` is a `str` or any buffer of UTF-8. Canonical and relaxed text are taken, type wrappers with their keys in any order,
+``$uuid``, and the forms of old of binary (``$binary`` with ``$type``) and regular expressions (``$regex`` with ``$options``).
+The outermost object is a document whatever its keys are; DBRefs stay documents. Integers become int32 where they fit, else
+int64; longer ones the nearest double (``big_ints='error'`` refuses them). ``surrogates='replace'`` puts U+FFFD for a lone
+surrogate. ``max_depth`` is how deep arrays and objects may stand in each other, ``max_size`` how many bytes the document may
+have.
+
+Raises `onecopy.json.JSONDecodeError` with the place for what is no JSON, and for wrappers that are wrong; `TypeError` for
+data without a buffer.
+
+Copies: one, of each text into the result; one more of texts with escapes and of wrappers of several parts. From 64 KiB on of a
+`str` or `bytes`, other threads run meanwhile.
+
+>>> onecopy.bson.from_json('{\"a\": {\"$numberLong\": \"1\"}}').hex()
+'10000000126100010000000000000000'
+";
+    const PARAMETERS: &'static [&'static str] =
+        &["data", "surrogates", "big_ints", "max_depth", "max_size"];
+    const REQUIRED: usize = 1;
+    const POSITIONAL: usize = 1;
+
+    fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+        from_text(py, args, false)
+    }
+}
+
+struct FromJsonLines;
+
+impl Function for FromJsonLines {
+    const NAME: &'static str = "bson_from_json_lines";
+    const SIGNATURE: &'static str =
+        "(data, /, *, surrogates='error', big_ints='double', max_depth=1000, max_size=2147483647)";
+    const DOC: &'static str = "\
+As :func:`from_json`, of objects one behind the other, on lines of their own or not: documents one behind the other.
+
+>>> len(onecopy.bson.from_json_lines(b'{}\\n{}\\n'))
+10
+";
+    const PARAMETERS: &'static [&'static str] = FromJsonOne::PARAMETERS;
+    const REQUIRED: usize = 1;
+    const POSITIONAL: usize = 1;
+
+    fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+        from_text(py, args, true)
+    }
+}
+
+/// A number that must not be negative.
+fn unsigned(given: Option<Borrowed<'_, '_, PyAny>>, name: &str) -> PyResult<Option<usize>> {
+    let Some(given) = given else {
+        return Ok(None);
+    };
+    let number: isize = given.extract()?;
+    let number = usize::try_from(number);
+    let error = || PyValueError::new_err(format!("{name} must not be negative"));
+    number.map(Some).map_err(|_| error())
+}
+
+/// The options of the reader from argument `first` on.
+fn rules(args: &Args<'_, '_>, first: usize) -> PyResult<Rules> {
+    let mut rules = Rules::default();
+    if let Some(given) = args.get(first) {
+        let choices: &[(&[u8], ArrayKeys)] =
+            &[(b"any", ArrayKeys::Any), (b"strict", ArrayKeys::Strict)];
+        rules.array_keys = choice(given, "array_keys", choices)?;
+    }
+    if let Some(depth) = unsigned(args.get(first + 1), "max_depth")? {
+        rules.max_depth = depth;
+    }
+    if let Some(size) = unsigned(args.get(first + 2), "max_size")? {
+        rules.max_size = size.min(MOST_BYTES);
+    }
+    Ok(rules)
+}
+
+fn to_json_options(args: &Args<'_, '_>) -> PyResult<ToJson> {
+    let mut options = ToJson {
+        rules: rules(args, 3)?,
+        ..ToJson::default()
+    };
+    if let Some(given) = args.get(1)
+        && given.is_truthy()?
+    {
+        options.form = Form::Canonical;
+    }
+    if let Some(given) = args.get(2) {
+        let choices: &[(&[u8], Policy)] =
+            &[(b"strict", Policy::Strict), (b"replace", Policy::Replace)];
+        options.policy = choice(given, "on_invalid_utf8", choices)?;
+    }
+    Ok(options)
+}
+
+fn from_json_options(args: &Args<'_, '_>) -> PyResult<FromJson> {
+    let mut options = FromJson::default();
+    if let Some(given) = args.get(1) {
+        let choices: &[(&[u8], Surrogates)] = &[
+            (b"error", Surrogates::Error),
+            (b"replace", Surrogates::Replace),
+        ];
+        options.surrogates = choice(given, "surrogates", choices)?;
+    }
+    if let Some(given) = args.get(2) {
+        let choices: &[(&[u8], BigInts)] =
+            &[(b"double", BigInts::Double), (b"error", BigInts::Error)];
+        options.big_ints = choice(given, "big_ints", choices)?;
+    }
+    if let Some(depth) = unsigned(args.get(3), "max_depth")? {
+        options.max_depth = depth;
+    }
+    if let Some(size) = unsigned(args.get(4), "max_size")? {
+        options.max_bytes = size.min(MOST_BYTES);
+    }
+    Ok(options)
+}
+
+/// Works on the bytes of an object, detached where they are many and cannot change.
+fn with_bytes<'py, R: Send>(
+    py: Python<'py>,
+    object: Borrowed<'_, 'py, PyAny>,
+    work: impl FnOnce(&[u8]) -> R + Send,
+) -> PyResult<R> {
+    match of_bytes(object) {
+        Some(bytes) if bytes.len() >= DETACHED_BYTES => Ok(py.detach(|| work(bytes))),
+        Some(bytes) => Ok(work(bytes)),
+        None => {
+            let bytes = Bytes::of(object)?;
+            Ok(work(bytes.as_slice()))
+        }
+    }
+}
+
+/// An error in one of several documents.
+trait Later: From<ReadError> {
+    fn later_by(self, n_bytes: usize) -> Self;
+}
+
+impl Later for ReadError {
+    fn later_by(self, n_bytes: usize) -> Self {
+        ReadError::later_by(self, n_bytes)
+    }
+}
+
+/// [`ToJsonError`], for which a trait of ours stands.
+struct Text(ToJsonError);
+
+impl From<ToJsonError> for Text {
+    fn from(e: ToJsonError) -> Self {
+        Text(e)
+    }
+}
+
+impl From<ReadError> for Text {
+    fn from(e: ReadError) -> Self {
+        Text(ToJsonError::Read(e))
+    }
+}
+
+impl Later for Text {
+    fn later_by(self, n_bytes: usize) -> Self {
+        match self.0 {
+            ToJsonError::Read(e) => e.later_by(n_bytes).into(),
+            e => e.into(),
+        }
+    }
+}
+
+/// One document, and nothing behind it.
+fn one<E: From<ReadError>, F: Into<E>>(
+    bytes: &[u8],
+    work: impl FnOnce(&[u8]) -> Result<usize, F>,
+) -> Result<(), E> {
+    let n_bytes = work(bytes).map_err(Into::into)?;
+    if n_bytes < bytes.len() {
+        let reason = read::Reason::Behind;
+        let offset_bytes = n_bytes;
+        return Err(ReadError {
+            reason,
+            offset_bytes,
+        }
+        .into());
+    }
+    Ok(())
+}
+
+/// Documents one behind the other.
+fn each<E: Later, F: Into<E>>(
+    bytes: &[u8],
+    mut work: impl FnMut(&[u8]) -> Result<usize, F>,
+) -> Result<(), E> {
+    let mut at = 0;
+    while at < bytes.len() {
+        at += work(&bytes[at..]).map_err(|e| e.into().later_by(at))?;
+    }
+    Ok(())
+}
+
+/// The `bytes` that `work` makes of a buffer.
+fn made<'py>(
+    py: Python<'py>,
+    object: Borrowed<'_, 'py, PyAny>,
+    work: impl FnOnce(&[u8], &mut Chunk) -> Result<(), Text> + Send,
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut n_read = 0;
+    let done = with_bytes(py, object, |bytes| {
+        n_read = bytes.len();
+        // Rows become a quarter longer, text no longer than it is.
+        let mut chunk = BytesMemory::whole(bytes.len() + bytes.len() / 4 + LEAST_BYTES)?;
+        Ok::<_, PyErr>(work(bytes, &mut chunk).map(|()| chunk))
+    })??;
+    match done {
+        Ok(chunk) => finish(py, chunk, n_read),
+        Err(Text(ToJsonError::Read(e))) => Err(decode_error(py, e)),
+        Err(Text(_)) => Err(PyMemoryError::new_err(())),
+    }
+}
+
+/// The result, and what the ledger says of it.
+fn finish(py: Python<'_>, mut chunk: Chunk, n_read: usize) -> PyResult<Bound<'_, PyAny>> {
+    if ledger::is_kept() {
+        let mut tally = Tally::default();
+        tally.converted(n_read);
+        tally.copied_again(chunk.take_moved_bytes());
+        ledger::enter(py, &mut tally, Stage::Encode)?;
+    }
+    Ok(BytesMemory::finish(py, chunk)?.into_any())
+}
+
+/// The exception for bytes that are no BSON.
+#[cold]
+fn decode_error(py: Python<'_>, error: ReadError) -> PyErr {
+    super::class(py, "BSONDecodeError")
+        .and_then(|class| class.call1((error.reason.to_string(), error.offset_bytes)))
+        .map_or_else(|e| e, PyErr::from_value)
+}
+
+/// The documents of a text: one, or all that stand in it.
+fn from_text<'py>(py: Python<'py>, args: &Args<'_, 'py>, all: bool) -> PyResult<Bound<'py, PyAny>> {
+    let options = from_json_options(args)?;
+    let data = args.required(0);
+    let buffer;
+    let (units, is_fixed) = if let Ok(string) = data.cast::<PyString>() {
+        match known_ascii(string)? {
+            Some(ascii) => (Units::Utf8(ascii), true),
+            None => (own_units(string)?, true),
+        }
+    } else if let Some(bytes) = of_bytes(data) {
+        (Units::Utf8(bytes), true)
+    } else if Bytes::is_buffer(data) {
+        buffer = Bytes::of(data)?;
+        (Units::Utf8(buffer.as_slice()), false)
+    } else {
+        let kind = data.get_type().name()?;
+        return Err(PyTypeError::new_err(format!(
+            "the data must be a str or a bytes-like object, not '{kind}'"
+        )));
+    };
+    let n_read = units.len_bytes();
+    let work = || {
+        let mut chunk = BytesMemory::whole(n_read + LEAST_BYTES)?;
+        let done = documents(units, &options, all, &mut chunk);
+        Ok::<_, PyErr>(done.map(|()| chunk))
+    };
+    let done = match is_fixed && n_read >= DETACHED_BYTES {
+        true => py.detach(work)?,
+        false => work()?,
+    };
+    match done {
+        Ok(chunk) => finish(py, chunk, n_read),
+        Err(FromJsonError {
+            reason: Reason::SinkFull(_),
+            ..
+        }) => Err(PyMemoryError::new_err(())),
+        Err(e) => Err(raise(&data, units, &e.reason.to_string(), e.at_units)),
+    }
+}
+
+fn documents(
+    units: Units<'_>,
+    options: &FromJson,
+    all: bool,
+    sink: &mut Chunk,
+) -> Result<(), FromJsonError> {
+    let len = units.len_units();
+    let mut at = 0;
+    // No text is no document, and no error where any number will do.
+    if all && blank(units) == len {
+        return Ok(());
+    }
+    loop {
+        at = match units {
+            Units::Utf8(text) => from_json::<Utf8, _>(text, at, options, sink),
+            Units::Latin1(text) => from_json::<Latin1, _>(text, at, options, sink),
+            Units::Ucs2(text) | Units::Utf16(text) => from_json::<Ucs2, _>(text, at, options, sink),
+            Units::Utf32(text) => from_json::<Ucs4, _>(text, at, options, sink),
+        }?;
+        at += blank(units.skip(at));
+        if at == len {
+            return Ok(());
+        }
+        if !all {
+            return Err(FromJsonError {
+                reason: Reason::Json(json::read::Reason::Behind),
+                at_units: at,
+            });
+        }
+    }
+}
+
+/// Units of white space at the start.
+fn blank(units: Units<'_>) -> usize {
+    let is_blank = |unit: u32| matches!(unit, 0x20 | 0x0A | 0x0D | 0x09);
+    match units {
+        Units::Utf8(u) | Units::Latin1(u) => u.iter().take_while(|&&b| is_blank(b.into())).count(),
+        Units::Ucs2(u) | Units::Utf16(u) => u.iter().take_while(|&&b| is_blank(b.into())).count(),
+        Units::Utf32(u) => u.iter().take_while(|&&c| is_blank(c)).count(),
+    }
+}

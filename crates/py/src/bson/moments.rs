@@ -1,0 +1,43 @@
+//! Moments as BSON has them: milliseconds since 1970 in UTC.
+
+use onecopy_wire::datetime::Date;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{
+    PyDate, PyDateAccess, PyDateTime, PyDelta, PyDeltaAccess, PyTimeAccess, PyTzInfoAccess,
+};
+
+/// Microseconds of a day.
+const US_PER_DAY: i64 = 86_400_000_000;
+
+/// Midnight in UTC of a day of Python's, all of which are in the years 1 to 9999.
+fn midnight_ms(day: &impl PyDateAccess) -> PyResult<i64> {
+    let day = Date {
+        year: day.get_year(),
+        month: day.get_month(),
+        day: day.get_day(),
+    };
+    day.to_unix_ms()
+        .map_err(|e| PyValueError::new_err(e.to_string()))
+}
+
+/// The moment, floored to milliseconds; a naive one is in UTC. Asks the zone of another one, which may run any code.
+pub(crate) fn unix_ms(at: &Bound<'_, PyDateTime>) -> PyResult<i64> {
+    let seconds = (i64::from(at.get_hour()) * 60 + i64::from(at.get_minute())) * 60;
+    let seconds = seconds + i64::from(at.get_second());
+    let mut us = midnight_ms(at)? * 1000 + seconds * 1_000_000 + i64::from(at.get_microsecond());
+    if at.get_tzinfo().is_some() {
+        let offset = at.call_method0(pyo3::intern!(at.py(), "utcoffset"))?;
+        if let Ok(offset) = offset.cast::<PyDelta>() {
+            us -= i64::from(offset.get_days()) * US_PER_DAY
+                + i64::from(offset.get_seconds()) * 1_000_000
+                + i64::from(offset.get_microseconds());
+        }
+    }
+    Ok(us.div_euclid(1000))
+}
+
+/// Midnight in UTC.
+pub(crate) fn unix_ms_of_date(day: &Bound<'_, PyDate>) -> PyResult<i64> {
+    midnight_ms(day)
+}

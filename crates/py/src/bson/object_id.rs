@@ -1,0 +1,216 @@
+//! `ObjectId`: twelve bytes that are unlike any others.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use pyo3::basic::CompareOp;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDateTime, PyString, PyType, PyTzInfo};
+
+use super::moments;
+use crate::raw::{process, text};
+
+/// Bytes of an id.
+pub(crate) const ID_BYTES: usize = 12;
+
+/// Twelve bytes: seconds since 1970, five that are random in each process, and a counter.
+///
+/// `ObjectId()` makes a new one; `ObjectId(oid)` takes 12 bytes, 24 hexadecimal digits, or another one, pymongo's too. Raises
+/// `ValueError` for others, `TypeError` for other types.
+///
+/// Equal to, and in one order with, those of pymongo. The counter is the process's, so none is made twice; a forked child has random
+/// bytes of its own.
+///
+/// >>> from onecopy.bson import ObjectId
+/// >>> ObjectId("0123456789ab0123456789ab").generation_time.year
+/// 1970
+#[pyclass(frozen, module = "onecopy.bson", name = "ObjectId")]
+pub(crate) struct ObjectId([u8; ID_BYTES]);
+
+impl ObjectId {
+    /// Bytes of an id.
+    pub(crate) const N_BYTES: usize = ID_BYTES;
+
+    /// The bytes.
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8; ID_BYTES] {
+        &self.0
+    }
+
+    /// Of these bytes.
+    #[inline]
+    pub(crate) fn of(bytes: [u8; ID_BYTES]) -> ObjectId {
+        ObjectId(bytes)
+    }
+
+    /// A new one.
+    fn generate(py: Python<'_>) -> PyResult<ObjectId> {
+        let seconds = SystemTime::now().duration_since(UNIX_EPOCH);
+        let seconds = seconds.map_or(0, |since| since.as_secs() as u32);
+        let (random, count) = own_bytes(py)?;
+        let mut bytes = [0; ID_BYTES];
+        bytes[..4].copy_from_slice(&seconds.to_be_bytes());
+        bytes[4..9].copy_from_slice(&random);
+        bytes[9..].copy_from_slice(&count.to_be_bytes()[1..]);
+        Ok(ObjectId(bytes))
+    }
+}
+
+/// The bytes that are this process's, and the next number of its counter.
+fn own_bytes(py: Python<'_>) -> PyResult<([u8; 5], u32)> {
+    /// The process that they were drawn in, and they.
+    static RANDOM: Mutex<Option<(u32, [u8; 5])>> = Mutex::new(None);
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let this = process::generation();
+    // Never waited for while attached: where another thread holds it, or died with it, as good bytes are drawn anew.
+    let known = RANDOM.try_lock().ok().and_then(|random| *random);
+    let random = match known {
+        Some((process, random)) if process == this => random,
+        _ => {
+            let drawn = py.import("os")?.call_method1("urandom", (9,))?;
+            let drawn: [u8; 9] = drawn.extract()?;
+            let [a, b, c, d, e, count @ ..] = drawn;
+            let random = [a, b, c, d, e];
+            if let Ok(mut kept) = RANDOM.try_lock() {
+                *kept = Some((this, random));
+            }
+            COUNT.store(u32::from_be_bytes(count), Relaxed);
+            random
+        }
+    };
+    Ok((random, COUNT.fetch_add(1, Relaxed)))
+}
+
+/// The bytes of an object id of any class that has pymongo's marker; `None` of another object.
+pub(crate) fn bytes_of(object: &Bound<'_, PyAny>) -> PyResult<Option<[u8; ID_BYTES]>> {
+    if let Ok(id) = object.cast_exact::<ObjectId>() {
+        return Ok(Some(id.get().0));
+    }
+    let py = object.py();
+    let marker = object
+        .get_type()
+        .getattr_opt(pyo3::intern!(py, "_type_marker"))?;
+    if marker.and_then(|marker| marker.extract::<u8>().ok()) != Some(7) {
+        return Ok(None);
+    }
+    let bytes = object.getattr(pyo3::intern!(py, "binary"))?;
+    Ok(bytes
+        .cast::<PyBytes>()
+        .ok()
+        .and_then(|bytes| bytes.as_bytes().try_into().ok()))
+}
+
+/// The bytes of 24 hexadecimal digits.
+fn of_digits(digits: &[u8]) -> Option<[u8; ID_BYTES]> {
+    let digits: &[u8; 2 * ID_BYTES] = digits.try_into().ok()?;
+    let mut bytes = [0; ID_BYTES];
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
+        let digit = |d: u8| char::from(d).to_digit(16);
+        *byte = (digit(pair[0])? << 4 | digit(pair[1])?) as u8;
+    }
+    Some(bytes)
+}
+
+#[pymethods]
+impl ObjectId {
+    /// What pymongo's writer knows its types by.
+    #[classattr]
+    #[pyo3(name = "_type_marker")]
+    const TYPE_MARKER: u8 = 7;
+
+    #[new]
+    #[pyo3(signature = (oid=None))]
+    fn new(py: Python<'_>, oid: Option<&Bound<'_, PyAny>>) -> PyResult<ObjectId> {
+        let Some(oid) = oid else {
+            return ObjectId::generate(py);
+        };
+        let bytes = if let Ok(bytes) = oid.cast::<PyBytes>() {
+            bytes.as_bytes().try_into().ok()
+        } else if oid.is_instance_of::<PyString>() {
+            text::ascii(oid.as_borrowed()).and_then(of_digits)
+        } else {
+            let bytes = bytes_of(oid)?;
+            if bytes.is_none() {
+                return Err(PyTypeError::new_err(
+                    "`oid` must be bytes, a str or an ObjectId",
+                ));
+            }
+            bytes
+        };
+        let bytes = bytes.ok_or_else(|| {
+            PyValueError::new_err("`oid` must be 12 bytes, or 24 hexadecimal digits")
+        })?;
+        Ok(ObjectId(bytes))
+    }
+
+    /// One that stands before all that are made from that moment on, and behind those before: for queries. A naive `datetime` is in
+    /// UTC. Raises `ValueError` outside of 1970 to 2106.
+    #[classmethod]
+    fn from_datetime(
+        _class: &Bound<'_, PyType>,
+        generation_time: &Bound<'_, PyDateTime>,
+    ) -> PyResult<ObjectId> {
+        let ms = moments::unix_ms(generation_time)?;
+        let seconds = u32::try_from(ms.div_euclid(1000)).map_err(|_| {
+            PyValueError::new_err("`generation_time` must be in the years 1970 to 2106")
+        })?;
+        let mut bytes = [0; ID_BYTES];
+        bytes[..4].copy_from_slice(&seconds.to_be_bytes());
+        Ok(ObjectId(bytes))
+    }
+
+    /// Whether `ObjectId(oid)` takes it.
+    #[classmethod]
+    fn is_valid(class: &Bound<'_, PyType>, oid: &Bound<'_, PyAny>) -> bool {
+        !oid.is_none() && ObjectId::new(class.py(), Some(oid)).is_ok()
+    }
+
+    /// The twelve bytes.
+    #[getter]
+    fn binary<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0)
+    }
+
+    /// When it was made, to the second, as a `datetime` in UTC.
+    #[getter]
+    fn generation_time<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDateTime>> {
+        let [a, b, c, d, ..] = self.0;
+        let seconds = u32::from_be_bytes([a, b, c, d]);
+        let utc = PyTzInfo::utc(py)?;
+        PyDateTime::from_timestamp(py, seconds.into(), Some(&utc))
+    }
+
+    fn __richcmp__<'py>(
+        &self,
+        other: &Bound<'py, PyAny>,
+        op: CompareOp,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = other.py();
+        Ok(match bytes_of(other)? {
+            Some(other) => {
+                let is_so = op.matches(self.0.cmp(&other));
+                is_so.into_pyobject(py)?.to_owned().into_any()
+            }
+            None => py.NotImplemented().into_bound(py),
+        })
+    }
+
+    /// That of the bytes, as pymongo's have it.
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        self.binary(py).hash()
+    }
+
+    fn __str__(&self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("ObjectId('{}')", self.__str__())
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, (Bound<'py, PyBytes>,)) {
+        (slf.get_type(), (slf.get().binary(slf.py()),))
+    }
+}

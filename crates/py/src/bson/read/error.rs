@@ -1,0 +1,16 @@
+//! `BSONDecodeError`.
+
+use onecopy_wire::bson::read::ReadError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
+
+/// The exception for bytes that are no BSON; the offset is from the start of what the caller gave.
+#[cold]
+pub(super) fn to_py(py: Python<'_>, error: ReadError) -> PyErr {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let made = CLASS
+        .import(py, "onecopy.bson", "BSONDecodeError")
+        .and_then(|class| class.call1((error.reason.to_string(), error.offset_bytes)));
+    made.map_or_else(|e| e, PyErr::from_value)
+}

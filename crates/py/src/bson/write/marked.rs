@@ -1,0 +1,213 @@
+//! Values of BSON's own types, ours and pymongo's: known by the `_type_marker` of their class.
+
+use onecopy_text::ByteSink;
+use onecopy_wire::bson::{SUBTYPE_GENERIC, SUBTYPE_OLD, Tag};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+
+use crate::bson::{RawDocument, object_id};
+use crate::raw::walk::bson::{Other, Stop};
+use crate::raw::{binary, buffer, text};
+
+/// Of a DBRef, which is written as a document.
+const DB_REF: u8 = 100;
+/// Of a document that is encoded already.
+const RAW: u8 = 101;
+
+/// Letters of a regex's options by the flags of Python's `re`.
+const FLAGS: [(u32, u8); 6] = [
+    (2, b'i'),
+    (4, b'l'),
+    (8, b'm'),
+    (16, b's'),
+    (32, b'u'),
+    (64, b'x'),
+];
+
+/// A value that has no form, of this kind.
+fn wrong(kind: &'static str, reason: &str) -> Stop {
+    Stop::Value {
+        kind,
+        reason: reason.to_owned(),
+    }
+}
+
+/// Puts a value of one of these types, or says what stands for it; `None` of any other object.
+pub(super) fn write<'py>(
+    object: &Bound<'py, PyAny>,
+    out: &mut dyn ByteSink,
+) -> Result<Option<Other<'py>>, Stop> {
+    let py = object.py();
+    let marker = object
+        .get_type()
+        .getattr_opt(pyo3::intern!(py, "_type_marker"))?;
+    let marker = marker.and_then(|marker| marker.extract::<u8>().ok());
+    // Our own has no marker: pymongo takes it as any mapping, for of a raw document it wants `bytes`.
+    let is_raw = marker.is_none() && object.is_exact_instance_of::<RawDocument>();
+    let Some(marker) = marker.or(is_raw.then_some(RAW)) else {
+        return Ok(None);
+    };
+    let attribute = |name: &Bound<'py, PyString>| object.getattr(name);
+    match marker {
+        RAW => {
+            let raw = attribute(pyo3::intern!(py, "raw"))?;
+            document(&raw, out)?;
+            return Ok(Some(Other::Put(Tag::Document)));
+        }
+        DB_REF => {
+            let doc = object.call_method0(pyo3::intern!(py, "as_doc"))?;
+            return Ok(Some(Other::Instead(doc)));
+        }
+        _ => {}
+    }
+    let Some(tag) = Tag::of(marker) else {
+        return Ok(None);
+    };
+    match tag {
+        Tag::Binary => {
+            let subtype = attribute(pyo3::intern!(py, "subtype"))?.extract()?;
+            put_binary(subtype, binary::bytes_of(object), out)?;
+        }
+        Tag::ObjectId => {
+            let bytes = object_id::bytes_of(object)?;
+            let bytes = bytes.ok_or_else(|| wrong("type", "an ObjectId without 12 bytes"))?;
+            out.put(&bytes)?;
+        }
+        Tag::DateTime => {
+            let ms: i64 = object
+                .call_method0(pyo3::intern!(py, "__int__"))?
+                .extract()?;
+            out.put(&ms.to_le_bytes())?;
+        }
+        Tag::Regex => put_regex(object, out)?,
+        Tag::Code => {
+            let code = text::exact(object)?;
+            let scope = attribute(pyo3::intern!(py, "scope"))?;
+            return Ok(Some(if scope.is_none() {
+                Other::Text(tag, code)
+            } else {
+                Other::Code(code, scope)
+            }));
+        }
+        Tag::Symbol => return Ok(Some(Other::Text(tag, text::exact(object)?))),
+        Tag::Timestamp => {
+            for name in [pyo3::intern!(py, "inc"), pyo3::intern!(py, "time")] {
+                let value: u32 = attribute(name)?.extract()?;
+                out.put(&value.to_le_bytes())?;
+            }
+        }
+        Tag::Int64 => {
+            let value: i64 = object.extract().map_err(|_| Stop::Int)?;
+            out.put(&value.to_le_bytes())?;
+        }
+        Tag::Decimal128 => {
+            let bid = attribute(pyo3::intern!(py, "bid"))?;
+            let bid: [u8; 16] = binary::bytes_of(&bid)
+                .try_into()
+                .map_err(|_| wrong("decimal", "a Decimal128 without 16 bytes"))?;
+            out.put(&bid)?;
+        }
+        Tag::DbPointer => {
+            let collection = attribute(pyo3::intern!(py, "collection"))?;
+            let id = object_id::bytes_of(&attribute(pyo3::intern!(py, "id"))?)?;
+            let collection = utf8(&collection)?;
+            let id = id.ok_or_else(|| wrong("type", "a DBPointer without an ObjectId"))?;
+            out.put(&length(collection.len() + 1)?)?;
+            out.put(collection.as_bytes())?;
+            out.put_byte(0)?;
+            out.put(&id)?;
+        }
+        Tag::MinKey | Tag::MaxKey | Tag::Undefined => {}
+        _ => return Ok(None),
+    }
+    Ok(Some(Other::Put(tag)))
+}
+
+/// A length.
+fn length(n: usize) -> Result<[u8; 4], Stop> {
+    let n = i32::try_from(n).map_err(|_| Stop::TooLong)?;
+    Ok(n.to_le_bytes())
+}
+
+/// Puts binary of a subtype. Copies: one.
+pub(super) fn put_binary(subtype: u8, bytes: &[u8], out: &mut dyn ByteSink) -> Result<(), Stop> {
+    if subtype == SUBTYPE_OLD {
+        out.put(&length(bytes.len() + 4)?)?;
+        out.put_byte(subtype)?;
+        out.put(&length(bytes.len())?)?;
+    } else {
+        out.put(&length(bytes.len())?)?;
+        out.put_byte(subtype)?;
+    }
+    Ok(out.put(bytes)?)
+}
+
+/// Puts plain bytes of any object with a buffer.
+pub(super) fn put_buffer(object: &Bound<'_, PyAny>, out: &mut dyn ByteSink) -> Result<(), Stop> {
+    let bytes = buffer::Bytes::of(object.as_borrowed())?;
+    put_binary(SUBTYPE_GENERIC, bytes.as_slice(), out)
+}
+
+/// Puts a document that is encoded already. Its length and its end are looked at, and no more.
+fn document(raw: &Bound<'_, PyAny>, out: &mut dyn ByteSink) -> Result<(), Stop> {
+    let bytes = buffer::Bytes::of(raw.as_borrowed())?;
+    let bytes = bytes.as_slice();
+    let is_whole = match (bytes.first_chunk(), bytes.last()) {
+        (Some(first), Some(0)) => {
+            usize::try_from(i32::from_le_bytes(*first)) == Ok(bytes.len()) && bytes.len() > 4
+        }
+        _ => false,
+    };
+    if !is_whole {
+        return Err(wrong(
+            "raw",
+            "a raw document is not as long as it says, or has no end",
+        ));
+    }
+    Ok(out.put(bytes)?)
+}
+
+/// Puts a regex of any class that has a pattern and flags, Python's own too.
+pub(super) fn put_regex(object: &Bound<'_, PyAny>, out: &mut dyn ByteSink) -> Result<(), Stop> {
+    let py = object.py();
+    let pattern = object.getattr(pyo3::intern!(py, "pattern"))?;
+    if let Ok(bytes) = pattern.cast::<PyBytes>() {
+        let bytes = bytes.as_bytes();
+        let pattern = std::str::from_utf8(bytes);
+        put_cstring(
+            pattern.map_err(|_| wrong("text", "the pattern is not UTF-8"))?,
+            out,
+        )?;
+    } else {
+        put_cstring(&utf8(&pattern)?, out)?;
+    }
+    match object.getattr_opt(pyo3::intern!(py, "options"))? {
+        Some(options) => put_cstring(&utf8(&options)?, out),
+        None => {
+            let flags: u32 = object.getattr(pyo3::intern!(py, "flags"))?.extract()?;
+            for (_, letter) in FLAGS.iter().filter(|(flag, _)| flags & flag != 0) {
+                out.put_byte(*letter)?;
+            }
+            Ok(out.put_byte(0)?)
+        }
+    }
+}
+
+/// Puts text that ends with NUL.
+fn put_cstring(text: &str, out: &mut dyn ByteSink) -> Result<(), Stop> {
+    if text.contains('\0') {
+        return Err(wrong("regex", "a regex holds NUL, which ends it in BSON"));
+    }
+    out.put(text.as_bytes())?;
+    Ok(out.put_byte(0)?)
+}
+
+/// The text of a short `str`.
+fn utf8(object: &Bound<'_, PyAny>) -> Result<String, Stop> {
+    let string = object.cast::<PyString>().map_err(PyErr::from)?;
+    let mut tally = onecopy_text::Tally::default();
+    text::to_string(string.as_borrowed(), &mut tally).map_err(|e| match e {
+        text::MakeError::Python(e) => Stop::Python(e),
+        text::MakeError::Malformed(_) => wrong("text", "the str has a lone surrogate"),
+    })
+}

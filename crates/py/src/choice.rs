@@ -1,0 +1,31 @@
+//! Arguments that are one of several words.
+
+use pyo3::Borrowed;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::raw::text;
+
+/// What stands for the word that was given as the argument `name`.
+///
+/// # Errors
+/// `ValueError` that names the words, where it is none of them.
+pub(crate) fn choice<T: Copy>(
+    given: Borrowed<'_, '_, PyAny>,
+    name: &str,
+    choices: &[(&[u8], T)],
+) -> PyResult<T> {
+    let found = text::ascii(given).and_then(|word| choices.iter().find(|(name, _)| *name == word));
+    if let Some((_, choice)) = found {
+        return Ok(*choice);
+    }
+    let words: Vec<_> = choices
+        .iter()
+        .map(|(word, _)| format!("'{}'", word.escape_ascii()))
+        .collect();
+    Err(PyValueError::new_err(format!(
+        "{name} must be one of {}, not {}",
+        words.join(", "),
+        given.repr()?
+    )))
+}

@@ -1,0 +1,76 @@
+//! What keywords are given: a choice by its name, a function of the caller's.
+
+use pyo3::Borrowed;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+use crate::raw::text;
+
+/// A function of the caller's, given back at once: a bare `Py` that is dropped in a call that PyO3 has not made (`raw::method`)
+/// would wait for the next that it makes.
+#[derive(Debug)]
+pub(crate) struct Hook(Option<Py<PyAny>>);
+
+impl Hook {
+    /// Of a callable.
+    pub(crate) fn new(object: Borrowed<'_, '_, PyAny>, parameter: &str) -> PyResult<Hook> {
+        if !object.is_callable() {
+            return Err(PyTypeError::new_err(format!(
+                "`{parameter}` must be callable"
+            )));
+        }
+        Ok(Hook(Some(object.to_owned().unbind())))
+    }
+
+    /// The call.
+    pub(crate) fn call<'py>(&self, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let hook = self.0.as_ref().expect("it is taken when it is dropped");
+        hook.bind(object.py()).call1((object,))
+    }
+}
+
+impl Drop for Hook {
+    fn drop(&mut self) {
+        // At the end of the interpreter nobody counts any more.
+        let _ = Python::try_attach(|py| self.0.take().map(|hook| hook.drop_ref(py)));
+    }
+}
+
+/// The choice that an object names.
+pub(crate) fn choose<T: Copy>(
+    object: Borrowed<'_, '_, PyAny>,
+    parameter: &str,
+    choices: &[(&str, T)],
+) -> PyResult<T> {
+    let found = text::ascii(object)
+        .and_then(|u| choices.iter().find(|(name, _)| name.as_bytes() == u))
+        .map(|&(_, choice)| choice);
+    found.ok_or_else(|| {
+        let names: Vec<String> = choices
+            .iter()
+            .map(|(name, _)| format!("\"{name}\""))
+            .collect();
+        PyValueError::new_err(format!("`{parameter}` must be one of {}", names.join(", ")))
+    })
+}
+
+/// The choices that the names in an object name, a bit for each.
+pub(crate) fn choose_many<T: Copy + Into<u16>>(
+    object: Borrowed<'_, '_, PyAny>,
+    parameter: &str,
+    choices: &[(&str, T)],
+) -> PyResult<u16> {
+    if object.is_instance_of::<PyString>() {
+        return Err(PyTypeError::new_err(format!(
+            "`{parameter}` must be several names: `{parameter}=(\"{}\",)`",
+            choices[0].0
+        )));
+    }
+    let mut chosen = 0;
+    for name in object.try_iter()? {
+        let choice = choose(name?.as_borrowed(), parameter, choices)?;
+        chosen |= 1 << choice.into();
+    }
+    Ok(chosen)
+}

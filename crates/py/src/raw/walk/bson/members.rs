@@ -1,0 +1,129 @@
+//! The loop over the members of documents and arrays.
+
+use onecopy_text::convert::Kernels;
+use onecopy_text::{Pen, Put};
+use pyo3::ffi;
+
+use super::super::frames::Form;
+use super::super::{ahead, dict, object};
+use super::index::Index;
+use super::step::{short_key, step};
+use super::{ROOM, Stop, Walk};
+
+/// Walks and writes.
+///
+/// # Safety
+/// Attached as long as the walk lives; the caller holds `root`.
+#[inline(always)]
+pub(super) unsafe fn run<K: Kernels>(
+    kernels: K,
+    walk: &mut Walk<'_, '_>,
+    root: *mut ffi::PyObject,
+) -> Result<(), Stop> {
+    let mut pen = walk.open(ROOM)?;
+    walk.start = walk.offset(&pen);
+    // SAFETY: the root is alive, and what is reached from it as long as no Python code runs; where some does, the walk takes
+    // references to all that it is inside of, and each container is read anew.
+    unsafe {
+        pen = walk.any_value(kernels, root, 0, pen)?;
+        'members: loop {
+            let is_kept = walk.frames.len() > 1;
+            let Some(frame) = walk.frames.last_mut() else {
+                let n_bytes = walk.offset(&pen) - walk.start;
+                walk.close(&pen);
+                if n_bytes > walk.style.max_size {
+                    return Err(Stop::TooLong);
+                }
+                return Ok(());
+            };
+            let frame: *mut _ = frame;
+            let (container, form) = ((*frame).object, (*frame).form);
+            match form {
+                Form::List | Form::Tuple => {
+                    let items = object::items(container, form == Form::List);
+                    let mut at = (*frame).at.unsigned_abs();
+                    // Of an array the digits of the next key stand where others have how many members there were.
+                    let mut index = Index::of((*frame).n as u64);
+                    while at < items.len() {
+                        pen = walk.room(pen, ROOM)?;
+                        let member = items[at];
+                        ahead::fetch_object(items, at);
+                        let tag = pen.at();
+                        index.put(at, &mut pen);
+                        at += 1;
+                        let Some(kind) = step(kernels, walk, member, tag, &mut pen) else {
+                            continue;
+                        };
+                        ahead::fetch_rows(items, at);
+                        (*frame).at = at as isize;
+                        (*frame).n = index.digits() as isize;
+                        let n_behind = pen.at() as usize - tag as usize;
+                        pen = walk.value(kernels, member, kind, n_behind, pen)?;
+                        continue 'members;
+                    }
+                    (*frame).at = at as isize;
+                }
+                Form::Dict => {
+                    if dict::len(container) != (*frame).n {
+                        return Err(Stop::Changed);
+                    }
+                    let entries = dict::entries(container);
+                    let mut at = (*frame).at;
+                    while let Some((key, member)) = entries.next(container, &mut at) {
+                        pen = walk.room(pen, ROOM)?;
+                        let tag = pen.at();
+                        if !short_key(kernels, walk, key, is_kept, &mut pen) {
+                            (*frame).at = at;
+                            pen = walk.any_member(kernels, key, member, is_kept, pen)?;
+                            continue 'members;
+                        }
+                        let Some(kind) = step(kernels, walk, member, tag, &mut pen) else {
+                            continue;
+                        };
+                        (*frame).at = at;
+                        let n_behind = pen.at() as usize - tag as usize;
+                        pen = walk.value(kernels, member, kind, n_behind, pen)?;
+                        continue 'members;
+                    }
+                }
+                Form::Pairs => {
+                    let at = (*frame).at.unsigned_abs();
+                    // The list is ours alone: it and its items stay, whatever runs.
+                    if let Some(&[key, member]) = object::items(container, true).get(at..at + 2) {
+                        (*frame).at += 2;
+                        pen = walk.room(pen, ROOM)?;
+                        pen = walk.any_member(kernels, key, member, false, pen)?;
+                        continue 'members;
+                    }
+                }
+                Form::Held => {
+                    // The length of code with its scope, which counts all of it.
+                    if let Some(start) = (*frame).start.checked_sub(1) {
+                        let n_bytes = walk.offset(&pen) - start;
+                        walk.patch(start, n_bytes, &pen)?;
+                    }
+                    if walk.frames.pop() {
+                        walk.keys.forget();
+                    }
+                    continue 'members;
+                }
+                // Of JSON alone.
+                Form::Rows | Form::Row | Form::Columns => return Err(Stop::Changed),
+            }
+            pen = leave(walk, (*frame).start, pen)?;
+        }
+    }
+}
+
+/// The end of the innermost container, which begins at `start`.
+#[inline(always)]
+fn leave<'s>(walk: &mut Walk<'_, '_>, start: usize, mut pen: Pen<'s>) -> Result<Pen<'s>, Stop> {
+    pen = walk.room(pen, ROOM)?;
+    pen.put_byte(0);
+    let n_bytes = walk.offset(&pen) - start;
+    walk.patch(start, n_bytes, &pen)?;
+    if walk.frames.pop() {
+        walk.keys.forget();
+    }
+    Ok(pen)
+}

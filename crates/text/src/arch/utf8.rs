@@ -1,0 +1,197 @@
+//! Text as UTF-8 behind a [`Pen`]: the steps of a writer of objects whose format escapes nothing.
+//!
+//! The kernels are those of [`super::json`], compiled without the look for escapes.
+
+use std::ptr::copy_nonoverlapping;
+
+use super::cell::Common;
+#[cfg(target_arch = "x86_64")]
+use super::cell::{Avx2, Avx512};
+use super::json::{advance, rest};
+#[cfg(target_arch = "x86_64")]
+use super::{avx2, avx512};
+use super::{encode, find_surrogate};
+use crate::sink::{Pen, Put};
+
+/// Bytes that a pen needs for a text of `n` units of any width: kernels write whole vectors.
+#[inline(always)]
+#[must_use]
+pub fn utf8_room(n_units: usize) -> usize {
+    4 * n_units + 64
+}
+
+/// The longest text that [`Utf8Kernels::utf8_bytes`] takes.
+pub const UTF8_SHORT_BYTES: usize = 64;
+
+/// What a family of kernels does for text that becomes UTF-8.
+pub trait Utf8Kernels: Copy {
+    /// Puts at most [`UTF8_SHORT_BYTES`] bytes as they are, and gives the place behind them.
+    ///
+    /// # Safety
+    /// `out` is writable for [`UTF8_SHORT_BYTES`], apart from `u`; `u` is no longer than that.
+    unsafe fn utf8_bytes(self, u: &[u8], out: *mut u8) -> *mut u8;
+
+    /// Puts short Latin-1; `None` where it is not for this step.
+    ///
+    /// # Safety
+    /// `out` is writable for [`UTF8_SHORT_BYTES`], apart from `u`.
+    unsafe fn utf8_short_latin1(self, u: &[u8], out: *mut u8) -> Option<*mut u8>;
+
+    /// Puts short text of 16-bit units of which none is half of a pair; `None` where it is not for this step.
+    ///
+    /// # Safety
+    /// As [`Utf8Kernels::utf8_short_latin1`].
+    unsafe fn utf8_short_ucs2(self, u: &[u16], out: *mut u8) -> Option<*mut u8>;
+
+    /// Puts Latin-1.
+    ///
+    /// # Panics
+    /// Where the pen has not [`utf8_room`]: a bug of the caller (so for all below).
+    fn put_utf8_latin1(self, u: &[u8], pen: &mut Pen<'_>);
+
+    /// Puts 16-bit units of which none is half of a pair; `false`, and nothing put, where one is a surrogate.
+    #[must_use]
+    fn put_utf8_ucs2(self, u: &[u16], pen: &mut Pen<'_>) -> bool;
+
+    /// Puts 32-bit units; `false`, and nothing put, where one is a surrogate or past U+10FFFF.
+    #[must_use]
+    fn put_utf8_ucs4(self, u: &[u32], pen: &mut Pen<'_>) -> bool;
+}
+
+#[inline(always)]
+fn check(pen: &Pen<'_>, n_units: usize) {
+    assert!(
+        n_units <= usize::MAX / 8 && pen.room() >= utf8_room(n_units),
+        "no room"
+    );
+}
+
+#[cfg(target_arch = "x86_64")]
+macro_rules! vectors {
+    ($family:ident, $kernels:ident) => {
+        impl Utf8Kernels for $family {
+            #[inline(always)]
+            unsafe fn utf8_bytes(self, u: &[u8], out: *mut u8) -> *mut u8 {
+                // SAFETY: a value of this type proves that its instructions are there; the duty of the caller.
+                unsafe { $kernels::json::plain::<false>(u, out) }
+            }
+
+            #[inline(always)]
+            unsafe fn utf8_short_latin1(self, u: &[u8], out: *mut u8) -> Option<*mut u8> {
+                // SAFETY: a value of this type proves that its instructions are there; the duty of the caller.
+                let end = unsafe { $kernels::json::short_latin1::<false>(u, out) };
+                (!end.is_null()).then_some(end)
+            }
+
+            #[inline(always)]
+            unsafe fn utf8_short_ucs2(self, u: &[u16], out: *mut u8) -> Option<*mut u8> {
+                // SAFETY: a value of this type proves that its instructions are there; the duty of the caller.
+                let end = unsafe { $kernels::json::short_wide::<false>(u, out) };
+                (!end.is_null()).then_some(end)
+            }
+
+            #[inline(always)]
+            fn put_utf8_latin1(self, u: &[u8], pen: &mut Pen<'_>) {
+                check(pen, u.len());
+                // SAFETY: a value of this type proves that its instructions are there; the pen has the room, checked above (without escapes a
+                // unit takes two bytes), and all up to where the kernel says was written.
+                unsafe {
+                    let at = $kernels::json::latin1::<false>(u, false, pen.at());
+                    pen.set_at(at);
+                }
+            }
+
+            #[inline(always)]
+            fn put_utf8_ucs2(self, u: &[u16], pen: &mut Pen<'_>) -> bool {
+                check(pen, u.len());
+                // SAFETY: as for Latin-1; without escapes a unit takes three bytes.
+                unsafe {
+                    let at = $kernels::json::ucs2::<false>(u, pen.at());
+                    if !at.is_null() {
+                        pen.set_at(at);
+                    }
+                    !at.is_null()
+                }
+            }
+
+            #[inline(always)]
+            fn put_utf8_ucs4(self, u: &[u32], pen: &mut Pen<'_>) -> bool {
+                check(pen, u.len());
+                // SAFETY: as for Latin-1; without escapes a unit takes four bytes.
+                unsafe {
+                    let at = $kernels::json::ucs4::<false>(u, pen.at());
+                    if !at.is_null() {
+                        pen.set_at(at);
+                    }
+                    !at.is_null()
+                }
+            }
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+vectors!(Avx512, avx512);
+#[cfg(target_arch = "x86_64")]
+vectors!(Avx2, avx2);
+
+impl Utf8Kernels for Common {
+    #[inline(always)]
+    unsafe fn utf8_bytes(self, u: &[u8], out: *mut u8) -> *mut u8 {
+        // SAFETY: out takes the bytes, by the caller's word.
+        unsafe {
+            copy_nonoverlapping(u.as_ptr(), out, u.len());
+            out.add(u.len())
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn utf8_short_latin1(self, _: &[u8], _: *mut u8) -> Option<*mut u8> {
+        None
+    }
+
+    #[inline(always)]
+    unsafe fn utf8_short_ucs2(self, _: &[u16], _: *mut u8) -> Option<*mut u8> {
+        None
+    }
+
+    #[inline(always)]
+    fn put_utf8_latin1(self, u: &[u8], pen: &mut Pen<'_>) {
+        check(pen, u.len());
+        // SAFETY: the slice is dropped before the pen is used again; the kernel has written as many bytes as it says (so for all below).
+        unsafe {
+            let n = encode::latin1_to_utf8(u, rest(pen));
+            advance(pen, n);
+        }
+    }
+
+    #[inline(always)]
+    fn put_utf8_ucs2(self, u: &[u16], pen: &mut Pen<'_>) -> bool {
+        check(pen, u.len());
+        if find_surrogate(u) < u.len() {
+            return false;
+        }
+        // SAFETY: as of Latin-1.
+        unsafe {
+            let n = encode::utf16_to_utf8(u, rest(pen));
+            advance(pen, n.expect("no surrogates, looked at above"));
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn put_utf8_ucs4(self, u: &[u32], pen: &mut Pen<'_>) -> bool {
+        check(pen, u.len());
+        // SAFETY: as of Latin-1.
+        unsafe {
+            match encode::utf32_to_utf8(u, rest(pen)) {
+                Some(n) => advance(pen, n),
+                None => return false,
+            }
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

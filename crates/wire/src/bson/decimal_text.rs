@@ -1,0 +1,167 @@
+//! Decimals of 128 bits as text (General Decimal Arithmetic, `to-scientific-string`).
+
+use onecopy_text::Put;
+
+use super::decimal128::Decimal128;
+
+/// Bytes that a window needs for a [`DecimalText`].
+pub const DECIMAL_TEXT_BYTES: usize = 48;
+
+/// A decimal as text, at most 42 bytes of ASCII.
+#[derive(Clone, Copy, Debug)]
+pub struct DecimalText {
+    bytes: [u8; DECIMAL_TEXT_BYTES],
+    len: usize,
+}
+
+/// What the bits of a decimal say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecimalParts {
+    /// Not a number, of any kind and sign.
+    NaN,
+    /// Infinity or, `true`, minus infinity.
+    Infinity(bool),
+    /// A number.
+    Finite {
+        /// Whether it has a minus, zero too.
+        negative: bool,
+        /// Below 10^34.
+        coefficient: u128,
+        /// Of the last digit, -6176 to 6111.
+        exponent: i32,
+    },
+}
+
+impl Decimal128 {
+    /// The decimal of these bits, whatever they are.
+    #[inline]
+    #[must_use]
+    pub fn from_le_bytes(bytes: [u8; 16]) -> Decimal128 {
+        Decimal128::of_bits(u128::from_le_bytes(bytes))
+    }
+
+    /// What the bits say. A coefficient of more than 34 digits is 0, as IEEE 754 has it.
+    #[must_use]
+    pub fn parts(self) -> DecimalParts {
+        let bits = u128::from_le_bytes(self.to_le_bytes());
+        let negative = bits >> 127 == 1;
+        let exponent = |at: u32| (bits >> at & 0x3FFF) as i32 - 6176;
+        match bits >> 122 & 0x1F {
+            0x1F => DecimalParts::NaN,
+            0x1E => DecimalParts::Infinity(negative),
+            // The other form: its coefficient has a bit that 10^34 does not reach.
+            0x18.. => DecimalParts::Finite {
+                negative,
+                coefficient: 0,
+                exponent: exponent(111),
+            },
+            _ => {
+                let coefficient = bits & ((1 << 113) - 1);
+                DecimalParts::Finite {
+                    negative,
+                    coefficient: if coefficient < MOST { coefficient } else { 0 },
+                    exponent: exponent(113),
+                }
+            }
+        }
+    }
+
+    /// As text, from which [`Decimal128::of_digits`] makes the same decimal (all kinds of NaN are one).
+    #[must_use]
+    pub fn to_text(self) -> DecimalText {
+        let mut text = DecimalText {
+            bytes: [0; DECIMAL_TEXT_BYTES],
+            len: 0,
+        };
+        match self.parts() {
+            DecimalParts::NaN => text.push(b"NaN"),
+            DecimalParts::Infinity(false) => text.push(b"Infinity"),
+            DecimalParts::Infinity(true) => text.push(b"-Infinity"),
+            DecimalParts::Finite {
+                negative,
+                coefficient,
+                exponent,
+            } => {
+                if negative {
+                    text.push(b"-");
+                }
+                let (digits, n_digits) = digits_of(coefficient);
+                text.push_number(&digits[MOST_DIGITS - n_digits..], exponent);
+            }
+        }
+        text
+    }
+}
+
+/// Digits at most.
+const MOST_DIGITS: usize = 34;
+
+/// One more than the largest coefficient.
+const MOST: u128 = 10_u128.pow(MOST_DIGITS as u32);
+
+/// The digits of a coefficient at the end of the array, and how many; one for 0.
+fn digits_of(coefficient: u128) -> ([u8; MOST_DIGITS], usize) {
+    const HALF: u128 = 10_u128.pow(17);
+    let mut digits = [b'0'; MOST_DIGITS];
+    let halves = match u64::try_from(coefficient) {
+        Ok(all) => [all / HALF as u64, all % HALF as u64],
+        Err(_) => [(coefficient / HALF) as u64, (coefficient % HALF) as u64],
+    };
+    for (place, mut half) in digits.chunks_exact_mut(17).zip(halves) {
+        for digit in place.iter_mut().rev() {
+            *digit = b'0' + (half % 10) as u8;
+            half /= 10;
+        }
+    }
+    let n_zeros = digits.iter().take_while(|d| **d == b'0').count();
+    (digits, (MOST_DIGITS - n_zeros).max(1))
+}
+
+impl DecimalText {
+    /// The text.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    /// Puts it into a window that has [`DECIMAL_TEXT_BYTES`] left.
+    ///
+    /// # Panics
+    /// Where it has not.
+    #[inline]
+    pub fn put_into<P: Put>(&self, window: &mut P) {
+        window.put_short(&self.bytes, self.len);
+    }
+
+    fn push(&mut self, text: &[u8]) {
+        self.bytes[self.len..self.len + text.len()].copy_from_slice(text);
+        self.len += text.len();
+    }
+
+    fn push_number(&mut self, digits: &[u8], exponent: i32) {
+        let adjusted = exponent + digits.len() as i32 - 1;
+        if exponent > 0 || adjusted < -6 {
+            self.push(&digits[..1]);
+            if digits.len() > 1 {
+                self.push(b".");
+                self.push(&digits[1..]);
+            }
+            self.push(if adjusted < 0 { b"E-" } else { b"E+" });
+            let (digits, n_digits) = digits_of(adjusted.unsigned_abs().into());
+            self.push(&digits[MOST_DIGITS - n_digits..]);
+            return;
+        }
+        let n_behind = exponent.unsigned_abs() as usize;
+        let Some(n_before) = digits.len().checked_sub(n_behind).filter(|n| *n > 0) else {
+            self.push(b"0.");
+            self.push(&b"000000"[..n_behind - digits.len()]);
+            self.push(digits);
+            return;
+        };
+        self.push(&digits[..n_before]);
+        if n_behind > 0 {
+            self.push(b".");
+            self.push(&digits[n_before..]);
+        }
+    }
+}

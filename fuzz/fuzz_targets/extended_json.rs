@@ -1,0 +1,112 @@
+//! Any bytes as Extended JSON and as BSON: what is taken is what the slow twins take, and comes back the same; errors stand inside of the
+//! bytes.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use onecopy_wire::bson::check;
+use onecopy_wire::bson::extended::{Form, FromJson, ToJson, from_json, naive, to_json};
+use onecopy_wire::bson::naive::{Document, Value, documents, tree};
+use onecopy_wire::bson::read::{ReadError, Rules};
+use onecopy_wire::json::read::{Surrogates, Ucs4, Utf8, naive as json};
+
+/// How deep: the twins are recursive.
+const DEPTH: usize = 100;
+
+fn options() -> FromJson {
+    FromJson { max_depth: DEPTH, ..FromJson::default() }
+}
+
+fn text_of(bson: &[u8], form: Form) -> Vec<u8> {
+    let mut text = Vec::new();
+    let n = to_json(bson, &ToJson { form, ..ToJson::default() }, &mut text).expect("a document of ours");
+    assert_eq!(n, bson.len());
+    text
+}
+
+fn bson_of(text: &[u8]) -> Option<Vec<u8>> {
+    let mut bson = Vec::new();
+    let end = from_json::<Utf8, _>(text, 0, &options(), &mut bson).ok()?;
+    assert_eq!(end, text.len());
+    Some(bson)
+}
+
+/// The document of a text: the same from each form, the same as the twin's, and stable as text.
+fn as_text(data: &[u8]) {
+    let mut bson = Vec::new();
+    let done = from_json::<Utf8, _>(data, 0, &options(), &mut bson);
+    let end = match done {
+        Ok(end) => end,
+        Err(e) => {
+            assert!(e.at_units <= data.len() && bson.is_empty(), "{e}");
+            data.len()
+        }
+    };
+    let is_whole = data[end..].iter().all(|b| b" \n\r\t".contains(b));
+    if let Ok(text) = std::str::from_utf8(data)
+        && is_whole
+    {
+        let chars: Vec<u32> = text.chars().map(u32::from).collect();
+        let value = json::parse(&chars, Surrogates::Error, DEPTH);
+        let expected = value.and_then(|value| naive::document(&value)).map(|d| tree::write(&d));
+        assert_eq!(done.is_ok().then_some(&bson), expected.as_ref(), "{text}");
+        let mut wide = Vec::new();
+        let again = from_json::<Ucs4, _>(&chars, 0, &options(), &mut wide);
+        assert_eq!((again.is_ok(), &wide), (done.is_ok(), &bson));
+    }
+    if done.is_err() {
+        return;
+    }
+    assert_eq!(check(&bson, Rules::default()), Ok(bson.len()));
+    for form in [Form::Canonical, Form::Relaxed] {
+        let text = text_of(&bson, form);
+        // Keys of wrappers at the top stay keys; inside they were read as wrappers already.
+        let again = bson_of(&text).expect("a text of ours");
+        if form == Form::Canonical {
+            assert_eq!(again, bson, "{}", text.escape_ascii());
+        }
+        assert_eq!(text_of(&again, form), text);
+    }
+}
+
+/// Whether a NaN, the other form of decimals, options out of order or keys of arrays make another text or document of it.
+fn is_canonical(document: &Document) -> bool {
+    document.iter().all(|(key, value)| {
+        !key.starts_with('$')
+            && match value {
+                Value::Document(inner) | Value::Array(inner) | Value::CodeWithScope(_, inner) => is_canonical(inner),
+                Value::Double(bits) => !f64::from_bits(*bits).is_nan() || *bits == f64::NAN.to_bits(),
+                Value::Decimal128(bytes) => bytes[15] & 0x60 != 0x60,
+                Value::Regex(_, options) => options.chars().is_sorted(),
+                _ => true,
+            }
+    })
+}
+
+fn as_bson(data: &[u8]) {
+    let rules = Rules { max_depth: DEPTH, ..Rules::default() };
+    let mut text = Vec::new();
+    let options = ToJson { form: Form::Canonical, rules, ..ToJson::default() };
+    let done = to_json(data, &options, &mut text);
+    let is_good = check(data, rules);
+    let Ok(n) = done else {
+        assert!(text.is_empty());
+        return assert!(is_good.is_err_and(|ReadError { offset_bytes, .. }| offset_bytes <= data.len()));
+    };
+    assert_eq!(is_good, Ok(n));
+    let found = documents(&data[..n]).expect("the twin takes it too");
+    if !is_canonical(&found[0]) || !tree::has_index_keys(&found[0]) {
+        return;
+    }
+    assert_eq!(String::from_utf8(text.clone()).expect("UTF-8"), naive::text(&found[0], true));
+    let big = found[0].iter().any(|(_, v)| matches!(v, Value::Decimal128(_)));
+    let back = bson_of(&text).expect("a text of ours");
+    if !big {
+        assert_eq!(back, tree::write(&found[0]));
+    }
+    assert_eq!(text_of(&back, Form::Canonical), text);
+}
+
+fuzz_target!(|data: &[u8]| {
+    as_text(data);
+    as_bson(data);
+});

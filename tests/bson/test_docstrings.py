@@ -1,0 +1,33 @@
+"""Docstrings are there, their examples run, and every name stands in the documentation."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+from pathlib import Path
+
+import pytest
+
+import onecopy.bson
+
+_ROOT = Path(__file__).resolve().parents[2]
+_NAMES = onecopy.bson.__all__
+
+
+def test_examples_of_the_module_run() -> None:
+    assert doctest.testmod(onecopy.bson, extraglobs={"onecopy": onecopy})[0] == 0
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_a_public_name_is_documented_and_its_examples_run(name: str) -> None:
+    text = inspect.getdoc(getattr(onecopy.bson, name))
+    assert text, f"`{name}` has no docstring"
+    test = doctest.DocTestParser().get_doctest(text, {"onecopy": onecopy}, name, None, None)
+    runner = doctest.DocTestRunner()
+    runner.run(test)
+    assert runner.failures == 0
+
+
+def test_every_public_name_stands_in_the_documentation() -> None:
+    pages = "\n".join(path.read_text(encoding="utf-8") for path in (_ROOT / "docs").rglob("*.md"))
+    assert [name for name in _NAMES if f"`{name}" not in pages and f".{name}" not in pages] == []

@@ -1,0 +1,214 @@
+"""Fields of documents read where they lie."""
+
+from __future__ import annotations
+
+import array
+import copy
+import gc
+import pickle
+import threading
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+import bson as pymongo
+import pytest
+from hypothesis import given, settings
+
+from onecopy import bson
+from tests.bson.decoding import AS_PYMONGO, OPTIONS, document, documents, element, same, string, untyped
+
+VALUE: dict[str, Any] = {
+    "a": 1,
+    "ключ": "東京",
+    "inner": {"b": {"c": [10, {"d": [[], [{"e": "deep"}]]}]}, "": "empty"},
+    "list": [1, "two", {"three": 3}],
+    "nothing": None,
+    "code": pymongo.Code("f()", {"x": {"y": 1}}),
+}
+DATA = pymongo.encode(VALUE)
+
+
+def test_it_is_a_mapping_of_its_fields() -> None:
+    doc = bson.RawDocument(DATA)
+    assert isinstance(doc, Mapping)
+    assert doc["a"] == 1 and doc["ключ"] == "東京" and doc["nothing"] is None
+    assert list(doc) == list(VALUE) == list(doc.keys()) and len(doc) == len(VALUE)
+    assert doc.keys() & {"a", "z"} == {"a"}
+    assert "a" in doc and "ключ" in doc and "nothing" in doc
+    for missing in ("z", "", "A", "a\0", "кл", "\ud800", 5, None, b"a"):
+        assert missing not in doc
+        assert untyped.RawDocument(DATA).get(missing) is None and untyped.RawDocument(DATA).get(missing, 7) == 7
+        with pytest.raises(KeyError) as raised:
+            untyped.RawDocument(DATA)[missing]
+        assert raised.value.args == (missing,)
+    assert dict(doc.items()) == dict(zip(doc.keys(), doc.values(), strict=True)) == doc.decode() == bson.decode(DATA)
+    assert bson.RawDocument(b"\x05\0\0\0\0") == {} and list(bson.RawDocument(b"\x05\0\0\0\0")) == []
+
+
+def test_documents_inside_stay_raw_until_they_are_asked_for() -> None:
+    doc = bson.RawDocument(DATA)
+    inner = doc["inner"]
+    assert type(inner) is bson.RawDocument and type(inner["b"]) is bson.RawDocument
+    assert inner["b"]["c"][1]["d"][1][0]["e"] == "deep"
+    assert [type(value) for value in doc["list"]] == [int, str, bson.RawDocument]
+    assert type(doc["inner"]["b"]["c"][1]["d"][1][0]) is bson.RawDocument
+    assert doc["code"].scope == {"x": {"y": 1}}
+    assert type(doc.decode()["inner"]) is dict
+    assert bytes(inner.raw) == pymongo.encode(VALUE["inner"])
+    assert inner.raw.obj is DATA
+
+
+def test_paths_lead_to_values() -> None:
+    doc = bson.RawDocument(DATA)
+    assert doc.lookup("a") == 1
+    assert doc.lookup("ключ") == "東京"
+    assert doc.lookup("inner.b.c.0") == 10
+    assert doc.lookup("inner.b.c.1.d.1.0.e") == "deep"
+    assert doc.lookup("inner.") == "empty"
+    assert doc.lookup("inner.b") == VALUE["inner"]["b"]
+    assert doc.lookup("list.2.three") == 3
+    for missing in (
+        "",
+        "z",
+        "a.b",
+        "inner.z",
+        "inner.b.c.2",
+        "inner.b.c.-1",
+        "inner.b.c.x",
+        "inner.b.c.",
+        "list.+1",
+        "\ud800",
+    ):
+        assert doc.lookup(missing) is None and doc.lookup(missing, 5) == 5
+    assert doc.lookup("list.99999999999999999999999") is None
+    with pytest.raises(TypeError):
+        untyped.RawDocument(DATA).lookup(5)
+
+
+def test_what_is_not_asked_for_is_not_looked_into() -> None:
+    bad = element(0x03, document(element(0x08, b"\5")), b"bad")
+    doc = bson.RawDocument(document(element(0x0A, b"", b"a"), bad, element(0x02, string(b"\xff"), b"text")))
+    assert doc["a"] is None and "text" in doc
+    with pytest.raises(bson.BSONDecodeError) as raised:
+        doc["text"]
+    assert raised.value.offset_bytes == 31
+    with pytest.raises(bson.BSONDecodeError) as raised:
+        doc["bad"]["a"]
+    assert raised.value.offset_bytes == 19
+    with pytest.raises(bson.BSONDecodeError) as raised:
+        doc.lookup("bad.a")
+    assert raised.value.offset_bytes == 19
+
+
+def test_options_hold_inside_too() -> None:
+    odd = document(element(0x03, document(element(0x02, string(b"\xff")), element(0x12, bytes(8), b"\xff"))))
+    doc = bson.RawDocument(odd, on_invalid_utf8="replace", types="pymongo")
+    assert doc["a"]["a"] == "\ufffd" and list(doc["a"]) == ["a", "\ufffd"]
+    assert type(dict(doc["a"].items())["\ufffd"]) is pymongo.Int64
+    assert type(bson.decode(odd, document_class=bson.RawDocument, on_invalid_utf8="replace")["a"]) is bson.RawDocument
+    for options in ({"types": "x"}, {"datetime_range": 5}):
+        with pytest.raises(ValueError, match="must be one of"):
+            untyped.RawDocument(odd, **options)
+    for name in ("document_class", "codec_options"):
+        with pytest.raises(TypeError, match="unexpected"):
+            untyped.RawDocument(odd, **{name: dict})
+
+
+def test_equality_is_that_of_bytes_or_of_what_it_decodes_to() -> None:
+    doc = bson.RawDocument(DATA)
+    assert doc == bson.RawDocument(bytearray(DATA)) and doc == bson.decode(DATA) and bson.decode(DATA) == doc
+    assert doc != bson.RawDocument(pymongo.encode({"a": 1})) and doc != {"a": 1} and doc != 5
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(doc)
+
+
+def test_it_is_printed_pickled_and_copied() -> None:
+    doc = bson.RawDocument(memoryview(DATA))
+    assert eval(repr(doc), {"RawDocument": bson.RawDocument}) == doc
+    odd = bson.RawDocument(
+        document(element(0x02, string(b"\xff"))), on_invalid_utf8="ignore", tz_aware=False, max_depth=7
+    )
+    for given_doc in (doc, doc["inner"], odd):
+        for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+            again = pickle.loads(pickle.dumps(given_doc, protocol))
+            assert type(again) is bson.RawDocument and again == given_doc and bytes(again.raw) == bytes(given_doc.raw)
+        assert copy.deepcopy(given_doc) == given_doc == copy.copy(given_doc)
+    assert pickle.loads(pickle.dumps(odd))["a"] == ""
+
+
+def test_it_holds_the_buffer_and_nothing_else() -> None:
+    buffer = bytearray(DATA)
+    doc = bson.RawDocument(buffer)
+    inner = doc["inner"]
+    del doc
+    with pytest.raises(BufferError):
+        buffer.append(0)
+    assert inner.raw.obj is buffer
+    del inner
+    gc.collect()
+    buffer.append(0)
+
+    owner = array.array("B", DATA)
+    gone = weakref.ref(owner)
+    doc = bson.RawDocument(owner)
+    del owner
+    assert doc["a"] == 1
+    del doc
+    gc.collect()
+    assert gone() is None
+
+
+def test_pymongo_writes_it_as_any_mapping() -> None:
+    doc = bson.RawDocument(DATA)
+    assert pymongo.encode({"x": doc["inner"], "y": doc["list"]}) == pymongo.encode(
+        {"x": VALUE["inner"], "y": VALUE["list"]}
+    )
+
+
+def test_it_is_encoded_as_it_stands() -> None:
+    odd = document(element(0x0A, b"", b"b"), element(0x0A, b"", b"a"), element(0x0A, b"", b"b"))
+    doc = bson.RawDocument(bytearray(odd))
+    assert bson.encode(doc) == odd and bson.encode({"x": doc}) == document(element(0x03, odd, b"x"))
+
+
+def test_threads_may_share_one() -> None:
+    doc = bson.RawDocument(bytearray(DATA))
+    failed: list[BaseException] = []
+
+    def read() -> None:
+        try:
+            for _ in range(300):
+                assert doc["inner"]["b"]["c"][0] == 10 and doc.lookup("inner.b.c.1.d.1.0.e") == "deep"
+                assert doc == VALUE
+        except BaseException as e:
+            failed.append(e)
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+
+
+@given(documents)
+@settings(max_examples=200, deadline=None)
+def test_each_field_is_what_the_whole_decodes_to(value: dict[str, Any]) -> None:
+    data = pymongo.encode(value)
+    whole = pymongo.decode(data, OPTIONS)
+    doc = bson.RawDocument(data, **AS_PYMONGO)
+
+    def decoded(value: Any) -> Any:
+        if isinstance(value, bson.RawDocument):
+            # A reference to a document is one where it stands inside of another, and pymongo makes it of the fields.
+            made = bson.decode_all(pymongo.encode({"x": value.decode()}, codec_options=OPTIONS), **AS_PYMONGO)
+            return made[0]["x"]
+        if isinstance(value, pymongo.Code) and value.scope is not None:
+            return pymongo.Code(str(value), {key: decoded(inner) for key, inner in value.scope.items()})
+        return [decoded(item) for item in value] if isinstance(value, list) else value
+
+    assert list(doc) == list(whole) and same(doc.decode(), whole)
+    for key, expected in whole.items():
+        assert same(decoded(doc[key]), expected)
+        assert "." in key or same(decoded(doc.lookup(key)), expected)

@@ -1,0 +1,238 @@
+"""The types of `onecopy.bson`: made, compared, hashed, copied, pickled, printed."""
+
+from __future__ import annotations
+
+import copy
+import datetime as dt
+import os
+import pickle
+import re
+import uuid
+from decimal import Decimal
+from typing import Any
+
+import bson as theirs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onecopy import bson
+
+HEX = "0123456789abcdef01234567"
+OID = bson.ObjectId(HEX)
+EACH: list[Any] = [
+    OID,
+    bson.Binary(b"\0\xff", 5),
+    bson.Int64(-(2**63)),
+    bson.Decimal128("-1.500E+7"),
+    bson.Decimal128.from_bid(bytes(range(100, 116))),
+    bson.DatetimeMS(-(2**63)),
+    bson.Timestamp(2**32 - 1, 0),
+    bson.Regex("a'b", "xmi"),
+    bson.Code("f()"),
+    bson.Code("f()", {"x": [1]}),
+    bson.MinKey(),
+    bson.MaxKey(),
+    bson.Symbol("s'"),
+    bson.Undefined(),
+    bson.DBPointer("db.c", OID),
+]
+
+
+@pytest.mark.parametrize("value", EACH, ids=repr)
+def test_a_value_is_copied_pickled_and_printed_whole(value: Any) -> None:
+    made = [copy.copy(value), copy.deepcopy(value), eval(repr(value), vars(bson).copy())]
+    made += [pickle.loads(pickle.dumps(value, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)]
+    for other in made:
+        assert other == value
+        assert (other != value) is False
+        assert type(other) is type(value)
+        assert hash(other) == hash(value)
+        assert bson.encode({"v": other}) == bson.encode({"v": value})
+
+
+def test_values_differ_from_all_others() -> None:
+    for i, one in enumerate(EACH):
+        for k, other in enumerate(EACH):
+            assert (one == other) == (i == k)
+        assert one != object()
+
+
+@pytest.mark.parametrize("value", [v for v in EACH if not isinstance(v, (int, str, bytes))], ids=repr)
+def test_a_value_cannot_be_changed(value: Any) -> None:
+    for name in ("binary", "bid", "time", "pattern", "_value", "collection", "other"):
+        with pytest.raises((AttributeError, TypeError)):
+            setattr(value, name, 1)
+
+
+def test_an_object_id_is_made_of_bytes_digits_or_another_one() -> None:
+    data = bytes.fromhex(HEX)
+    their = theirs.ObjectId(HEX)
+    assert bson.ObjectId(data) == bson.ObjectId(HEX) == bson.ObjectId(OID) == bson.ObjectId(their)  # type: ignore[arg-type]
+    assert OID.binary == data
+    assert str(OID) == HEX
+    assert their == OID
+    assert OID.__eq__(their) is True
+    assert hash(OID) == hash(their)
+    both: dict[object, int] = {their: 1}
+    assert both[OID] == 1
+    assert OID.generation_time == their.generation_time
+    assert bson.ObjectId(HEX.upper()) == OID
+    for wrong in ("", "x" * 24, HEX[:-1], b"", data + b"0"):
+        with pytest.raises(ValueError, match="12 bytes"):
+            bson.ObjectId(wrong)
+        assert not bson.ObjectId.is_valid(wrong)
+    for other in (5, None, 1.5, bytearray(data)):
+        assert not bson.ObjectId.is_valid(other)
+    with pytest.raises(TypeError):
+        bson.ObjectId(5)  # type: ignore[arg-type]
+    assert bson.ObjectId.is_valid(HEX)
+
+
+def test_object_ids_are_ordered_and_none_is_made_twice() -> None:
+    made = [bson.ObjectId() for _ in range(10_000)]
+    assert len(set(made)) == 10_000
+    assert bson.ObjectId("0" * 24) < OID < bson.ObjectId("f" * 24)
+    assert OID <= OID and OID >= OID
+    with pytest.raises(TypeError):
+        assert OID < "x"  # type: ignore[operator]
+    now = dt.datetime.now(dt.timezone.utc)
+    assert abs(made[0].generation_time - now) < dt.timedelta(minutes=1)
+    moment = dt.datetime(2020, 1, 1)
+    assert bson.ObjectId.from_datetime(moment) == theirs.ObjectId.from_datetime(moment)
+    with pytest.raises(ValueError, match="1970 to 2106"):
+        bson.ObjectId.from_datetime(dt.datetime(1969, 12, 31))
+
+
+def test_a_forked_child_makes_others() -> None:
+    before = bson.ObjectId().binary[4:9]
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writer, bson.ObjectId().binary[4:9])
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(reader, 5) != before
+    os.close(reader)
+    os.close(writer)
+    assert bson.ObjectId().binary[4:9] == before
+
+
+def test_binary_knows_its_subtype() -> None:
+    assert bson.Binary(b"a", 5) != bson.Binary(b"a", 4)
+    assert bson.Binary(b"a") == b"a"
+    assert bson.Binary(b"a", 5) != b"a"
+    assert bson.Binary(bytearray(b"ab"), 5) == theirs.Binary(b"ab", 5)
+    for wrong in (-1, 256):
+        with pytest.raises(ValueError, match="0 to 255"):
+            bson.Binary(b"", wrong)
+    with pytest.raises(TypeError):
+        bson.Binary("text")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="no UUID"):
+        bson.Binary(b"x" * 16, 4).as_uuid("java_legacy")
+    u = uuid.uuid4()
+    for form in ("standard", "python_legacy", "java_legacy", "csharp_legacy"):
+        assert bson.Binary.from_uuid(u, form).as_uuid(form) == u
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False))
+def test_a_decimal_comes_back_from_128_bits_digit_by_digit_or_is_refused(value: Decimal) -> None:
+    try:
+        made = bson.Decimal128(value)
+    except ValueError:
+        with pytest.raises(bson.BSONEncodeError):
+            bson.encode({"v": value})
+        return
+    assert made.to_decimal() == value
+    assert bson.encode({"v": value}) == bson.encode({"v": made})
+    if len(value.as_tuple().digits) <= 34:
+        assert made.bid == theirs.Decimal128(value).bid
+        assert made == theirs.Decimal128(value)
+
+
+@given(st.binary(min_size=16, max_size=16))
+def test_any_16_bytes_are_a_decimal_that_prints_and_evaluates(bid: bytes) -> None:
+    made = bson.Decimal128.from_bid(bid)
+    assert made.bid == bid
+    assert eval(repr(made), {"Decimal128": bson.Decimal128}) == made
+    assert str(made) == str(made.to_decimal())
+
+
+@pytest.mark.parametrize("text", ["0", "-0", "NaN", "-NaN", "sNaN", "Infinity", "-Infinity", "1E-6176", "9" * 34 + "E+6111", "1E+6144"])  # fmt: skip
+def test_decimals_at_the_ends_are_those_of_pymongo(text: str) -> None:
+    assert bson.Decimal128(text).bid == theirs.Decimal128(text).bid
+    assert str(bson.Decimal128(text).to_decimal()) == str(theirs.Decimal128(text).to_decimal())
+
+
+@pytest.mark.parametrize("wrong", ["", "1,5", "x", "1" * 35, "1E+6145", "1E-6177", "NaN123"])
+def test_what_has_no_form_in_128_bits_is_refused(wrong: str) -> None:
+    with pytest.raises(ValueError, match=r"decimal|digits"):
+        bson.Decimal128(wrong)
+
+
+def test_moments_are_milliseconds() -> None:
+    east = dt.timezone(dt.timedelta(hours=1))
+    assert int(bson.DatetimeMS(dt.datetime(1970, 1, 1, 1, 0, 0, 999, east))) == 0
+    assert int(bson.DatetimeMS(dt.datetime(1969, 12, 31, 23, 59, 59, 999_999))) == -1
+    assert bson.DatetimeMS(5).as_datetime() == dt.datetime(1970, 1, 1, 0, 0, 0, 5000, dt.timezone.utc)
+    assert bson.DatetimeMS(5).as_datetime(tz_aware=False) == dt.datetime(1970, 1, 1, 0, 0, 0, 5000)
+    assert bson.DatetimeMS(1) < bson.DatetimeMS(2) < 3
+    with pytest.raises(OverflowError):
+        bson.DatetimeMS(2**63)
+    with pytest.raises(OverflowError):
+        bson.DatetimeMS(2**62).as_datetime()
+    with pytest.raises(TypeError):
+        bson.DatetimeMS("1")  # type: ignore[arg-type]
+    stamp = bson.Timestamp(dt.datetime(2020, 1, 1), 3)
+    assert stamp == theirs.Timestamp(dt.datetime(2020, 1, 1), 3)
+    assert stamp.as_datetime() == dt.datetime(2020, 1, 1, tzinfo=dt.timezone.utc)
+    assert bson.Timestamp(1, 2) < bson.Timestamp(1, 3) < bson.Timestamp(2, 0)
+    with pytest.raises(ValueError, match="32 bits"):
+        bson.Timestamp(2**32, 0)
+
+
+def test_a_regex_has_letters_and_flags() -> None:
+    regex = bson.Regex("A", "xi")
+    assert regex.options == "ix"
+    assert regex.flags == re.I | re.X
+    assert regex.try_compile().match("a")
+    assert regex == theirs.Regex("A", "xi")
+    assert bson.Regex.from_native(re.compile("a", re.M)).options == "mu"
+    assert bson.Regex("a", "q").options == "q"
+    for pattern, options in (("a\0", ""), ("a", "\0")):
+        with pytest.raises(ValueError, match="NUL"):
+            bson.Regex(pattern, options)
+
+
+def test_the_least_and_the_greatest_stand_around_all() -> None:
+    low, high = bson.MinKey(), bson.MaxKey()
+    for other in (0, "x", None, OID):
+        assert low < other < high
+        assert high > other > low
+        assert low <= other <= high
+    assert low <= bson.MinKey() and not low < bson.MinKey()
+    assert high >= bson.MaxKey() and not high > bson.MaxKey()
+    assert low == theirs.MinKey() and high == theirs.MaxKey()
+
+
+def test_integers_and_texts_stay_what_they_are_derived_from() -> None:
+    assert bson.Int64(5) + 1 == 6
+    assert f"{bson.Int64(5)}" == str(bson.Int64(5)) == "5"
+    assert bson.Symbol("a") == "a"
+    assert str(bson.Code("a", {})) == "a"
+    assert type(str(bson.Code("a"))) is str
+    assert bson.Code("a") != "a"
+    assert not bson.Undefined()
+
+
+def test_errors_are_pickled_and_tell_their_place() -> None:
+    for error in (
+        bson.BSONEncodeError("wrong\nmend it", "$.a", "int"),
+        bson.BSONTypeError("of a wrong type", "$.a", "type"),
+        bson.BSONDecodeError("wrong", 7),
+    ):
+        back = pickle.loads(pickle.dumps(error))
+        assert (type(back), str(back), vars(back)) == (type(error), str(error), vars(error))
+        assert isinstance(error, bson.BSONError) and isinstance(error, ValueError)
+    assert str(bson.BSONEncodeError("wrong\nmend it", "$.a")) == "wrong, at `$.a`\nmend it"
+    assert isinstance(bson.BSONTypeError("x"), TypeError)

@@ -1,0 +1,42 @@
+"""Runs one path of BSON inside a process that has the witness preloaded, and prints what both counted.
+
+LD_PRELOAD=witness.so WITNESS_MODULE=_core python -m tests.copies.bson_paths PATH KIND
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable
+
+from onecopy import bson
+from tests.copies.json_paths import strings
+from tests.copies.paths import counted
+
+
+def _to_file(texts: list[str]) -> object:
+    with tempfile.TemporaryFile() as file:
+        return bson.dump_many(({"v": text} for text in texts), file)
+
+
+#: A place for a result, as one keeps it for the next time.
+_PLACE = bytearray(40 << 20)
+
+#: From `str` to BSON.
+ENCODING: dict[str, Callable[[list[str]], object]] = {
+    "encode": lambda texts: bson.encode({"v": texts}),
+    "encode_into": lambda texts: bson.encode_into({"v": texts}, _PLACE),
+    "encode_many": lambda texts: sum(map(len, bson.encode_many({"v": text} for text in texts))),
+    "dump_many to a file": _to_file,
+}
+
+
+def main() -> None:
+    """The command line: PATH, KIND."""
+    path, kind = sys.argv[1:]
+    texts = strings(kind)
+    counted(lambda: ENCODING[path](texts))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+"""BSON to `str`: what the ledger says is the promise, the witness agrees with it, and a planted fault turns it red."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.copies.bson_read_paths import DECODING
+from tests.copies.counting import N_ROWS, TEXTS, Setting, cell, check, check_red
+
+
+def _in_utf8(kind: str) -> int:
+    return sum(len(cell(kind, k).encode()) for k in range(N_ROWS))
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+@pytest.mark.parametrize("path", DECODING)
+def test_bson_becomes_a_str_by_one_conversion(setting: Setting, path: str, kind: str) -> None:
+    # ASCII stands in a `str` as it does in BSON.
+    how = "copied" if kind == "ascii" else "converted"
+    check(setting.run("tests.copies.bson_read_paths", path, kind), _in_utf8(kind), how)
+
+
+@pytest.mark.parametrize("fault", ["copy", "conversion"])
+@pytest.mark.parametrize("path", DECODING)
+def test_a_planted_fault_turns_bson_decoding_red(planted: Setting, path: str, fault: str) -> None:
+    counted = planted.with_fault(fault).run("tests.copies.bson_read_paths", path, "cyrillic")
+    check_red(counted, _in_utf8("cyrillic"), "converted")
+
+
+@pytest.mark.parametrize("path", DECODING)
+def test_bson_decoding_in_the_planted_build_without_its_fault_is_green(planted: Setting, path: str) -> None:
+    counted = planted.with_fault("none").run("tests.copies.bson_read_paths", path, "cyrillic")
+    check(counted, _in_utf8("cyrillic"), "converted")
