@@ -184,7 +184,7 @@ if hasattr(onecopy.bson, "decode"):
         CodecOptions(document_class=theirs.SON),
         CodecOptions(document_class=RawBSONDocument),
         CodecOptions(unicode_decode_error_handler="replace"),
-        *(CodecOptions(datetime_conversion=n) for n in (1, 2, 3, 4)),  # type: ignore[arg-type]
+        *(CodecOptions(datetime_conversion=n) for n in (1, 2, 3, 4)),
     ]
 
     @pytest.mark.parametrize("data", GIVEN, ids=lambda data: data.hex()[:30])
