@@ -18,7 +18,7 @@ from onecopy.compat import pyodbc as ours
 from onecopy.compat.pyodbc import _connect, _raw
 from tests.conftest import Database
 
-theirs = pytest.importorskip("pyodbc")
+theirs = pytest.importorskip("pyodbc", exc_type=ImportError)
 
 pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
 

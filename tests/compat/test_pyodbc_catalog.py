@@ -10,7 +10,7 @@ import pytest
 from onecopy.compat import pyodbc as ours
 from tests.conftest import Database
 
-theirs = pytest.importorskip("pyodbc")
+theirs = pytest.importorskip("pyodbc", exc_type=ImportError)
 
 pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
 

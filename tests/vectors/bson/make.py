@@ -93,8 +93,8 @@ def _single() -> Iterator[tuple[str, int, bytes, Any]]:
     yield "array of 101", 4, document(*(member(16, _i32(i), str(i)) for i in range(101))), items
     for subtype in (0, 1, 3, 4, 5, 9, 128, 255):
         data = bytes(range(16))
-        said_of: Any = {"$binary": {"base64": "AAECAwQFBgcICQoLDA0ODw==", "subType": f"{subtype:02x}"}}
-        yield f"binary {subtype}", 5, binary(data, subtype), said_of
+        in_base64 = {"base64": "AAECAwQFBgcICQoLDA0ODw==", "subType": f"{subtype:02x}"}
+        yield f"binary {subtype}", 5, binary(data, subtype), {"$binary": in_base64}
     yield "binary empty", 5, binary(b"", 0), {"$binary": {"base64": "", "subType": "00"}}
     yield "binary 2", 5, binary(_i32(1) + b"\xff", 2), {"$binary": {"base64": "/w==", "subType": "02"}}
     yield "undefined", 6, b"", {"$undefined": True}
@@ -108,8 +108,9 @@ def _single() -> Iterator[tuple[str, int, bytes, Any]]:
         yield f"datetime {name}", 9, _i64(ms), _date(ms)
     yield "null", 10, b"", None
     for pattern, options in (("a.*", ""), ("^я", "imx"), ("", "")):
-        said_of = {"$regularExpression": {"pattern": pattern, "options": options}}
-        yield f"regex {pattern}/{options}", 11, pattern.encode() + b"\0" + options.encode() + b"\0", said_of
+        parts = {"pattern": pattern, "options": options}
+        data = pattern.encode() + b"\0" + options.encode() + b"\0"
+        yield f"regex {pattern}/{options}", 11, data, {"$regularExpression": parts}
     pointer = {"$dbPointer": {"$ref": "db.c", "$id": {"$oid": OID}}}
     yield "pointer", 12, text("db.c") + bytes.fromhex(OID), pointer
     yield "code", 13, text("f()"), {"$code": "f()"}
