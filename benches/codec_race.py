@@ -86,7 +86,9 @@ def different(contenders: dict[str, Contender], base: str, plain: Callable[[Any]
 
 
 def size(data: Any) -> int:
-    """Bytes of what was encoded, or is to be decoded."""
+    """Bytes of what was encoded, or is to be decoded; a number is one of them."""
+    if isinstance(data, int):
+        return data
     if isinstance(data, list):
         return sum(map(size, data))
     return len(data.encode() if isinstance(data, str) else data)

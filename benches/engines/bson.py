@@ -26,8 +26,8 @@ def _wrapped(encode: Call) -> Call:
 
 
 def _each(encode: Call) -> Call:
-    """A call for each row, as a driver makes it."""
-    return lambda rows: [encode(row) for row in rows]
+    """A call for each row, as a driver makes it: what came of one is gone before the next. (Kept, both pay the same for new pages.)"""
+    return lambda rows: sum(map(len, map(encode, rows)))
 
 
 def _field(document: Call) -> Call:

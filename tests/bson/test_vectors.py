@@ -8,7 +8,6 @@ from typing import Any
 
 import bson as theirs
 import pytest
-from bson.codec_options import CodecOptions, DatetimeConversion
 
 from onecopy import bson
 from tests.vectors.bson.make import FILE, Case, cases, made
@@ -62,11 +61,7 @@ def test_what_is_meant_is_written_as_it_stands(case: Case) -> None:
 
 @pytest.mark.parametrize("case", VALID, ids=lambda case: case.name)
 def test_pymongo_reads_each_valid_one(case: Case) -> None:
-<<<<<<< HEAD
     options: Any = theirs.CodecOptions(datetime_conversion=theirs.DatetimeConversion.DATETIME_MS)
-=======
-    options: CodecOptions[Any] = CodecOptions(datetime_conversion=DatetimeConversion.DATETIME_MS)
->>>>>>> bson-encode
     assert list(theirs.decode(case.data, options)) == list(case.json)
 
 
