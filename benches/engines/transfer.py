@@ -156,7 +156,9 @@ def _python(core: str, *arguments: str) -> list[str]:
 @contextlib.contextmanager
 def running_sink(flags: int = 0) -> Iterator[int]:
     """A sink on its core; its port."""
-    with subprocess.Popen(_python(CLIENT_CORE, "sink", str(int(flags))), cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        _python(CLIENT_CORE, "sink", str(int(flags))), cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         try:
             yield int(process.stdout.readline())
