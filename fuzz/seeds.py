@@ -213,8 +213,13 @@ def bson_reader() -> None:
     seeds["array"] = document(b"\x04a\0" + document(*items))
     folder = HERE / "seeds" / "bson_reader"
     folder.mkdir(parents=True, exist_ok=True)
+    of_objects = HERE / "seeds" / "python_bson"
+    of_objects.mkdir(parents=True, exist_ok=True)
     for name, data in seeds.items():
         (folder / name).write_bytes(data)
+        # Where it is parted, and which options are given.
+        (of_objects / name).write_bytes(b"\x09\x00" + data)
+        (of_objects / f"{name}.options").write_bytes(b"\x05\xff" + bytes(range(1, 9)) + data)
 
 
 def transfer() -> None:

@@ -1,4 +1,4 @@
-"""The seeds of the fuzz targets that compare with the standard library, and what these found, judged without the fuzzer."""
+"""The seeds of the fuzz targets that have an oracle in Python, and what these found, judged without the fuzzer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 FUZZ = Path(__file__).resolve().parents[2] / "fuzz"
-TARGETS = ("python_dumps", "python_loads")
+TARGETS = ("python_bson", "python_dumps", "python_loads")
 
 
 def _inputs() -> Iterator[object]:
@@ -33,7 +33,7 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, bytes], No
 
 
 @pytest.mark.parametrize(("name", "path"), list(_inputs()))
-def test_an_input_of_the_fuzzer_is_as_the_standard_library_says(
+def test_an_input_of_the_fuzzer_is_as_its_oracle_says(
     name: str, path: Path, judge: Callable[[str, bytes], None]
 ) -> None:
     judge(name, path.read_bytes())

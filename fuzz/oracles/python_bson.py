@@ -1,0 +1,207 @@
+"""Whether the objects that `onecopy.bson.decode` makes say what the bytes say, and are written again as the same bytes.
+
+What the bytes say comes from the other side of the house: `to_json` writes Extended JSON from them with no object in between, the
+standard library's `json` reads that, and what is here turns objects into the same form one by one.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import json
+import math
+import struct
+import sys
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+from objects import Source
+from onecopy import bson
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+_MS = datetime.timedelta(milliseconds=1)
+
+sys.setrecursionlimit(12_000)
+sys.set_int_max_str_digits(0)
+
+
+def _binary(data: bytes, subtype: int) -> dict[str, Any]:
+    return {"$binary": {"base64": base64.b64encode(data).decode(), "subType": f"{subtype:02x}"}}
+
+
+def _number(value: float) -> dict[str, Any]:
+    return {"$numberDouble": value}
+
+
+def form(value: Any) -> Any:
+    """A value as Extended JSON in its canonical form, doubles as themselves; no subclass is taken for its base."""
+    kind = type(value)
+    if value is None or kind is bool or kind is str:
+        return value
+    if kind is dict:
+        return {key: form(item) for key, item in value.items()}
+    if kind is list:
+        return [form(item) for item in value]
+    if kind is int:
+        return {"$numberInt" if -(2**31) <= value < 2**31 else "$numberLong": str(value)}
+    if kind is float:
+        return _number(value)
+    if kind is bytes:
+        return _binary(value, 0)
+    if kind is uuid.UUID:
+        return _binary(value.bytes, 4)
+    if kind is datetime.datetime:
+        return {"$date": {"$numberLong": str((value - _EPOCH) // _MS)}}
+    of_own = _OWN.get(kind)
+    assert of_own is not None, f"{value!r} is of no type that BSON has"
+    return of_own(value)
+
+
+def _code(value: bson.Code) -> dict[str, Any]:
+    said: dict[str, Any] = {"$code": str(value)}
+    if value.scope is not None:
+        said["$scope"] = form(value.scope)
+    return said
+
+
+_OWN: dict[type, Any] = {
+    bson.Int64: lambda value: {"$numberLong": str(int(value))},
+    bson.Binary: lambda value: _binary(bytes(value), value.subtype),
+    bson.ObjectId: lambda value: {"$oid": str(value)},
+    # Extended JSON has one word for all that is not a number.
+    bson.Decimal128: lambda value: {"$numberDecimal": "NaN" if "NaN" in str(value) else str(value)},
+    bson.DatetimeMS: lambda value: {"$date": {"$numberLong": str(int(value))}},
+    bson.Timestamp: lambda value: {"$timestamp": {"t": value.time, "i": value.inc}},
+    bson.Regex: lambda value: {"$regularExpression": {"pattern": value.pattern, "options": value.options}},
+    bson.Code: _code,
+    bson.MinKey: lambda value: {"$minKey": 1},
+    bson.MaxKey: lambda value: {"$maxKey": 1},
+    bson.Symbol: lambda value: {"$symbol": str(value)},
+    bson.Undefined: lambda value: {"$undefined": True},
+    bson.DBPointer: lambda value: {"$dbPointer": {"$ref": value.collection, "$id": {"$oid": str(value.id)}}},
+}
+
+
+def _read(text: bytes) -> Any:
+    """Extended JSON with its doubles read, as far as a wrapper of one is told from a document of the same key by its text."""
+
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(pairs) == 1 and pairs[0][0] == "$numberDouble" and isinstance(pairs[0][1], str):
+            return _number(float(pairs[0][1]))
+        return dict(pairs)
+
+    return json.loads(text, object_pairs_hook=members)
+
+
+def _same(ours: Any, theirs: Any) -> None:
+    stack = [(ours, theirs)]
+    while stack:
+        a, b = stack.pop()
+        if isinstance(a, float) and isinstance(b, float):
+            assert (math.isnan(a) and math.isnan(b)) or struct.pack("<d", a) == struct.pack("<d", b), (a, b)
+            continue
+        assert type(a) is type(b), (a, b)
+        if isinstance(a, dict):
+            assert list(a) == list(b), (a, b)
+            stack.extend((a[key], b[key]) for key in a)
+        elif isinstance(a, list):
+            assert len(a) == len(b), (a, b)
+            stack.extend(zip(a, b, strict=True))
+        else:
+            assert a == b, (a, b)
+
+
+def _decoded(data: Any, **options: Any) -> Any:
+    """The document, or the error, whose place is inside of the data."""
+    count = sys.getrefcount(data)
+    found: Any
+    try:
+        found = bson.decode(data, **options)
+    except bson.BSONDecodeError as error:
+        found = error.with_traceback(None)
+    # Of the shortest `bytes` there is one for all.
+    assert len(data) < 2 or sys.getrefcount(data) == count, "a reference to the data is not given back"
+    assert not isinstance(found, Exception) or 0 <= found.offset_bytes <= len(data), found
+    return found
+
+
+def _options(source: Source) -> dict[str, Any]:
+    choices: list[tuple[str, Any]] = [
+        ("tz_aware", (False, True)),
+        ("datetime_range", ("error", "clamp", "raw", "auto")),
+        ("uuid_representation", ("python_legacy", "java_legacy", "csharp_legacy", "unspecified", "standard")),
+        ("on_invalid_utf8", ("replace", "surrogateescape", "ignore", "backslashreplace", "strict")),
+        ("decimals", ("decimal", "decimal128")),
+        ("array_keys", ("strict", "any")),
+        ("max_depth", (0, 1, 2, 8, 64, 65, 3000)),
+        ("max_size", (5, 16, 64, 2147483647)),
+    ]
+    bits = source.byte()
+    return {name: source.pick(values) for i, (name, values) in enumerate(choices) if bits >> i & 1}
+
+
+def _parts(data: bytes, at: int) -> Iterator[bytes]:
+    yield data[:at]
+    yield data[at:]
+
+
+def _read_otherwise(data: bytes, document: Any, at: int) -> None:
+    """The other ways to read give the same objects."""
+    said = form(document)
+    raw = bson.RawDocument(data, datetime_range="auto")
+    _same(form(raw.decode()), said)
+    assert list(dict.fromkeys(raw)) and set(raw) == set(document) if document else not list(raw)
+    for key in document:
+        value = raw[key]
+        if isinstance(value, bson.RawDocument):
+            value = value.decode()
+        elif isinstance(value, list):
+            value = document[key]  # Its documents are raw ones; the whole was compared above.
+        _same(form(value), said[key])
+    found = list(bson.decode_iter(_parts(data + data, at % (2 * len(data))), datetime_range="auto"))
+    assert len(found) == 2
+    for each in found:
+        _same(form(each), said)
+
+
+def _check_refusal(data: bytes, document: Any, error: bson.BSONDecodeError) -> None:
+    """`validate` has refused the data: so has `decode`, and for the same reason, but for keys of arrays, which it does not look at."""
+    if not isinstance(document, bson.BSONDecodeError) or error.reason.startswith("malformed text"):
+        document = _decoded(data, datetime_range="auto", array_keys="strict")
+        assert isinstance(document, bson.BSONDecodeError), f"{document!r} of what `validate` refuses: {error}"
+        assert error.reason.startswith("malformed text") or document.reason == error.reason, (error, document)
+    elif "UUID" not in document.reason:
+        assert (error.reason, error.offset_bytes) == (document.reason, document.offset_bytes), (error, document)
+
+
+def check(data: bytes) -> None:
+    """Raises where something is wrong."""
+    source = Source(data)
+    head, options = source.byte(), _options(source)
+    data = data[source.at :]
+    if options:
+        for held in (data, bytearray(data), memoryview(data)):
+            _decoded(held, **options)
+    document = _decoded(data, datetime_range="auto")
+    try:
+        bson.validate(data)
+    except bson.BSONDecodeError as error:
+        _check_refusal(data, document, error)
+        return
+    if isinstance(document, bson.BSONDecodeError) and "UUID" in document.reason:
+        # Of UUIDs `decode` wants 16 bytes, as pymongo does; the specification does not.
+        return
+    assert not isinstance(document, Exception), f"{document} of what `validate` takes"
+    text = bson.to_json(data, canonical=True)
+    _same(form(document), _read(text))
+    _read_otherwise(data, document, head)
+    again = bson.encode(document)
+    # What is canonical comes back from its text as well; keys that look like a wrapper's may not, and a key twice is one in a `dict`.
+    try:
+        is_canonical = bson.from_json(text) == data
+    except ValueError:
+        is_canonical = False
+    if is_canonical and len(again) == len(data):
+        assert again == data, (again, data)
+    _same(form(bson.decode(again, datetime_range="auto")), form(document))
