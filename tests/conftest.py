@@ -6,6 +6,7 @@ all of them once beforehand. What cannot be had here is a skip with its reason.
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,6 +23,13 @@ def pytest_configure() -> None:
     """Ctrl-C reaches the processes that tests start: a shell starts what it puts in the background deaf to it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _what_was_there_before() -> None:
+    """Hides from the collector what came before: `gc.collect()` in a test looks at the test's own objects, not at a million others."""
+    gc.collect()
+    gc.freeze()
 
 
 @dataclass(frozen=True)

@@ -255,7 +255,8 @@ def test_a_buffer_that_another_thread_writes_to_is_read_or_refused_and_no_crash(
                 try:
                     call()
                     n_read += 1
-                except bson.BSONDecodeError:
+                except (bson.BSONDecodeError, KeyError):
+                    # Refused, or read while the field had another name.
                     pass
     finally:
         stop.set()

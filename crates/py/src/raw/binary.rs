@@ -190,6 +190,8 @@ pub(crate) struct FreshBytes<'s, 'py> {
     len: usize,
     capacity: usize,
     moved_bytes: usize,
+    /// What it is thought to hold in the end, where somebody has said so.
+    expected_bytes: usize,
     place: PhantomData<&'s mut ShortPlace>,
 }
 
@@ -205,6 +207,7 @@ impl<'s, 'py> FreshBytes<'s, 'py> {
             len: 0,
             capacity: capacity_bytes.max(2),
             moved_bytes: 0,
+            expected_bytes: 0,
             memory: BytesMemory {
                 bytes: Some(bytes.unbind()),
                 grown_bytes: WHOLE_BYTES,
@@ -222,12 +225,18 @@ impl<'s, 'py> FreshBytes<'s, 'py> {
             len: 0,
             capacity: place.len(),
             moved_bytes: 0,
+            expected_bytes: 0,
             memory: BytesMemory {
                 bytes: None,
                 grown_bytes: WHOLE_BYTES,
             },
             place: PhantomData,
         }
+    }
+
+    /// Says how many bytes it will hold in the end: a long one grows at once to where it can stay, and leaves no smaller place behind.
+    pub(crate) fn expect(&mut self, n_bytes: usize) {
+        self.expected_bytes = n_bytes;
     }
 
     /// Bytes that were moved because their place was too small, as of [`Chunk::take_moved_bytes`].
@@ -260,7 +269,7 @@ impl<'s, 'py> FreshBytes<'s, 'py> {
         let is_short = self.memory.bytes.is_none();
         let kept = if is_short { 0 } else { self.len };
         // A mapping of its own costs 17 us: only what is past this is worth it.
-        let step = if wanted <= MIDDLE_BYTES {
+        let step = if wanted.max(self.expected_bytes) <= MIDDLE_BYTES {
             self.memory.grown_bytes = 0;
             MIDDLE_BYTES
         } else {

@@ -18,6 +18,8 @@ const VALUES: usize = 2;
 const TABLE_LINES: usize = 4;
 /// Values of a row: of wide ones the processor has those behind it in time.
 const ROW_VALUES: usize = 12;
+/// Members of a `dict` behind one that is gone into: dicts among them are gone into later.
+const SIBLINGS: usize = 2;
 /// Bytes of a line of the cache.
 const LINE: usize = 64;
 
@@ -71,7 +73,24 @@ pub(super) unsafe fn fetch_values(dict: *mut ffi::PyObject) {
     // SAFETY: alive, by the caller's word.
     unsafe {
         for value in dict::entries(dict).values(ROW_VALUES) {
-            lines::<1>(value.cast());
+            lines::<2>(value.cast());
+        }
+    }
+}
+
+/// Fetches the entries of the dicts among the next members behind `at`: one before them is gone into, and they are written after all that
+/// it holds.
+///
+/// # Safety
+/// The entries are those of a `dict` that was not changed since.
+#[inline(always)]
+pub(super) unsafe fn fetch_tables(entries: dict::Entries, at: isize) {
+    // SAFETY: the duty of the caller; each value is alive, and read as what it is.
+    unsafe {
+        for value in entries.values_from(at.unsigned_abs(), SIBLINGS) {
+            if !value.is_null() && object::kind(value) == Kind::Dict {
+                lines::<TABLE_LINES>(dict::table(value));
+            }
         }
     }
 }

@@ -139,8 +139,23 @@ impl Entries {
     /// The `dict` was not changed since.
     #[inline(always)]
     pub(super) unsafe fn values(self, n_max: usize) -> impl Iterator<Item = *mut ffi::PyObject> {
+        // SAFETY: the duty of the caller.
+        unsafe { self.values_from(0, n_max) }
+    }
+
+    /// As [`Entries::values`], from the one at `from` on.
+    ///
+    /// # Safety
+    /// As [`Entries::values`].
+    #[inline(always)]
+    pub(super) unsafe fn values_from(
+        self,
+        from: usize,
+        n_max: usize,
+    ) -> impl Iterator<Item = *mut ffi::PyObject> {
+        let end = self.n.min(from.saturating_add(n_max));
         // SAFETY: inside of the table; a value follows its key.
-        (0..self.n.min(n_max)).map(move |i| unsafe { *self.first.add(i * self.stride + 1) })
+        (from..end).map(move |i| unsafe { *self.first.add(i * self.stride + 1) })
     }
 
     /// The first member at `at` or behind it; moves `at` behind that.

@@ -103,11 +103,18 @@ pub(crate) trait Sink: ByteSink {
 
     /// Overwrites what stands in front of those that are committed.
     fn patch_at(&mut self, at: usize, bytes: &[u8]);
+
+    /// Told before it grows: how many bytes a document will have, as far as can be said by now.
+    fn expect(&mut self, _n_bytes: usize) {}
 }
 
 impl Sink for FreshBytes<'_, '_> {
     fn patch_at(&mut self, at: usize, bytes: &[u8]) {
         self.committed_mut()[at..][..bytes.len()].copy_from_slice(bytes);
+    }
+
+    fn expect(&mut self, n_bytes: usize) {
+        FreshBytes::expect(self, n_bytes);
     }
 }
 

@@ -2,9 +2,11 @@
 
 use onecopy_text::convert::Kernels;
 use onecopy_text::{Pen, Put};
+use onecopy_wire::bson::Tag;
 use pyo3::ffi;
 
 use super::super::frames::Form;
+use super::super::object::Kind;
 use super::super::{ahead, dict, object};
 use super::index::Index;
 use super::step::{short_key, step};
@@ -45,7 +47,10 @@ pub(super) unsafe fn run<K: Kernels>(
                     // Of an array the digits of the next key stand where others have how many members there were.
                     let mut index = Index::of((*frame).n as u64);
                     while at < items.len() {
-                        pen = walk.room(pen, ROOM)?;
+                        if pen.room() < ROOM {
+                            (*frame).at = at as isize;
+                            pen = walk.grow(pen, ROOM)?;
+                        }
                         let member = items[at];
                         ahead::fetch_object(items, at);
                         let tag = pen.at();
@@ -57,6 +62,11 @@ pub(super) unsafe fn run<K: Kernels>(
                         ahead::fetch_rows(items, at);
                         (*frame).at = at as isize;
                         (*frame).n = index.digits() as isize;
+                        if kind == Kind::Dict && dict::len(member) != 0 {
+                            tag.write(Tag::Document.byte());
+                            walk.enter_dict(member, &mut pen)?;
+                            continue 'members;
+                        }
                         let n_behind = pen.at() as usize - tag as usize;
                         pen = walk.value(kernels, member, kind, n_behind, pen)?;
                         continue 'members;
@@ -81,6 +91,12 @@ pub(super) unsafe fn run<K: Kernels>(
                             continue;
                         };
                         (*frame).at = at;
+                        if kind == Kind::Dict && dict::len(member) != 0 {
+                            ahead::fetch_tables(entries, at);
+                            tag.write(Tag::Document.byte());
+                            walk.enter_dict(member, &mut pen)?;
+                            continue 'members;
+                        }
                         let n_behind = pen.at() as usize - tag as usize;
                         pen = walk.value(kernels, member, kind, n_behind, pen)?;
                         continue 'members;

@@ -23,7 +23,8 @@ use onecopy_text::{Pen, Put, Tally};
 use pyo3::prelude::*;
 use pyo3::{Borrowed, ffi};
 
-use super::frames::{self, Form, Frames};
+use super::{ahead, dict};
+use super::frames::{self, Form, Frame, Frames};
 use super::keys::Keys;
 pub(crate) use asked::{Failed, Other, Others, Sink, Stop, Style};
 pub(crate) use texts::class_name;
@@ -202,7 +203,24 @@ impl<'py> Walk<'_, 'py> {
             return Err(Stop::TooLong);
         }
         self.close(&pen);
+        let expected = self.expected_bytes(self.offset(&pen));
+        self.target.sink.expect(expected);
         self.open(room)
+    }
+
+    /// How many bytes there will be by what the containers have taken so far, where `n_bytes` are written.
+    fn expected_bytes(&self, n_bytes: usize) -> usize {
+        let of_frame = |frame: &Frame| {
+            let n = match frame.form {
+                // SAFETY: attached, and each frame's object is alive: borrowed from what holds it, or ours; these have a size.
+                Form::List | Form::Tuple => unsafe { ffi::Py_SIZE(frame.object) },
+                Form::Dict => frame.n,
+                _ => return 0,
+            };
+            let (n, at) = (n.unsigned_abs(), frame.at.unsigned_abs().max(1));
+            n_bytes.saturating_sub(frame.start).saturating_mul(n) / at
+        };
+        self.frames.iter().map(of_frame).max().unwrap_or(0)
     }
 
     #[inline(always)]
@@ -230,6 +248,23 @@ impl<'py> Walk<'_, 'py> {
         unsafe { self.frames.push(object, form, n) };
         self.begin(pen);
         Ok(())
+    }
+
+    /// Goes inside of a `dict` that has members.
+    ///
+    /// # Safety
+    /// As [`Frames::push`].
+    #[inline(always)]
+    unsafe fn enter_dict(
+        &mut self,
+        object: *mut ffi::PyObject,
+        pen: &mut Pen<'_>,
+    ) -> Result<(), Stop> {
+        // SAFETY: the duty of the caller.
+        unsafe {
+            ahead::fetch_values(object);
+            self.enter(object, Form::Dict, dict::len(object), pen)
+        }
     }
 
     /// Notes where the innermost container begins, and leaves room for its length.

@@ -58,12 +58,10 @@ impl<'py> Walk<'_, 'py> {
                 match kind {
                     Kind::Dict => {
                         self.tag_of(Tag::Document, value, n_behind, &pen)?;
-                        let n = dict::len(value);
-                        if n == 0 {
+                        if dict::len(value) == 0 {
                             return self.empty(value, pen);
                         }
-                        super::super::ahead::fetch_values(value);
-                        self.enter(value, Form::Dict, n, &mut pen)?;
+                        self.enter_dict(value, &mut pen)?;
                         return Ok(pen);
                     }
                     Kind::List | Kind::Tuple => {
