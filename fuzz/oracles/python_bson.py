@@ -1,7 +1,8 @@
 """Whether the objects that `onecopy.bson.decode` makes say what the bytes say, and are written again as the same bytes.
 
 What the bytes say comes from the other side of the house: `to_json` writes Extended JSON from them with no object in between, the
-standard library's `json` reads that, and what is here turns objects into the same form one by one.
+standard library's `json` reads that, and what is here turns objects into the same form one by one. What pymongo decodes besides is held
+against what we decode for it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,10 @@ import sys
 import uuid
 from collections.abc import Iterator
 from typing import Any
+
+import bson as pymongo
+from bson.binary import UuidRepresentation
+from bson.codec_options import CodecOptions, DatetimeConversion
 
 from objects import Source
 from onecopy import bson
@@ -141,6 +146,42 @@ def _options(source: Source) -> dict[str, Any]:
     return {name: source.pick(values) for i, (name, values) in enumerate(choices) if bits >> i & 1}
 
 
+#: How pymongo is asked, so that it takes each datetime and each UUID, as we are for it.
+_AS_OURS = CodecOptions(
+    tz_aware=True,
+    uuid_representation=UuidRepresentation.STANDARD,
+    datetime_conversion=DatetimeConversion.DATETIME_AUTO,
+)
+#: Undefined, DBPointer and Symbol, which pymongo loses, wherever the byte stands.
+_LOST = {0x06, 0x0C, 0x0E}
+#: pymongo decodes by recursion.
+_LEVELS = 60
+
+
+def _as_pymongo(data: bytes) -> None:
+    """What we give to programs that hold pymongo's types is what pymongo gives them."""
+    if _LOST & set(data):
+        return
+    try:
+        ours = bson.decode(data, types="pymongo", datetime_range="auto", max_depth=_LEVELS)
+    except bson.BSONDecodeError:
+        return
+    theirs = pymongo.decode(data, _AS_OURS)
+    assert _alike(ours, theirs), (ours, theirs)
+
+
+def _alike(a: Any, b: Any) -> bool:
+    if isinstance(a, dict):
+        return isinstance(b, dict) and list(a) == list(b) and all(_alike(value, b[key]) for key, value in a.items())
+    if isinstance(a, list):
+        return isinstance(b, list) and len(a) == len(b) and all(map(_alike, a, b))
+    if isinstance(a, float):
+        return isinstance(b, float) and struct.pack("<d", a) == struct.pack("<d", b)
+    if isinstance(a, pymongo.Code):
+        return type(a) is type(b) and str(a) == str(b) and _alike(a.scope, b.scope)
+    return type(a) is type(b) and bool(a == b)
+
+
 def _parts(data: bytes, at: int) -> Iterator[bytes]:
     yield data[:at]
     yield data[at:]
@@ -184,6 +225,7 @@ def check(data: bytes) -> None:
         for held in (data, bytearray(data), memoryview(data)):
             _decoded(held, **options)
     document = _decoded(data, datetime_range="auto")
+    _as_pymongo(data)
     try:
         bson.validate(data)
     except bson.BSONDecodeError as error:
