@@ -1,8 +1,10 @@
 //! Every function against the slow twins: each capacity around the one that is needed, alignments, canaries behind the output.
 
+use std::process::Command;
+
 use onecopy::abi::*;
-use onecopy::answer::{INVALID_ARGUMENT, NO_ROOM};
-use onecopy_text::{Units, naive};
+use onecopy::answer::{ONECOPY_INVALID_ARGUMENT as INVALID_ARGUMENT, ONECOPY_NO_ROOM as NO_ROOM};
+use onecopy_text::{Kernel, Units, kernel, naive};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -168,6 +170,8 @@ fn utf8() -> impl Strategy<Value = Vec<u8>> {
 const REPLACEMENTS: [u32; 5] = [0, '?' as u32, 0xE9, 0xFFFD, 0x1_F600];
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
     #[test]
     fn utf16_matches_naive(text in utf16(), which in 0..REPLACEMENTS.len()) {
         of_utf16(&text, REPLACEMENTS[which]);
@@ -230,9 +234,38 @@ fn arguments_that_break_the_rules_are_refused() {
     }
 }
 
+/// The properties again under every kernel, each in a process of its own, because the choice is made once.
+#[test]
+fn every_kernel_passes_the_properties() {
+    for (ours, theirs) in [
+        ("scalar", "fallback"),
+        ("sse2", "fallback"),
+        ("sse2", "westmere"),
+        ("avx2", "haswell"),
+        ("avx512", "icelake"),
+    ] {
+        if ours == "avx512" && kernel() < Kernel::Avx512 {
+            continue; // simdutf does not ask whether the processor has what it is forced to take
+        }
+        let out = Command::new(std::env::current_exe().expect("a test has a path"))
+            // Exactly the properties: their names end so, and this test's does not.
+            .arg("_naive")
+            .env("ONECOPY_KERNEL", ours)
+            .env("SIMDUTF_FORCE_IMPLEMENTATION", theirs)
+            .output()
+            .expect("the test program runs");
+        let told = String::from_utf8_lossy(&out.stdout);
+        assert!(out.status.success(), "kernel {ours}, {theirs}:\n{told}");
+        assert!(
+            told.contains("3 passed"),
+            "kernel {ours}, {theirs}:\n{told}"
+        );
+    }
+}
+
 #[test]
 fn versions_are_told() {
-    assert_eq!(onecopy_abi_version(), ABI_VERSION);
+    assert_eq!(onecopy_abi_version(), ONECOPY_ABI_VERSION);
     // SAFETY: text that stays, with its NUL.
     let version = unsafe { std::ffi::CStr::from_ptr(onecopy_version()) };
     assert_eq!(version.to_str(), Ok(env!("CARGO_PKG_VERSION")));
