@@ -10,13 +10,17 @@ use proptest::prelude::*;
 
 const CANARY: u8 = 0xA5;
 
+fn character(c: u32) -> char {
+    char::from_u32(c).expect("the naive decoder gives scalar values")
+}
+
 /// The code points of a text with a character in place of what is malformed; the position of the first such where there is none.
 fn decoded(units: Units<'_>, replacement: u32) -> Result<String, i64> {
     naive::code_points(units)
         .map(|item| match item {
             Err(e) if replacement == 0 => Err(-1 - e.at_units as i64),
-            Err(_) => Ok(char::from_u32(replacement).unwrap()),
-            Ok(c) => Ok(char::from_u32(c).unwrap()),
+            Err(_) => Ok(character(replacement)),
+            Ok(c) => Ok(character(c)),
         })
         .collect()
 }
@@ -108,7 +112,7 @@ fn of_utf8_without_replacement(src: &[u8]) {
         .map(|item| {
             let here = at;
             let c = item.map_err(|e| -1 - e.at_units as i64)?;
-            at += char::from_u32(c).unwrap().len_utf8();
+            at += character(c).len_utf8();
             u8::try_from(c).map_err(|_| -1 - here as i64)
         })
         .collect();
@@ -232,6 +236,27 @@ fn arguments_that_break_the_rules_are_refused() {
         assert_eq!(onecopy_utf8_to_latin1(q.add(8), 40, q, 9), INVALID_ARGUMENT);
         assert_eq!(onecopy_utf8_to_latin1(q, 40, q.add(40), 8), NO_ROOM);
     }
+}
+
+#[test]
+fn malformed_utf8_is_replaced_as_by_encoding_rs() {
+    let mut runner = proptest::test_runner::TestRunner::default();
+    runner
+        .run(&utf8(), |text| {
+            let expected: Vec<u16> = encoding_rs::UTF_8
+                .decode_without_bom_handling(&text)
+                .0
+                .encode_utf16()
+                .collect();
+            let mut place = vec![0; text.len()];
+            let (p, n) = (text.as_ptr(), text.len());
+            // SAFETY: the source and the place are as long as is said.
+            let n = unsafe { onecopy_utf8_to_utf16(p, n, place.as_mut_ptr(), n, 0xFFFD) };
+            prop_assert_eq!(n, expected.len() as i64);
+            prop_assert_eq!(&place[..expected.len()], expected);
+            Ok(())
+        })
+        .expect("both replace alike");
 }
 
 /// The properties again under every kernel, each in a process of its own, because the choice is made once.
