@@ -50,7 +50,7 @@ docs: ## The crates' documentation, warnings as errors, in target/doc
 	@$(PYTHON) tools/rust.py env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 
 java: ## Build and test the Java artifact (a JDK of 22 or newer, Maven; ARGS= goes to mvn)
-	@$(PYTHON) tools/jvm.py --required $(ARGS)
+	@$(PYTHON) tools/maven.py --required $(ARGS)
 
 clean: ## Remove what was built here; .cache (toolchain, demo data, servers) stays
 	@rm -rf target .venv dist

@@ -85,7 +85,7 @@ def _python_and_java_tests(pytest: list[str], environment: dict[str, str]) -> li
     title = f"Python tests beside them: {' '.join(_BESIDE)}"
     with (
         _beside(title, [*pytest, "-q", *_BESIDE], own) as python,
-        _beside("Java tests", [sys.executable, "tools/jvm.py"], environment) as java,
+        _beside("Java tests", [sys.executable, "tools/maven.py"], environment) as java,
     ):
         rest = [*pytest, *(f"--ignore={folder}" for folder in _BESIDE), "tests"]
         return [_suite("Python tests", rest, environment), python(), java()]

@@ -14,11 +14,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def jvm(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def maven(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
-    import jvm
+    import maven
 
-    return jvm
+    return maven
 
 
 def _jdk(home: Path, version: str, compiler: bool = True) -> Path:
@@ -31,7 +31,9 @@ def _jdk(home: Path, version: str, compiler: bool = True) -> Path:
     return home
 
 
-def test_what_is_named_comes_first_then_the_path_then_the_folder_of_the_system(jvm: ModuleType, tmp_path: Path) -> None:
+def test_what_is_named_comes_first_then_the_path_then_the_folder_of_the_system(
+    maven: ModuleType, tmp_path: Path
+) -> None:
     jvms = tmp_path / "jvms"
     _jdk(jvms / "java-17", "17.0.15")
     _jdk(jvms / "java-25", "25.0.3")
@@ -39,27 +41,27 @@ def test_what_is_named_comes_first_then_the_path_then_the_folder_of_the_system(j
     _jdk(jvms / "java-26-jre", "26", compiler=False)
     named, path = _jdk(tmp_path / "named", "23.0.1"), _jdk(tmp_path / "path", "24")
     environment = {"JAVA_HOME": str(named), "PATH": str(path / "bin")}
-    assert [jdk.full for jdk in jvm.found(environment, jvms)] == ["23.0.1", "24", "25.0.3", "17.0.15"]
-    assert jvm.native(jvm.found(environment, jvms)).home == named
-    assert jvm.pure(jvm.found(environment, jvms)).full == "17.0.15"
+    assert [jdk.full for jdk in maven.found(environment, jvms)] == ["23.0.1", "24", "25.0.3", "17.0.15"]
+    assert maven.native(maven.found(environment, jvms)).home == named
+    assert maven.pure(maven.found(environment, jvms)).full == "17.0.15"
     # One that is named and too old hides none that is new enough.
     environment = {"JAVA_HOME": str(jvms / "java-17"), "PATH": ""}
-    assert jvm.native(jvm.found(environment, jvms)).full == "25.0.3"
+    assert maven.native(maven.found(environment, jvms)).full == "25.0.3"
 
 
-def test_what_is_missing_is_told_with_what_was_found_and_its_remedy(jvm: ModuleType, tmp_path: Path) -> None:
+def test_what_is_missing_is_told_with_what_was_found_and_its_remedy(maven: ModuleType, tmp_path: Path) -> None:
     jvms = tmp_path / "jvms"
     _jdk(jvms / "java-21", "21.0.2")
-    absent = jvm.missing({"PATH": ""}, jvms)
+    absent = maven.missing({"PATH": ""}, jvms)
     assert [what.partition(" (")[0] for what, _ in absent] == ["a JDK of 22 or newer", "Maven"]
     assert "JDK 21.0.2" in absent[0][0]
-    assert "no JDK" in jvm.missing({"PATH": ""}, tmp_path / "nothing")[0][0]
+    assert "no JDK" in maven.missing({"PATH": ""}, tmp_path / "nothing")[0][0]
     assert all(remedy for _, remedy in absent)
     (jvms / "maven").write_text("#!/bin/sh\n")
     _jdk(jvms / "java-22", "22")
     (tmp_path / "mvn").write_text("#!/bin/sh\n")
     (tmp_path / "mvn").chmod(0o755)
-    assert jvm.missing({"PATH": str(tmp_path)}, jvms) == []
+    assert maven.missing({"PATH": str(tmp_path)}, jvms) == []
 
 
 @pytest.mark.parametrize(("ci", "code", "word"), [("", 0, "skipped"), ("true", 1, "missing")])
@@ -67,7 +69,7 @@ def test_without_maven_the_java_tests_are_skipped_and_in_ci_they_fail(
     ci: str, code: int, word: str, tmp_path: Path
 ) -> None:
     environment = {"PATH": str(tmp_path), "HOME": str(tmp_path), "CI": ci}
-    command = [sys.executable, str(ROOT / "tools" / "jvm.py")]
+    command = [sys.executable, str(ROOT / "tools" / "maven.py")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=100)
     assert done.returncode == code
     assert f"{word}: Maven (`mvn`)\n             sudo apt-get install -y maven" in done.stdout
@@ -75,14 +77,14 @@ def test_without_maven_the_java_tests_are_skipped_and_in_ci_they_fail(
     assert required.returncode == 1
 
 
-def test_tests_that_ran_and_were_skipped_are_counted_with_their_reasons(jvm: ModuleType, tmp_path: Path) -> None:
-    assert jvm.counts(tmp_path) == (0, [])
+def test_tests_that_ran_and_were_skipped_are_counted_with_their_reasons(maven: ModuleType, tmp_path: Path) -> None:
+    assert maven.counts(tmp_path) == (0, [])
     (tmp_path / "TEST-a.xml").write_text(
         '<testsuite><testcase classname="io.github.onecopy.ATest" name="runs"/>'
         '<testcase classname="io.github.onecopy.ATest" name="waits"><skipped message="no library"/></testcase></testsuite>'
     )
     (tmp_path / "TEST-b.xml").write_text('<testsuite><testcase classname="B" name="runs"/></testsuite>')
-    assert jvm.counts(tmp_path) == (2, ["ATest.waits: no library"])
+    assert maven.counts(tmp_path) == (2, ["ATest.waits: no library"])
 
 
 @pytest.mark.parametrize(
@@ -112,11 +114,11 @@ def test_maven_runs_with_the_jdk_that_was_found_and_its_failure_is_ours(
     checkout = tmp_path / "checkout"
     (checkout / "tools").mkdir(parents=True)
     (checkout / "tests" / "support").mkdir(parents=True)
-    for name in ("house.py", "jvm.py", "rust.py"):
+    for name in ("house.py", "maven.py", "rust.py"):
         (checkout / "tools" / name).write_bytes((ROOT / "tools" / name).read_bytes())
     (checkout / "Cargo.toml").write_bytes((ROOT / "Cargo.toml").read_bytes())
     environment = os.environ | {"PATH": f"{maven.parent}:{os.environ['PATH']}", "JAVA_HOME": str(home), "CI": ci}
-    command = [sys.executable, str(checkout / "tools" / "jvm.py")]
+    command = [sys.executable, str(checkout / "tools" / "maven.py")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=100)
     assert done.returncode == code, done.stdout
     assert (tmp_path / "homes").read_text().splitlines()[0] == str(home)

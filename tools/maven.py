@@ -1,6 +1,6 @@
 """`make java`: the Java artifact, built and tested by Maven; where there is a JDK below 22 as well, its tests once more in pure Java.
 
-    python3 tools/jvm.py [--required] [MAVEN ARGUMENTS …]
+    python3 tools/maven.py [--required] [MAVEN ARGUMENTS …]
 
 The native path wants a JDK of 22 or newer, found by JAVA_HOME, on the PATH or in /usr/lib/jvm. Without one, or without Maven, nothing
 is run and the reason is told: exit code 1 where it is required, as under `CI=true`.
