@@ -22,13 +22,10 @@ public final class Encoder {
     static final int CHUNK_UNITS = 8192;
 
     /** ASCII up to this many units goes by the loop too, as far as it reaches. */
-    static final int LOOP_UNITS = 40;
+    static final int LOOP_UNITS = 32;
 
     /** Up to this many units an array is written and copied where the destination is none. */
     static final int COPIED_UNITS = 256;
-
-    /** The units that tell whether a text may be ASCII. */
-    private static final int PROBE_UNITS = 8;
 
     /** The scratch of a new encoder, in units. */
     static final int FIRST_UNITS = 512;
@@ -79,18 +76,12 @@ public final class Encoder {
 
     /** Writes the units of the scratch, which are those of the string from {@code from} on; returns where it ends. */
     private int chunk(String s, int from, int n, byte[] dst, int at, int limit, Malformed malformed) {
-        int ascii = 0;
-        if (n >= PROBE_UNITS && beginsAscii(chars) || !Native.available()) {
-            ascii = ascii(n, dst, at, limit);
-            if (ascii == n) {
-                return at + n;
-            }
-        }
-        int out = at + ascii;
         if (Native.available()) {
-            return out + written(s, from, ascii, Native.utf16ToUtf8(chars, ascii, n - ascii, dst, out, limit - out,
-                    replacement(malformed)), malformed);
+            long result = Native.utf16ToUtf8(chars, 0, n, dst, at, limit - at, replacement(malformed));
+            return at + written(s, from, result, malformed);
         }
+        int ascii = ascii(n, dst, at, limit);
+        int out = at + ascii;
         if (limit - out < (long) Pure.MOST_BYTES * (n - ascii)
                 && limit - out < Pure.length(s, from + ascii, from + n, malformed)) {
             throw noRoom(s, from + n, malformed);
@@ -98,15 +89,10 @@ public final class Encoder {
         return Pure.encode(chars, ascii, n, dst, out, malformed, from);
     }
 
-    /** Whether it is worth a try: where the first are not ASCII, the next are not either. */
-    private static boolean beginsAscii(char[] c) {
-        return (c[0] | c[1] | c[2] | c[3] | c[4] | c[5] | c[6] | c[7]) < 0x80;
-    }
-
     /** The units up to the first that is not ASCII, or as many as there is room for, by what the JDK has for them. */
     private int ascii(int n, byte[] dst, int at, int limit) {
         source.limit(n).position(0);
-        ascii.reset().encode(source, ByteBuffer.wrap(dst, at, limit - at), true);
+        ascii.encode(source, ByteBuffer.wrap(dst, at, limit - at), true);
         return source.position();
     }
 
@@ -114,15 +100,15 @@ public final class Encoder {
         return malformed == Malformed.REPLACE ? '?' : 0;
     }
 
-    /** What a call has written of the string from {@code from} on, of which {@code done} units were written before. */
-    static int written(String s, int from, int done, long result, Malformed malformed) {
+    /** What a call has written of the string from {@code from} on. */
+    static int written(String s, int from, long result, Malformed malformed) {
         if (result >= 0) {
             return (int) result;
         }
         if (result == Native.NO_ROOM) {
-            throw noRoom(s, from + done, malformed);
+            throw noRoom(s, from, malformed);
         }
-        int index = from + done + (int) (-1 - result);
+        int index = from + (int) (-1 - result);
         throw Pure.loneSurrogate(s.charAt(index), index);
     }
 
@@ -162,7 +148,7 @@ public final class Encoder {
             if (to - from > COPIED_UNITS && Native.available()) {
                 s.getChars(from, to, units(to - from), 0);
                 long result = Native.utf16ToUtf8(chars, 0, to - from, dst, out, limit - out, replacement(malformed));
-                out += written(s, from, 0, result, malformed);
+                out += written(s, from, result, malformed);
             } else {
                 int count = encodePart(s, from, to, malformed);
                 if (count > limit - out) {

@@ -12,6 +12,8 @@ public final class Segments {
     /** What a buffer over a segment holds at most; a few bytes less than 2 GiB. */
     private static final long MOST_BYTES = Integer.MAX_VALUE - 8;
 
+    private static final byte[] NOTHING = new byte[0];
+
     private Segments() {}
 
     /**
@@ -30,8 +32,12 @@ public final class Segments {
         long size = dst.byteSize();
         Objects.checkFromToIndex(at, size, size);
         int n = s.length();
-        if (n <= Encoder.SHORT_UNITS && ascii(s, n, dst, at, size) == n) {
+        if (n > 0 && n <= Encoder.SHORT_UNITS && ascii(s, n, dst, at, size) == n) {
             return n;
+        }
+        if (n == 0) {
+            MemorySegment.copy(NOTHING, 0, dst, JAVA_BYTE, at, 0); // Looks whether the segment may be written to.
+            return 0;
         }
         Encoder encoder = Pools.ENCODERS.take();
         long out = at;
@@ -51,7 +57,7 @@ public final class Segments {
             char[] units = encoder.units(n);
             s.getChars(from, to, units, 0);
             int replacement = Encoder.replacement(malformed);
-            return Encoder.written(s, from, 0, Native.utf16ToUtf8(units, 0, n, dst, at, replacement), malformed);
+            return Encoder.written(s, from, Native.utf16ToUtf8(units, 0, n, dst, at, replacement), malformed);
         }
         int count = encoder.encodePart(s, from, to, malformed);
         if (count > dst.byteSize() - at) {
