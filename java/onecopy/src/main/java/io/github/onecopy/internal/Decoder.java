@@ -1,0 +1,273 @@
+package io.github.onecopy.internal;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.github.onecopy.Malformed;
+import io.github.onecopy.MalformedTextException;
+import java.nio.ByteBuffer;
+import java.util.Objects;
+
+/**
+ * Reads UTF-8 into strings. Reusable, keeps its scratch, not thread-safe.
+ *
+ * <p>A string cannot be written to, so there is one copy more than when encoding: into the scratch as Latin-1 or UTF-16, whichever
+ * the string will hold, and from there into the string by the JDK.
+ */
+public final class Decoder {
+    /** Up to this many bytes the JDK is asked: what a native call costs is more than it gains. */
+    static final int SHORT_BYTES = 16;
+
+    /** The bytes that are taken at once: the scratch stays in the L1 cache, and what is longer has an array of its own. */
+    static final int CHUNK_BYTES = 8192;
+
+    private static final int REPLACEMENT = 0xFFFD;
+
+    private char[] chars = new char[512];
+    private byte[] bytes = new byte[512];
+    private byte[] source = new byte[0];
+
+    /** Makes one. */
+    public Decoder() {}
+
+    /**
+     * Reads a range of an array.
+     *
+     * @param src where from
+     * @param at the index of the first byte
+     * @param n how many bytes
+     * @param malformed what becomes of invalid sequences
+     * @return the string
+     * @throws IndexOutOfBoundsException where they are no range of {@code src}
+     * @throws MalformedTextException for an invalid sequence, with THROW; its index counts from {@code at}
+     */
+    public String decode(byte[] src, int at, int n, Malformed malformed) {
+        Objects.checkFromIndexSize(at, n, src.length);
+        if (n <= SHORT_BYTES || !Native.available()) {
+            return byTheJdk(src, at, n, malformed);
+        }
+        int ascii = asciiPrefix(src, null, at, n);
+        if (ascii == n) {
+            return new String(src, at, n, ISO_8859_1);
+        }
+        String s = decode(src, null, src[at + ascii], at, n, malformed);
+        // What is replaced is the JDK's matter: it reads U+FFFD once for a surrogate of three bytes, others thrice.
+        return s != null ? s : new String(src, at, n, UTF_8);
+    }
+
+    /**
+     * Reads a range of a buffer, heap or direct; its position, limit and byte order are neither looked at nor changed.
+     *
+     * @param src where from
+     * @param at the index of the first byte
+     * @param n how many bytes
+     * @param malformed what becomes of invalid sequences
+     * @return the string
+     * @throws IndexOutOfBoundsException where they are no range of {@code src} below its limit
+     * @throws MalformedTextException for an invalid sequence, with THROW; its index counts from {@code at}
+     */
+    public String decode(ByteBuffer src, int at, int n, Malformed malformed) {
+        Objects.checkFromIndexSize(at, n, src.limit());
+        if (src.hasArray()) {
+            return decode(src.array(), src.arrayOffset() + at, n, malformed);
+        }
+        int ascii = n > CHUNK_BYTES && Native.available() ? asciiPrefix(null, src, at, n) : n;
+        String s = ascii < n ? decode(null, src, src.get(at + ascii), at, n, malformed) : null;
+        if (s != null) {
+            return s;
+        }
+        // Short, ASCII, or malformed: an array in between takes less time than making segments of the buffer.
+        byte[] copy = source(n);
+        src.get(at, copy, 0, n);
+        return decode(copy, 0, n, malformed);
+    }
+
+    /**
+     * Reads what is not ASCII; {@code lead} is the first byte that is not. One of {@code array} and {@code buffer} is null.
+     *
+     * @return null where it is malformed, and that is to be replaced
+     */
+    private String decode(byte[] array, ByteBuffer buffer, byte lead, int at, int n, Malformed malformed) {
+        if (lead == (byte) 0xC2 || lead == (byte) 0xC3) {
+            byte[] latin1 = n <= CHUNK_BYTES ? bytes(n) : new byte[n];
+            int count = latin1(array, buffer, at, n, latin1);
+            if (count >= 0) {
+                return new String(latin1, 0, count, ISO_8859_1);
+            }
+        }
+        char[] units = n <= CHUNK_BYTES ? chars(n) : new char[units(array, buffer, at, n)];
+        int out = 0;
+        for (int done = 0; done < n; ) {
+            int part = part(array, buffer, at, done, n);
+            long count = array != null
+                    ? Native.utf8ToUtf16(array, at + done, part, units, out, units.length - out, 0)
+                    : Native.utf8ToUtf16(buffer, at + done, part, units, out, units.length - out, 0);
+            if (count < 0) {
+                // There is room for each unit: the text is what is wrong.
+                if (malformed == Malformed.THROW) {
+                    throw Pure.invalid(done - 1 - count);
+                }
+                return null;
+            }
+            out += (int) count;
+            done += part;
+        }
+        return new String(units, 0, out);
+    }
+
+    /** The UTF-16 units that a long text takes; where it is malformed, those of what is replaced. */
+    private static int units(byte[] array, ByteBuffer buffer, int at, int n) {
+        int units = 0;
+        for (int done = 0; done < n; ) {
+            int part = part(array, buffer, at, done, n);
+            units += (int) (array != null
+                    ? Native.utf16Length(array, at + done, part, REPLACEMENT)
+                    : Native.utf16Length(buffer, at + done, part, REPLACEMENT));
+            done += part;
+        }
+        return units;
+    }
+
+    /** Writes Latin-1; returns its length, or -1 where the text is not Latin-1 or not valid. */
+    private static int latin1(byte[] array, ByteBuffer buffer, int at, int n, byte[] dst) {
+        int out = 0;
+        for (int done = 0; done < n; ) {
+            int part = part(array, buffer, at, done, n);
+            long count = array != null
+                    ? Native.utf8ToLatin1(array, at + done, part, dst, out, dst.length - out)
+                    : Native.utf8ToLatin1(buffer, at + done, part, dst, out, dst.length - out);
+            if (count < 0) {
+                return -1;
+            }
+            out += (int) count;
+            done += part;
+        }
+        return out;
+    }
+
+    private static int asciiPrefix(byte[] array, ByteBuffer buffer, int at, int n) {
+        int done = 0;
+        while (done < n) {
+            int part = Math.min(n - done, Native.MOST_UNITS);
+            int count = (int) (array != null
+                    ? Native.asciiPrefix(array, at + done, part)
+                    : Native.asciiPrefix(buffer, at + done, part));
+            done += count;
+            if (count < part) {
+                break;
+            }
+        }
+        return done;
+    }
+
+    /** The bytes of the next call: up to the beginning of a sequence, so that none is parted. */
+    private static int part(byte[] array, ByteBuffer buffer, int at, int done, int n) {
+        if (n - done <= CHUNK_BYTES) {
+            return n - done;
+        }
+        int part = CHUNK_BYTES;
+        for (int back = 0; back <= 3; back++) {
+            int i = at + done + part - back;
+            if (((array != null ? array[i] : buffer.get(i)) & 0xC0) != 0x80) {
+                return part - back;
+            }
+        }
+        // Four continuations in a row: no sequence has them, and the last is malformed wherever the cut is.
+        return part;
+    }
+
+    /** By {@code new String}, which replaces; whatever it replaced is looked for only where U+FFFD stands in the result. */
+    private static String byTheJdk(byte[] src, int at, int n, Malformed malformed) {
+        String s = new String(src, at, n, UTF_8);
+        if (malformed == Malformed.THROW && s.indexOf(REPLACEMENT) >= 0) {
+            // It may stand in the source as well.
+            int index = Pure.indexOfInvalid(src, at, n);
+            if (index >= 0) {
+                throw Pure.invalid(index);
+            }
+        }
+        return s;
+    }
+
+    /**
+     * Where a range of an array goes wrong.
+     *
+     * @param src where it is
+     * @param at the index of the first byte
+     * @param n how many bytes
+     * @return how many bytes stand before the first invalid sequence, or -1
+     * @throws IndexOutOfBoundsException where they are no range of {@code src}
+     */
+    public long indexOfInvalid(byte[] src, int at, int n) {
+        Objects.checkFromIndexSize(at, n, src.length);
+        if (n <= SHORT_BYTES || !Native.available()) {
+            return Pure.indexOfInvalid(src, at, n);
+        }
+        for (int done = 0; done < n; ) {
+            int part = part(src, null, at, done, n);
+            long index = Native.findMalformed(src, at + done, part);
+            if (index < part) {
+                return done + index;
+            }
+            done += part;
+        }
+        return -1;
+    }
+
+    /**
+     * Where a range of a buffer goes wrong.
+     *
+     * @param src where it is
+     * @param at the index of the first byte
+     * @param n how many bytes
+     * @return how many bytes stand before the first invalid sequence, or -1
+     * @throws IndexOutOfBoundsException where they are no range of {@code src} below its limit
+     */
+    public long indexOfInvalid(ByteBuffer src, int at, int n) {
+        Objects.checkFromIndexSize(at, n, src.limit());
+        if (src.hasArray()) {
+            return indexOfInvalid(src.array(), src.arrayOffset() + at, n);
+        }
+        for (int done = 0; done < n; ) {
+            int part = part(null, src, at, done, n);
+            long index;
+            if (n > CHUNK_BYTES && Native.available()) {
+                index = Native.findMalformed(src, at + done, part);
+            } else {
+                byte[] copy = source(part);
+                src.get(at + done, copy, 0, part);
+                index = indexOfInvalid(copy, 0, part);
+            }
+            if (index >= 0 && index < part) {
+                return done + index;
+            }
+            done += part;
+        }
+        return -1;
+    }
+
+    private char[] chars(int n) {
+        if (chars.length < n) {
+            chars = new char[CHUNK_BYTES];
+        }
+        return chars;
+    }
+
+    /** An array for what is read from no array. */
+    byte[] source(int n) {
+        if (n > CHUNK_BYTES) {
+            return new byte[n];
+        }
+        if (source.length < n) {
+            source = new byte[n <= 512 ? 512 : CHUNK_BYTES];
+        }
+        return source;
+    }
+
+    private byte[] bytes(int n) {
+        if (bytes.length < n) {
+            bytes = new byte[CHUNK_BYTES];
+        }
+        return bytes;
+    }
+}

@@ -1,0 +1,131 @@
+package io.github.onecopy.internal;
+
+import io.github.onecopy.Malformed;
+import java.nio.ByteBuffer;
+import java.nio.ReadOnlyBufferException;
+import java.util.Arrays;
+
+/** Encoders and decoders for whoever has none of their own. */
+public final class Pools {
+    /** What the JVM makes at most of an array. */
+    static final int MOST_BYTES = Integer.MAX_VALUE - 8;
+
+    static final Pool<Encoder> ENCODERS = new Pool<>(Encoder::new);
+    static final Pool<Decoder> DECODERS = new Pool<>(Decoder::new);
+
+    private Pools() {}
+
+    /**
+     * See {@link io.github.onecopy.Utf8#encodedLength}.
+     *
+     * @param s the string
+     * @return bytes
+     */
+    public static long encodedLength(String s) {
+        if (s.length() <= Encoder.LOOP_UNITS || !Native.available()) {
+            return Pure.length(s, 0, s.length(), Malformed.REPLACE);
+        }
+        Encoder encoder = ENCODERS.take();
+        long length = encoder.length(s);
+        ENCODERS.give(encoder);
+        return length;
+    }
+
+    /**
+     * See {@link Encoder#encode(String, ByteBuffer, int, int, Malformed)}.
+     *
+     * @param s the string
+     * @param dst where to
+     * @param at the first index
+     * @param limit the index behind the last
+     * @param malformed the policy
+     * @return the bytes written
+     */
+    public static int encode(String s, ByteBuffer dst, int at, int limit, Malformed malformed) {
+        int n = s.length();
+        if (dst.hasArray()) {
+            byte[] array = dst.array();
+            int begin = dst.arrayOffset() + at;
+            int end = dst.arrayOffset() + limit;
+            if (n <= Encoder.SHORT_UNITS) {
+                return Pure.encode(s, 0, n, array, begin, end, malformed) - begin;
+            }
+            int from = n <= Encoder.LOOP_UNITS ? Pure.ascii(s, n, array, begin, end) : 0;
+            return from == n ? n : rest(s, from, array, begin, end, malformed);
+        }
+        if (dst.isReadOnly()) {
+            throw new ReadOnlyBufferException();
+        }
+        if (n <= Encoder.SHORT_UNITS && Pure.ascii(s, n, dst, at, limit) == n) {
+            return n;
+        }
+        Encoder encoder = ENCODERS.take();
+        int count = encoder.encode(s, dst, at, limit, malformed);
+        ENCODERS.give(encoder);
+        return count;
+    }
+
+    private static int rest(String s, int from, byte[] dst, int at, int limit, Malformed malformed) {
+        Encoder encoder = ENCODERS.take();
+        int end = encoder.encode(s, from, dst, at + from, limit, malformed);
+        ENCODERS.give(encoder);
+        return end - at;
+    }
+
+    /**
+     * See {@link io.github.onecopy.Utf8#encodeToBytes}.
+     *
+     * @param s the string
+     * @param malformed the policy
+     * @return its UTF-8
+     */
+    public static byte[] encodeToBytes(String s, Malformed malformed) {
+        int n = s.length();
+        Encoder encoder = ENCODERS.take();
+        byte[] bytes;
+        if (n <= Encoder.FIRST_UNITS) {
+            int count = encoder.encodePart(s, 0, n, malformed);
+            bytes = Arrays.copyOf(encoder.bytes, count);
+        } else {
+            long length = encoder.length(s);
+            if (length > MOST_BYTES) {
+                throw new OutOfMemoryError("the text takes " + length + " bytes, which no array has");
+            }
+            bytes = new byte[(int) length];
+            encoder.encode(s, bytes, 0, bytes.length, malformed);
+        }
+        ENCODERS.give(encoder);
+        return bytes;
+    }
+
+    /**
+     * See {@link Decoder#decode(ByteBuffer, int, int, Malformed)}.
+     *
+     * @param src where from
+     * @param at the first index
+     * @param n how many bytes
+     * @param malformed the policy
+     * @return the string
+     */
+    public static String decode(ByteBuffer src, int at, int n, Malformed malformed) {
+        Decoder decoder = DECODERS.take();
+        String s = decoder.decode(src, at, n, malformed);
+        DECODERS.give(decoder);
+        return s;
+    }
+
+    /**
+     * See {@link Decoder#indexOfInvalid(ByteBuffer, int, int)}.
+     *
+     * @param src where it is
+     * @param at the first index
+     * @param n how many bytes
+     * @return the index, or -1
+     */
+    public static long indexOfInvalid(ByteBuffer src, int at, int n) {
+        Decoder decoder = DECODERS.take();
+        long index = decoder.indexOfInvalid(src, at, n);
+        DECODERS.give(decoder);
+        return index;
+    }
+}
