@@ -1,0 +1,87 @@
+package io.github.onecopy.internal;
+
+import java.nio.ByteBuffer;
+
+/**
+ * The native library as JDK 17 to 21 see it: not there. On JDK 22 and newer the jar has the one that loads it, with the same
+ * members, and nothing else knows of method handles.
+ *
+ * <p>Results are those of the C functions: a count, or {@code -1 - k} for malformed text at unit k, or {@link #NO_ROOM}. The
+ * callers have checked each range: an array's from the array's length, a buffer's from its capacity. No range is longer than
+ * {@link #MOST_UNITS}: while a call runs, no garbage is collected.
+ */
+public final class Native {
+    /** The longest range of a call, in units of its source: a few microseconds' work. */
+    public static final int MOST_UNITS = 1 << 16;
+
+    /** The result of a call whose destination is too small. */
+    public static final long NO_ROOM = Long.MIN_VALUE;
+
+    private Native() {}
+
+    /**
+     * Whether the library is loaded.
+     *
+     * @return false here
+     */
+    public static boolean available() {
+        return false;
+    }
+
+    /**
+     * Which path serves, and why.
+     *
+     * @return a line
+     */
+    public static String status() {
+        return "pure Java: JDK " + Runtime.version().feature() + " has no java.lang.foreign, which is final since 22";
+    }
+
+    static long utf8Length(char[] src, int at, int n, int replacement) {
+        throw absent();
+    }
+
+    static long utf16ToUtf8(char[] src, int at, int n, byte[] dst, int to, int room, int replacement) {
+        throw absent();
+    }
+
+    static long utf16ToUtf8(char[] src, int at, int n, ByteBuffer dst, int to, int room, int replacement) {
+        throw absent();
+    }
+
+    static long utf8ToUtf16(byte[] src, int at, int n, char[] dst, int to, int room, int replacement) {
+        throw absent();
+    }
+
+    static long utf8ToUtf16(ByteBuffer src, int at, int n, char[] dst, int to, int room, int replacement) {
+        throw absent();
+    }
+
+    static long utf8ToLatin1(byte[] src, int at, int n, byte[] dst, int to, int room) {
+        throw absent();
+    }
+
+    static long utf8ToLatin1(ByteBuffer src, int at, int n, byte[] dst, int to, int room) {
+        throw absent();
+    }
+
+    static long findMalformed(byte[] src, int at, int n) {
+        throw absent();
+    }
+
+    static long findMalformed(ByteBuffer src, int at, int n) {
+        throw absent();
+    }
+
+    static long asciiPrefix(byte[] src, int at, int n) {
+        throw absent();
+    }
+
+    static long asciiPrefix(ByteBuffer src, int at, int n) {
+        throw absent();
+    }
+
+    private static IllegalStateException absent() {
+        return new IllegalStateException("available() says that there is no native library");
+    }
+}

@@ -1,0 +1,181 @@
+package io.github.onecopy.internal;
+
+import io.github.onecopy.Malformed;
+import io.github.onecopy.MalformedTextException;
+import java.nio.BufferOverflowException;
+
+/** UTF-8 (RFC 3629) in plain loops: short texts, what the native library is not there for, and the slow twin of the tests. */
+final class Pure {
+    private Pure() {}
+
+    /** The bytes that a UTF-16 unit takes at most; a pair takes four for two. */
+    static final int MOST_BYTES = 3;
+
+    /**
+     * Writes the units {@code from..to} of a string, which is best for short ones: no array in between.
+     *
+     * @return the index in {@code dst} behind what was written
+     */
+    static int encode(String s, int from, int to, byte[] dst, int at, int limit, Malformed malformed) {
+        if (limit - at < (long) MOST_BYTES * (to - from) && limit - at < length(s, from, to, malformed)) {
+            throw new BufferOverflowException();
+        }
+        int out = at;
+        int i = from;
+        for (; i < to; i++) {
+            char c = s.charAt(i);
+            if (c >= 0x80) {
+                break;
+            }
+            dst[out++] = (byte) c;
+        }
+        for (; i < to; i++) {
+            char c = s.charAt(i);
+            if (c < 0x80) {
+                dst[out++] = (byte) c;
+            } else if (c < 0x800) {
+                dst[out] = (byte) (0xC0 | c >> 6);
+                dst[out + 1] = (byte) (0x80 | c & 0x3F);
+                out += 2;
+            } else if (!Character.isSurrogate(c)) {
+                dst[out] = (byte) (0xE0 | c >> 12);
+                dst[out + 1] = (byte) (0x80 | c >> 6 & 0x3F);
+                dst[out + 2] = (byte) (0x80 | c & 0x3F);
+                out += 3;
+            } else if (Character.isHighSurrogate(c) && i + 1 < to && Character.isLowSurrogate(s.charAt(i + 1))) {
+                out = pair(c, s.charAt(++i), dst, out);
+            } else {
+                dst[out++] = lone(c, i, malformed);
+            }
+        }
+        return out;
+    }
+
+    /**
+     * Writes the units {@code from..to} of an array that holds a string's from its index {@code base} on.
+     *
+     * @return the index in {@code dst} behind what was written; at least {@link #MOST_BYTES} a unit have room there
+     */
+    static int encode(char[] s, int from, int to, byte[] dst, int at, Malformed malformed, int base) {
+        int out = at;
+        for (int i = from; i < to; i++) {
+            char c = s[i];
+            if (c < 0x80) {
+                dst[out++] = (byte) c;
+            } else if (c < 0x800) {
+                dst[out] = (byte) (0xC0 | c >> 6);
+                dst[out + 1] = (byte) (0x80 | c & 0x3F);
+                out += 2;
+            } else if (!Character.isSurrogate(c)) {
+                dst[out] = (byte) (0xE0 | c >> 12);
+                dst[out + 1] = (byte) (0x80 | c >> 6 & 0x3F);
+                dst[out + 2] = (byte) (0x80 | c & 0x3F);
+                out += 3;
+            } else if (Character.isHighSurrogate(c) && i + 1 < to && Character.isLowSurrogate(s[i + 1])) {
+                out = pair(c, s[++i], dst, out);
+            } else {
+                dst[out++] = lone(c, base + i, malformed);
+            }
+        }
+        return out;
+    }
+
+    private static int pair(char high, char low, byte[] dst, int out) {
+        int c = Character.toCodePoint(high, low);
+        dst[out] = (byte) (0xF0 | c >> 18);
+        dst[out + 1] = (byte) (0x80 | c >> 12 & 0x3F);
+        dst[out + 2] = (byte) (0x80 | c >> 6 & 0x3F);
+        dst[out + 3] = (byte) (0x80 | c & 0x3F);
+        return out + 4;
+    }
+
+    /** What is written for a lone surrogate, or the exception. */
+    private static byte lone(char c, int index, Malformed malformed) {
+        if (malformed == Malformed.THROW) {
+            throw loneSurrogate(c, index);
+        }
+        return '?';
+    }
+
+    static MalformedTextException loneSurrogate(char c, int index) {
+        String unit = Integer.toHexString(c).toUpperCase(java.util.Locale.ROOT);
+        return new MalformedTextException(
+                "`U+" + unit + "` at index " + index + " is a lone surrogate, which UTF-8 has no form for\n"
+                        + "Malformed.REPLACE writes '?' for it.",
+                index);
+    }
+
+    /** The bytes that the units {@code from..to} take. */
+    static long length(String s, int from, int to, Malformed malformed) {
+        long n = to - from;
+        for (int i = from; i < to; i++) {
+            char c = s.charAt(i);
+            if (c >= 0x80) {
+                n++;
+                if (c >= 0x800) {
+                    if (!Character.isSurrogate(c)) {
+                        n++;
+                    } else if (Character.isHighSurrogate(c) && i + 1 < to && Character.isLowSurrogate(s.charAt(i + 1))) {
+                        n++;
+                        i++;
+                    } else {
+                        lone(c, i, malformed);
+                        n--;
+                    }
+                }
+            }
+        }
+        return n;
+    }
+
+    /**
+     * Where UTF-8 goes wrong.
+     *
+     * @return how many bytes stand before the first malformed sequence, or -1
+     */
+    static int indexOfInvalid(byte[] src, int at, int n) {
+        int end = at + n;
+        for (int i = at; i < end; ) {
+            byte b = src[i];
+            if (b >= 0) {
+                i++;
+                continue;
+            }
+            int width = width(src, i, end);
+            if (width < 0) {
+                return i - at;
+            }
+            i += width;
+        }
+        return -1;
+    }
+
+    /** The bytes of the sequence at {@code i}, which is not ASCII: 2 to 4, or -1 where it is malformed (RFC 3629, section 4). */
+    private static int width(byte[] src, int i, int end) {
+        int first = src[i] & 0xFF;
+        if (first < 0xC2 || first > 0xF4) {
+            return -1;
+        }
+        int width = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+        if (end - i < width) {
+            return -1;
+        }
+        int second = src[i + 1] & 0xFF;
+        int least = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
+        int most = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
+        if (second < least || second > most) {
+            return -1;
+        }
+        for (int k = 2; k < width; k++) {
+            if ((src[i + k] & 0xC0) != 0x80) {
+                return -1;
+            }
+        }
+        return width;
+    }
+
+    static MalformedTextException invalid(long index) {
+        return new MalformedTextException(
+                "the bytes are not UTF-8 from byte " + index + " on\nMalformed.REPLACE reads U+FFFD for them.", index);
+    }
+}

@@ -1,0 +1,2 @@
+/** Not for users: may change at any time. */
+package io.github.onecopy.internal;
