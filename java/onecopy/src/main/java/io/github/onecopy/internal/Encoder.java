@@ -21,15 +21,22 @@ public final class Encoder {
     /** The units that are taken at once: the scratch stays in the L1 cache. */
     static final int CHUNK_UNITS = 8192;
 
-    /** Up to this many units the JDK's encoder of ASCII is tried before a native call. */
-    static final int ASCII_UNITS = 512;
+    /** ASCII up to this many units goes by the loop too, as far as it reaches. */
+    static final int LOOP_UNITS = 40;
 
-    private static final int FIRST_UNITS = 512;
+    /** Up to this many units an array is written and copied where the destination is none. */
+    static final int COPIED_UNITS = 256;
+
+    /** The units that tell whether a text may be ASCII. */
+    private static final int PROBE_UNITS = 8;
+
+    /** The scratch of a new encoder, in units. */
+    static final int FIRST_UNITS = 512;
 
     private final CharsetEncoder ascii = StandardCharsets.US_ASCII.newEncoder();
     private char[] chars = new char[FIRST_UNITS];
     private CharBuffer source = CharBuffer.wrap(chars);
-    private byte[] bytes = new byte[0];
+    byte[] bytes = new byte[0];
 
     /** Makes one. */
     public Encoder() {}
@@ -53,20 +60,27 @@ public final class Encoder {
         if (n <= SHORT_UNITS) {
             return Pure.encode(s, 0, n, dst, at, limit, malformed) - at;
         }
+        int from = n <= LOOP_UNITS ? Pure.ascii(s, n, dst, at, limit) : 0;
+        return from == n ? n : encode(s, from, dst, at + from, limit, malformed) - at;
+    }
+
+    /** Writes the units from {@code from} on; returns the index behind what was written. */
+    int encode(String s, int from, byte[] dst, int at, int limit, Malformed malformed) {
+        int n = s.length();
         int out = at;
-        for (int from = 0; from < n; ) {
-            int to = cut(s, n, from);
-            s.getChars(from, to, units(to - from), 0);
-            out = chunk(s, from, to - from, dst, out, limit, malformed);
-            from = to;
+        for (int i = from; i < n; ) {
+            int to = cut(s, n, i);
+            s.getChars(i, to, units(to - i), 0);
+            out = chunk(s, i, to - i, dst, out, limit, malformed);
+            i = to;
         }
-        return out - at;
+        return out;
     }
 
     /** Writes the units of the scratch, which are those of the string from {@code from} on; returns where it ends. */
     private int chunk(String s, int from, int n, byte[] dst, int at, int limit, Malformed malformed) {
         int ascii = 0;
-        if (!Native.available() || n <= ASCII_UNITS && chars[0] < 0x80) {
+        if (n >= PROBE_UNITS && beginsAscii(chars) || !Native.available()) {
             ascii = ascii(n, dst, at, limit);
             if (ascii == n) {
                 return at + n;
@@ -84,6 +98,11 @@ public final class Encoder {
         return Pure.encode(chars, ascii, n, dst, out, malformed, from);
     }
 
+    /** Whether it is worth a try: where the first are not ASCII, the next are not either. */
+    private static boolean beginsAscii(char[] c) {
+        return (c[0] | c[1] | c[2] | c[3] | c[4] | c[5] | c[6] | c[7]) < 0x80;
+    }
+
     /** The units up to the first that is not ASCII, or as many as there is room for, by what the JDK has for them. */
     private int ascii(int n, byte[] dst, int at, int limit) {
         source.limit(n).position(0);
@@ -91,12 +110,12 @@ public final class Encoder {
         return source.position();
     }
 
-    private static int replacement(Malformed malformed) {
+    static int replacement(Malformed malformed) {
         return malformed == Malformed.REPLACE ? '?' : 0;
     }
 
     /** What a call has written of the string from {@code from} on, of which {@code done} units were written before. */
-    private static int written(String s, int from, int done, long result, Malformed malformed) {
+    static int written(String s, int from, int done, long result, Malformed malformed) {
         if (result >= 0) {
             return (int) result;
         }
@@ -108,7 +127,7 @@ public final class Encoder {
     }
 
     /** A lone surrogate comes first, wherever it stands. */
-    private static BufferOverflowException noRoom(String s, int from, Malformed malformed) {
+    static BufferOverflowException noRoom(String s, int from, Malformed malformed) {
         Pure.length(s, from, s.length(), malformed);
         return new BufferOverflowException();
     }
@@ -140,30 +159,29 @@ public final class Encoder {
         int out = at;
         for (int from = 0; from < n; ) {
             int to = cut(s, n, from);
-            if (n > SHORT_UNITS && Native.available()) {
+            if (to - from > COPIED_UNITS && Native.available()) {
                 s.getChars(from, to, units(to - from), 0);
-                out += written(s, from, 0, Native.utf16ToUtf8(chars, 0, to - from, dst, out, limit - out,
-                        replacement(malformed)), malformed);
+                long result = Native.utf16ToUtf8(chars, 0, to - from, dst, out, limit - out, replacement(malformed));
+                out += written(s, from, 0, result, malformed);
             } else {
-                out = through(s, from, to, dst, out, limit, malformed);
+                int count = encodePart(s, from, to, malformed);
+                if (count > limit - out) {
+                    throw noRoom(s, to, malformed);
+                }
+                dst.put(out, bytes, 0, count);
+                out += count;
             }
             from = to;
         }
         return out - at;
     }
 
-    /** Writes units by way of an array, for a buffer that has none and where no native library is or a call is not worth it. */
-    private int through(String s, int from, int to, ByteBuffer dst, int at, int limit, Malformed malformed) {
-        byte[] room = bytes(Pure.MOST_BYTES * (to - from));
-        int count = encodePart(s, from, to, room, malformed);
-        if (count > limit - at) {
-            throw noRoom(s, to, malformed);
-        }
-        dst.put(at, room, 0, count);
-        return at + count;
-    }
-
-    private int encodePart(String s, int from, int to, byte[] room, Malformed malformed) {
+    /**
+     * Writes a part of a string to the beginning of {@link #bytes}: the way to what is no array, where making a segment of it for
+     * a native call takes longer than copying.
+     */
+    int encodePart(String s, int from, int to, Malformed malformed) {
+        byte[] room = room(Pure.MOST_BYTES * (to - from));
         if (to - from <= SHORT_UNITS) {
             return Pure.encode(s, from, to, room, 0, room.length, malformed);
         }
@@ -171,8 +189,24 @@ public final class Encoder {
         return chunk(s, from, to - from, room, 0, room.length, malformed);
     }
 
+    /** The bytes that a string takes, lone surrogates one each. */
+    long length(String s) {
+        int n = s.length();
+        if (!Native.available()) {
+            return Pure.length(s, 0, n, Malformed.REPLACE);
+        }
+        long length = 0;
+        for (int from = 0; from < n; ) {
+            int to = cut(s, n, from);
+            s.getChars(from, to, units(to - from), 0);
+            length += Native.utf8Length(chars, 0, to - from, '?');
+            from = to;
+        }
+        return length;
+    }
+
     /** Where the chunk ends that begins at {@code from}: no pair is parted. */
-    private static int cut(String s, int n, int from) {
+    static int cut(String s, int n, int from) {
         if (n - from <= CHUNK_UNITS) {
             return n;
         }
@@ -181,7 +215,7 @@ public final class Encoder {
     }
 
     /** The scratch for units, of at least so many. */
-    private char[] units(int n) {
+    char[] units(int n) {
         if (chars.length < n) {
             chars = new char[CHUNK_UNITS];
             source = CharBuffer.wrap(chars);
@@ -189,7 +223,7 @@ public final class Encoder {
         return chars;
     }
 
-    private byte[] bytes(int n) {
+    private byte[] room(int n) {
         if (bytes.length < n) {
             bytes = new byte[Math.max(n, Pure.MOST_BYTES * FIRST_UNITS)];
         }
