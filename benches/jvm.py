@@ -1,0 +1,114 @@
+"""Java's part of the benches: JDKs that are looked for, the JMH module built by Maven, runs of it read back."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+CORE = os.environ.get("BENCH_CORE", "0")
+BUILT = ROOT / "target" / "java" / "onecopy-bench"
+#: Where JDKs stand that no variable names.
+PLACES = ("/usr/lib/jvm/*", "/usr/java/*", "/opt/*", "~/.jdks/*", "~/.sdkman/candidates/java/*")
+#: One collector without threads of its own, a heap that is there from the start, code compiled before it is timed.
+FLAGS = ("-XX:+UseSerialGC", "-Xms512m", "-Xmx512m", "-Xmn256m", "-XX:+AlwaysPreTouch", "-Xbatch")
+#: Of a fork: warm-up and measurement, counts and their time.
+ITERATIONS = ("-wi", "4", "-w", "100ms", "-i", "5", "-r", "100ms")
+
+#: A method and its parameters, as pairs in the order of their names.
+Key = tuple[str, tuple[tuple[str, str], ...]]
+
+
+class Jdk(NamedTuple):
+    """One JDK: its version in full (25.0.3), the first number of it, who built it, and where it is."""
+
+    version: str
+    major: int
+    maker: str
+    home: Path
+
+
+def jdks() -> list[Jdk]:
+    """Every JDK found, newest first, one of each first number."""
+    homes = [Path(os.environ[name]) for name in sorted(os.environ) if name.startswith("JAVA_HOME")]
+    homes += [Path(java).resolve().parent.parent for java in (shutil.which("java"),) if java]
+    for place in PLACES:
+        base, _, pattern = str(Path(place).expanduser()).rpartition("/")
+        homes += sorted(Path(base).glob(pattern))
+    found: dict[int, Jdk] = {}
+    for home in homes:
+        release = home / "release"
+        if not (release.is_file() and (home / "bin" / "javac").is_file()):
+            continue
+        said = dict(re.findall(r'^(\w+)="?([^"\n]*)', release.read_text(encoding="utf-8"), re.M))
+        version = said.get("JAVA_VERSION", "")
+        if first := re.match(r"(\d+)", version):
+            jdk = Jdk(version, int(first[1]), said.get("IMPLEMENTOR", "unknown"), home)
+            found.setdefault(jdk.major, jdk)
+    return sorted(found.values(), key=lambda jdk: -jdk.major)
+
+
+def build(jdk: Jdk) -> None:
+    """The module of the benches and what it needs, by Maven; an exit where that is missing or fails."""
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise SystemExit("`mvn` is not there\nsudo apt-get install -y maven")
+    command = [maven, "-q", "-B", "-f", "java", "-P", "bench", "-pl", "bench", "-am", "package", "-DskipTests"]
+    environment = os.environ | {"JAVA_HOME": str(jdk.home)}
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise SystemExit(f"`{' '.join(command)}` failed:\n{done.stdout[-4000:]}")
+
+
+def native(jdk: Jdk) -> list[str]:
+    """The flag that says that a library may be loaded, where there is one."""
+    return ["--enable-native-access=ALL-UNNAMED"] if jdk.major >= 22 else []
+
+
+def java(jdk: Jdk, arguments: list[str], flags: Iterable[str] = ()) -> str:
+    """What a class of the module prints, run on the core of the benches."""
+    path = f"{BUILT / 'onecopy-bench-0.1.0.jar'}:{BUILT / 'lib'}/*"
+    command = ["taskset", "-c", CORE, str(jdk.home / "bin" / "java"), *native(jdk), *flags, "-cp", path, *arguments]
+    done = subprocess.run(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"`{arguments[0]}` on JDK {jdk.version} failed:\n{done.stdout[-4000:]}")
+    return done.stdout
+
+
+def jmh(
+    jdk: Jdk, pattern: str, parameters: dict[str, Iterable[str]], flags: Iterable[str] = (), once: bool = False
+) -> dict[Key, float]:
+    """One fork of each benchmark that the pattern names, with each combination of parameters: nanoseconds a call.
+
+    With ``once`` each is called once, in one process: what fails there fails this.
+    """
+    chosen = [part for name, values in parameters.items() for part in ("-p", f"{name}={','.join(values)}")]
+    how = ["-f", "0", "-bm", "ss", "-wi", "0", "-i", "1"] if once else ["-f", "1", "-bm", "avgt", *ITERATIONS]
+    with tempfile.TemporaryDirectory() as folder:
+        result = Path(folder) / "result.json"
+        told = ["-tu", "ns", "-t", "1", "-foe", "true", "-rf", "json", "-rff", str(result)]
+        forked = [] if once else ["-jvmArgs", " ".join([*FLAGS, *native(jdk), *flags])]
+        java(jdk, ["org.openjdk.jmh.Main", pattern, *chosen, *how, *told, *forked])
+        runs = json.loads(result.read_text(encoding="utf-8"))
+    figures: dict[Key, float] = {}
+    for run in runs:
+        key = (run["benchmark"].rsplit(".", 1)[1], tuple(sorted(run.get("params", {}).items())))
+        figures[key] = statistics.median(run["primaryMetric"]["rawData"][0])
+    return figures
+
+
+def key(method: str, **parameters: str) -> Key:
+    """Where `jmh` puts the figure of a method with these parameters."""
+    return method, tuple(sorted(parameters.items()))
