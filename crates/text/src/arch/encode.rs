@@ -114,6 +114,35 @@ pub(crate) fn utf16_to_utf8_exact(src: &[u16], out: &mut [MaybeUninit<u8>]) -> O
     Some(unsafe { simdutf::convert_valid_utf16_to_utf8(src.as_ptr(), src.len(), dst) })
 }
 
+/// UTF-16 to UTF-8, validated on the way, in a place of any size. `None` where it is malformed and where the place is too short, and
+/// `out` holds anything then.
+#[inline]
+pub(crate) fn utf16_to_utf8_within(src: &[u16], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
+    let (dst, room) = (out.as_mut_ptr().cast(), out.len());
+    if let Some(n) = by_vectors!(encode, wide(src, dst, room)) {
+        return n;
+    }
+    if room / 3 >= src.len() {
+        return utf16_to_utf8(src, out);
+    }
+    let n = valid_utf8_len(Units::Utf16(src))?;
+    if n <= room {
+        utf16_to_utf8_exact(src, out)
+    } else {
+        None
+    }
+}
+
+/// Latin-1 to UTF-8, in a place of any size. `None` where it is too short, and `out` holds anything then.
+#[inline]
+pub(crate) fn latin1_to_utf8_within(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
+    let (dst, room) = (out.as_mut_ptr().cast(), out.len());
+    if let Some(n) = by_vectors!(encode, latin1(src, dst, room)) {
+        return n;
+    }
+    (room / 2 >= src.len() || room >= utf8_len_from_latin1(src)).then(|| latin1_to_utf8(src, out))
+}
+
 /// Latin-1 to UTF-8.
 ///
 /// # Panics

@@ -121,6 +121,18 @@ impl Wanted for EscapeU16 {
     }
 }
 
+/// Bytes that are not ASCII.
+pub(super) struct High;
+
+impl Wanted for High {
+    const SIZE: usize = 1;
+    #[inline(always)]
+    unsafe fn marks<V: Vector>(v: V) -> V {
+        // SAFETY: the caller has the feature.
+        unsafe { V::splat8(0).gt8(v) }
+    }
+}
+
 /// 16-bit units that are surrogates.
 pub(super) struct Surrogate;
 

@@ -9,6 +9,7 @@
 //! | `avx512` | 64-byte vectors, for texts of any length |
 //! | `bytes` | bytes of a stream as units, and units as bytes |
 //! | `bulk` | long texts decoded and validated; where simdutf does it, it has its own choice of kernels |
+//! | `decode` | UTF-8 to UTF-16 and Latin-1, in places of any size |
 //! | `encode` | text of any form and length to UTF-8 |
 //! | `put` | kernels that end in a [`Window`](crate::Window) |
 //! | `measured` | text that was validated and measured, and its way into a `str` |
@@ -35,6 +36,7 @@ mod avx512;
 pub(crate) mod bulk;
 pub(crate) mod bytes;
 pub(crate) mod cell;
+pub(crate) mod decode;
 pub(crate) mod encode;
 pub(crate) mod float;
 #[cfg(target_arch = "x86_64")]
@@ -218,6 +220,12 @@ pub(crate) fn scan_u16(src: &[u16]) -> Scan16 {
 #[inline]
 pub(crate) fn find_surrogate(src: &[u16]) -> usize {
     run!(src.len() * 2, find_surrogate(src))
+}
+
+/// Index of the first byte that is not ASCII, or the length.
+#[inline]
+pub(crate) fn find_high(src: &[u8]) -> usize {
+    run!(src.len(), find_high(src))
 }
 
 /// Index of the first unit that JSON escapes (`"`, `\`, below U+0020), or the length.

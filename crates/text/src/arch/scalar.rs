@@ -241,6 +241,10 @@ pub(super) fn find_surrogate(src: &[u16]) -> usize {
         .unwrap_or(src.len())
 }
 
+pub(super) fn find_high(src: &[u8]) -> usize {
+    src.iter().position(|b| !b.is_ascii()).unwrap_or(src.len())
+}
+
 pub(super) fn find_escape_u8(src: &[u8]) -> usize {
     src.iter()
         .position(|&b| is_escape(b.into()))

@@ -4,7 +4,7 @@
 
 use std::arch::x86_64::*;
 
-use super::generic::{self, EscapeU8, EscapeU16, Surrogate, Vector, Wanted};
+use super::generic::{self, EscapeU8, EscapeU16, High, Surrogate, Vector, Wanted};
 use super::{Scan8, Scan16, scalar};
 use crate::Kind;
 
@@ -246,6 +246,22 @@ pub(super) fn find_surrogate(src: &[u16]) -> usize {
     }
     // SAFETY: the slice is readable and has a vector or more.
     unsafe { generic::find::<V128, Surrogate>(src.as_ptr().cast(), src.len()) }
+}
+
+#[inline(always)]
+pub(super) fn find_high(src: &[u8]) -> usize {
+    // SAFETY: the slice is readable, and each arm has the length that its function wants.
+    unsafe {
+        match src.len() {
+            0 => 0,
+            len @ 1..16 => {
+                // The zeros behind the text are ASCII.
+                let mask = load_padded(src.as_ptr(), len).mask() | 1 << len;
+                mask.trailing_zeros() as usize
+            }
+            len => generic::find::<V128, High>(src.as_ptr(), len),
+        }
+    }
 }
 
 #[inline(always)]

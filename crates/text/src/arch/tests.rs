@@ -64,6 +64,7 @@ fn bytes_are_ascii_scanned_and_searched_as_by_the_scalar_twin() {
         |u| {
             same!(u.len(), is_ascii(u));
             same!(u.len(), scan_utf8(u));
+            same!(u.len(), find_high(u));
             same!(u.len(), find_escape_u8(u));
         },
     );

@@ -11,6 +11,7 @@ mod ordered;
 mod str;
 mod utf16;
 mod utf8;
+pub mod within;
 
 use std::fmt;
 

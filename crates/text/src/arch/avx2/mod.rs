@@ -18,7 +18,7 @@
 
 use std::arch::x86_64::*;
 
-use super::generic::{self, EscapeU8, EscapeU16, Surrogate, Vector};
+use super::generic::{self, EscapeU8, EscapeU16, High, Surrogate, Vector};
 use super::{Scan8, Scan16};
 
 pub(super) mod cell;
@@ -156,6 +156,14 @@ pub(super) unsafe fn scan_u16(src: &[u16]) -> Scan16 {
 pub(super) unsafe fn find_surrogate(src: &[u16]) -> usize {
     // SAFETY: the slice is readable and longer than a vector.
     unsafe { generic::find::<V256, Surrogate>(src.as_ptr().cast(), src.len()) }
+}
+
+/// # Safety
+/// As [`is_ascii`].
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn find_high(src: &[u8]) -> usize {
+    // SAFETY: the slice is readable and longer than a vector.
+    unsafe { generic::find::<V256, High>(src.as_ptr(), src.len()) }
 }
 
 /// # Safety

@@ -117,6 +117,11 @@ pub(in crate::arch) fn find_surrogate(src: &[u16]) -> usize {
 }
 
 #[target_feature(enable = "avx512bw,bmi2")]
+pub(in crate::arch) fn find_high(src: &[u8]) -> usize {
+    find(src, |v| _mm512_movepi8_mask(v))
+}
+
+#[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) fn find_escape_u8(src: &[u8]) -> usize {
     find(src, |v| escapes(v))
 }

@@ -1,0 +1,239 @@
+//! Every function against the slow twins: each capacity around the one that is needed, alignments, canaries behind the output.
+
+use onecopy::abi::*;
+use onecopy::answer::{INVALID_ARGUMENT, NO_ROOM};
+use onecopy_text::{Units, naive};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+const CANARY: u8 = 0xA5;
+
+/// The code points of a text with a character in place of what is malformed; the position of the first such where there is none.
+fn decoded(units: Units<'_>, replacement: u32) -> Result<String, i64> {
+    naive::code_points(units)
+        .map(|item| match item {
+            Err(e) if replacement == 0 => Err(-1 - e.at_units as i64),
+            Err(_) => Ok(char::from_u32(replacement).unwrap()),
+            Ok(c) => Ok(char::from_u32(c).unwrap()),
+        })
+        .collect()
+}
+
+/// What a call with this much room must answer, and write.
+fn expected<T>(full: Result<Vec<T>, i64>, room: usize) -> Result<Vec<T>, i64> {
+    full.and_then(|units| {
+        if units.len() <= room {
+            Ok(units)
+        } else {
+            Err(NO_ROOM)
+        }
+    })
+}
+
+/// Calls with every capacity around the needed one, and holds what it answers and writes to what it must.
+fn at_capacities<T: Copy + PartialEq + std::fmt::Debug>(
+    full: &Result<Vec<T>, i64>,
+    worst: usize,
+    call: impl Fn(*mut T, usize) -> i64,
+) {
+    let needed = full.as_ref().map_or(worst, Vec::len);
+    let around = needed.saturating_sub(70)..=needed + 3;
+    let others = [0, 1, worst.saturating_sub(1), worst, worst + 64];
+    for (i, room) in around.chain(others).enumerate() {
+        let before = 1 + i % 33;
+        let mut place = vec![CANARY; size_of::<T>() * (before + room + 72)];
+        let shift = place.as_ptr().align_offset(size_of::<T>());
+        let start = shift + before * size_of::<T>();
+        // SAFETY: inside the place.
+        let dst = unsafe { place.as_mut_ptr().add(start) }.cast::<T>();
+        let result = call(dst, room);
+        let end = start + room * size_of::<T>();
+        assert!(
+            place[..start]
+                .iter()
+                .chain(&place[end..])
+                .all(|&b| b == CANARY),
+            "wrote outside {room}"
+        );
+        match expected(full.clone(), room) {
+            Err(code) => assert_eq!(result, code, "of {room}"),
+            Ok(units) => {
+                assert_eq!(result, units.len() as i64, "of {room}");
+                // SAFETY: so many units are inside the place, aligned.
+                let written = unsafe { std::slice::from_raw_parts(dst, units.len()) };
+                assert_eq!(written, units);
+            }
+        }
+    }
+}
+
+fn of_utf16(src: &[u16], replacement: u32) {
+    let (p, n) = (src.as_ptr(), src.len());
+    let text = decoded(Units::Utf16(src), replacement);
+    let full = text.clone().map(String::into_bytes);
+    let len = full.as_ref().map_or_else(|&code| code, |u| u.len() as i64);
+    // SAFETY: the source is a slice, the destinations as long as they are said to be.
+    unsafe {
+        assert_eq!(onecopy_utf8_len_from_utf16(p, n, replacement), len);
+        at_capacities(&full, 3 * n, |dst, room| {
+            onecopy_utf16_to_utf8(p, n, dst, room, replacement)
+        });
+        let bson = full.map(|u| [&(u.len() as i32 + 1).to_le_bytes()[..], &u, &[0]].concat());
+        at_capacities(&bson, 3 * n + 5, |dst, room| {
+            onecopy_bson_string(p, n, dst, room, replacement)
+        });
+    }
+}
+
+fn of_utf8(src: &[u8], replacement: u32) {
+    let (p, n) = (src.as_ptr(), src.len());
+    let text = decoded(Units::Utf8(src), replacement);
+    let full: Result<Vec<u16>, i64> = text.map(|t| t.encode_utf16().collect());
+    let len = full.as_ref().map_or_else(|&code| code, |u| u.len() as i64);
+    // SAFETY: the source is a slice, the destinations as long as they are said to be.
+    unsafe {
+        assert_eq!(onecopy_utf16_len_from_utf8(p, n, replacement), len);
+        at_capacities(&full, n, |dst, room| {
+            onecopy_utf8_to_utf16(p, n, dst, room, replacement)
+        });
+    }
+}
+
+fn of_utf8_without_replacement(src: &[u8]) {
+    let (p, n) = (src.as_ptr(), src.len());
+    let mut at = 0;
+    let latin1: Result<Vec<u8>, i64> = naive::code_points(Units::Utf8(src))
+        .map(|item| {
+            let here = at;
+            let c = item.map_err(|e| -1 - e.at_units as i64)?;
+            at += char::from_u32(c).unwrap().len_utf8();
+            u8::try_from(c).map_err(|_| -1 - here as i64)
+        })
+        .collect();
+    let malformed = naive::find_malformed(Units::Utf8(src)).map_or(n, |e| e.at_units);
+    let ascii = src.iter().take_while(|b| b.is_ascii()).count();
+    let encoded: String = src.iter().map(|&b| char::from(b)).collect();
+    // SAFETY: the source is a slice, the destinations as long as they are said to be.
+    unsafe {
+        assert_eq!(onecopy_utf8_find_malformed(p, n), malformed as i64);
+        assert_eq!(onecopy_utf8_ascii_prefix(p, n), ascii as i64);
+        at_capacities(&latin1, n, |dst, room| {
+            onecopy_utf8_to_latin1(p, n, dst, room)
+        });
+        at_capacities(&Ok(encoded.into_bytes()), 2 * n, |dst, room| {
+            onecopy_latin1_to_utf8(p, n, dst, room)
+        });
+    }
+}
+
+/// Units of every kind: mostly runs of one, as texts are.
+fn utf16() -> impl Strategy<Value = Vec<u16>> {
+    let run = prop_oneof![
+        4 => vec(0..0x80_u16, 0..80),
+        3 => vec(0x80..0x800_u16, 0..80),
+        3 => vec(0x800..0xD800_u16, 0..80),
+        2 => vec(any::<char>(), 0..40).prop_map(|t| t.iter().collect::<String>().encode_utf16().collect()),
+        1 => vec(0xD800..0xE000_u16, 0..3),
+        1 => vec(any::<u16>(), 0..20),
+    ];
+    vec(run, 0..6).prop_map(|runs| runs.concat())
+}
+
+fn utf8() -> impl Strategy<Value = Vec<u8>> {
+    let valid = |text: Vec<u16>| String::from_utf16_lossy(&text).into_bytes();
+    let latin1 = vec(0..0x100_u16, 0..150).prop_map(valid);
+    let broken = (
+        utf16(),
+        vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+    )
+        .prop_map(move |(text, changes)| {
+            let mut bytes = valid(text);
+            for (at, byte) in changes {
+                if !bytes.is_empty() {
+                    let at = at.index(bytes.len());
+                    bytes[at] = byte;
+                }
+            }
+            bytes
+        });
+    prop_oneof![
+        3 => utf16().prop_map(valid),
+        2 => latin1,
+        2 => broken,
+        1 => vec(any::<u8>(), 0..100),
+        1 => vec(0x80..=0xFF_u8, 0..100),
+    ]
+}
+
+const REPLACEMENTS: [u32; 5] = [0, '?' as u32, 0xE9, 0xFFFD, 0x1_F600];
+
+proptest! {
+    #[test]
+    fn utf16_matches_naive(text in utf16(), which in 0..REPLACEMENTS.len()) {
+        of_utf16(&text, REPLACEMENTS[which]);
+    }
+
+    #[test]
+    fn utf8_matches_naive(text in utf8(), which in 0..REPLACEMENTS.len()) {
+        of_utf8(&text, REPLACEMENTS[which]);
+    }
+
+    #[test]
+    fn utf8_to_latin1_and_back_match_naive(text in utf8()) {
+        of_utf8_without_replacement(&text);
+    }
+}
+
+#[test]
+fn arguments_that_break_the_rules_are_refused() {
+    let (src, mut dst) = ([0x61_u16; 4], [0_u8; 64]);
+    let (p, q) = (src.as_ptr(), dst.as_mut_ptr());
+    // SAFETY: what is readable and writable is said truly where it is looked at; the rest is refused before.
+    unsafe {
+        assert_eq!(
+            onecopy_utf16_to_utf8(std::ptr::null(), 0, std::ptr::null_mut(), 0, 0),
+            0
+        );
+        assert_eq!(
+            onecopy_utf16_to_utf8(std::ptr::null(), 1, q, 64, 0),
+            INVALID_ARGUMENT
+        );
+        assert_eq!(
+            onecopy_utf16_to_utf8(p, 4, std::ptr::null_mut(), 1, 0),
+            INVALID_ARGUMENT
+        );
+        assert_eq!(
+            onecopy_utf16_to_utf8(p.byte_add(1), 3, q, 64, 0),
+            INVALID_ARGUMENT
+        );
+        assert_eq!(
+            onecopy_utf16_to_utf8(p, usize::MAX, q, 64, 0),
+            INVALID_ARGUMENT
+        );
+        assert_eq!(
+            onecopy_utf16_to_utf8(p, 4, q, usize::MAX, 0),
+            INVALID_ARGUMENT
+        );
+        for no_character in [0xD800, 0xDFFF, 0x11_0000, u32::MAX] {
+            assert_eq!(
+                onecopy_utf16_to_utf8(p, 4, q, 64, no_character),
+                INVALID_ARGUMENT
+            );
+        }
+        // Source and destination overlap.
+        assert_eq!(
+            onecopy_utf8_to_latin1(q, 40, q.add(39), 8),
+            INVALID_ARGUMENT
+        );
+        assert_eq!(onecopy_utf8_to_latin1(q.add(8), 40, q, 9), INVALID_ARGUMENT);
+        assert_eq!(onecopy_utf8_to_latin1(q, 40, q.add(40), 8), NO_ROOM);
+    }
+}
+
+#[test]
+fn versions_are_told() {
+    assert_eq!(onecopy_abi_version(), ABI_VERSION);
+    // SAFETY: text that stays, with its NUL.
+    let version = unsafe { std::ffi::CStr::from_ptr(onecopy_version()) };
+    assert_eq!(version.to_str(), Ok(env!("CARGO_PKG_VERSION")));
+}

@@ -1,0 +1,79 @@
+package io.github.onecopy;
+
+/**
+ * What the value of an element is: the 21 types of BSON 1.1, the deprecated ones among them.
+ *
+ * @see <a href="https://bsonspec.org/spec.html">bsonspec.org</a>
+ */
+public enum BsonType {
+    /** A 64-bit float. */
+    DOUBLE(0x01),
+    /** Text in UTF-8, with its length. */
+    STRING(0x02),
+    /** A document inside of this one. */
+    DOCUMENT(0x03),
+    /** A document whose names are {@code 0}, {@code 1}, {@code 2}… */
+    ARRAY(0x04),
+    /** Bytes, with their length and a subtype. */
+    BINARY(0x05),
+    /** Nothing; deprecated. */
+    UNDEFINED(0x06),
+    /** Twelve bytes. */
+    OBJECT_ID(0x07),
+    /** {@code false} or {@code true}. */
+    BOOL(0x08),
+    /** Milliseconds since 1970 in UTC, 64 bits. */
+    DATE_TIME(0x09),
+    /** Nothing. */
+    NULL(0x0A),
+    /** A pattern and its options. */
+    REGEX(0x0B),
+    /** Text and an object id; deprecated. */
+    DB_POINTER(0x0C),
+    /** JavaScript, as text. */
+    CODE(0x0D),
+    /** Text; deprecated. */
+    SYMBOL(0x0E),
+    /** JavaScript and a document; deprecated. */
+    CODE_WITH_SCOPE(0x0F),
+    /** A 32-bit integer. */
+    INT32(0x10),
+    /** An increment and seconds since 1970, 32 bits each: MongoDB's own. */
+    TIMESTAMP(0x11),
+    /** A 64-bit integer. */
+    INT64(0x12),
+    /** A decimal of 128 bits. */
+    DECIMAL128(0x13),
+    /** Less than all other values. */
+    MIN_KEY(0xFF),
+    /** More than all other values. */
+    MAX_KEY(0x7F);
+
+    private static final BsonType[] OF_TAG = new BsonType[256];
+
+    static {
+        for (BsonType type : values()) {
+            OF_TAG[type.tag & 0xFF] = type;
+        }
+    }
+
+    final byte tag;
+
+    BsonType(int tag) {
+        this.tag = (byte) tag;
+    }
+
+    /**
+     * The byte in front of an element of this type.
+     *
+     * @return 1 to 255
+     */
+    public int tag() {
+        return tag & 0xFF;
+    }
+
+    /** The type of this tag; null where there is none. */
+    static BsonType of(byte tag) {
+        return OF_TAG[tag & 0xFF];
+    }
+}

@@ -1,0 +1,336 @@
+package io.github.onecopy;
+
+import java.nio.BufferOverflowException;
+import java.nio.ByteBuffer;
+import java.util.Objects;
+
+/**
+ * Writes BSON 1.1 straight into a buffer, into a {@link BsonOutput} that grows or, on JDK 22 and newer, into a memory segment. Each text
+ * is converted once, into its place; nothing is allocated by a call, but an output that has to grow. For one thread at a time.
+ *
+ * <pre>{@code
+ * static final BsonName CITY = BsonName.of("city");
+ *
+ * BsonOutput output = new BsonOutput();
+ * BsonWriter writer = BsonWriter.over(output);
+ * writer.beginDocument();
+ * writer.string(CITY, "東京都");
+ * writer.end();
+ * }</pre>
+ *
+ * <p>The methods with a {@link BsonName} write an element of a document. Those without write an item of an array, or what
+ * {@link #name} has named. All of them throw
+ * <ul>
+ * <li>{@link IllegalStateException} outside of a document, for an item of an array with a name and for an element of a document without;
+ * <li>{@link BufferOverflowException} where the element does not fit;
+ * <li>{@link MalformedTextException} for a lone surrogate in a text, where the policy is {@link Malformed#THROW};
+ * <li>{@link IllegalArgumentException} where NUL is in a pattern or its options, a subtype is not 0 to 255, an object id has not 12
+ *     bytes;
+ * <li>{@link NullPointerException} where something is null.
+ * </ul>
+ *
+ * <p>An element is written whole or not at all: after an exception {@link #writtenBytes} tells where the last whole one ends, and the
+ * writer goes on from there or is {@link #reset}. A document is published by the {@link #end} of the outermost one: before, the
+ * position of the buffer and the size of the output stay as they were, though bytes behind them are written.
+ *
+ * <p>Neither the names in a document are compared with each other nor is its size held against a server's limit.
+ *
+ * @see <a href="https://bsonspec.org/spec.html">bsonspec.org</a>
+ */
+public final class BsonWriter extends BsonWriterSegments {
+    private BsonWriter(BsonPlace place) {
+        super(place);
+    }
+
+    /**
+     * A writer into a buffer, which refuses lone surrogates.
+     *
+     * @param buffer where to
+     * @return the writer
+     * @throws java.nio.ReadOnlyBufferException where it is read-only
+     * @see #over(ByteBuffer, Malformed)
+     */
+    public static BsonWriter over(ByteBuffer buffer) {
+        return over(buffer, Malformed.THROW);
+    }
+
+    /**
+     * A writer into a buffer, from its position up to its limit; both are looked at anew for each outermost document.
+     *
+     * @param buffer where to: heap or direct, of either byte order
+     * @param malformed what becomes of lone surrogates
+     * @return the writer
+     * @throws java.nio.ReadOnlyBufferException where it is read-only
+     */
+    public static BsonWriter over(ByteBuffer buffer, Malformed malformed) {
+        return new BsonWriter(new BsonPlace(buffer, malformed));
+    }
+
+    /**
+     * A writer into an output, behind what is in it, which refuses lone surrogates.
+     *
+     * @param output where to
+     * @return the writer
+     */
+    public static BsonWriter over(BsonOutput output) {
+        return over(output, Malformed.THROW);
+    }
+
+    /**
+     * A writer into an output, behind what is in it.
+     *
+     * @param output where to
+     * @param malformed what becomes of lone surrogates
+     * @return the writer
+     */
+    public static BsonWriter over(BsonOutput output, Malformed malformed) {
+        return new BsonWriter(new BsonPlace(output, malformed));
+    }
+
+    /**
+     * Starts a document in this one: its elements follow, and {@link #end}.
+     *
+     * @param name its name
+     */
+    public void beginDocument(BsonName name) {
+        begin(BsonType.DOCUMENT, checked(name));
+    }
+
+    /**
+     * Starts an array: its items follow, by the methods without a name, and {@link #end}.
+     *
+     * @param name its name
+     */
+    public void beginArray(BsonName name) {
+        begin(BsonType.ARRAY, checked(name));
+    }
+
+    /**
+     * Writes a double, {@link BsonType#DOUBLE}.
+     *
+     * @param name its name
+     * @param value any, NaN too, whose bits are kept
+     */
+    public void float64(BsonName name, double value) {
+        int64Value(BsonType.DOUBLE, checked(name), Double.doubleToRawLongBits(value));
+    }
+
+    /**
+     * Writes a text, {@link BsonType#STRING}.
+     *
+     * @param name its name
+     * @param value the text; NUL may be in it
+     */
+    public void string(BsonName name, String value) {
+        text(BsonType.STRING, checked(name), value);
+    }
+
+    /**
+     * Writes bytes, {@link BsonType#BINARY}.
+     *
+     * @param name its name
+     * @param subtype 0 to 255; 2, the old one, gets its second length
+     * @param bytes all of them
+     */
+    public void binary(BsonName name, int subtype, byte[] bytes) {
+        binaryValue(checked(name), subtype, bytes, 0, bytes.length);
+    }
+
+    /**
+     * Writes a range of bytes, {@link BsonType#BINARY}.
+     *
+     * @param name its name
+     * @param subtype 0 to 255; 2, the old one, gets its second length
+     * @param bytes where they are
+     * @param from the index of the first
+     * @param count how many
+     */
+    public void binary(BsonName name, int subtype, byte[] bytes, int from, int count) {
+        binaryValue(checked(name), subtype, bytes, from, count);
+    }
+
+    /**
+     * Writes what remains of a buffer, {@link BsonType#BINARY}.
+     *
+     * @param name its name
+     * @param subtype 0 to 255; 2, the old one, gets its second length
+     * @param bytes what stands between its position and its limit, which stay
+     */
+    public void binary(BsonName name, int subtype, ByteBuffer bytes) {
+        binaryValue(checked(name), subtype, bytes);
+    }
+
+    /**
+     * Writes what is undefined, {@link BsonType#UNDEFINED}; deprecated by BSON.
+     *
+     * @param name its name
+     */
+    public void undefined(BsonName name) {
+        empty(BsonType.UNDEFINED, checked(name));
+    }
+
+    /**
+     * Writes an object id, {@link BsonType#OBJECT_ID}.
+     *
+     * @param name its name
+     * @param id 12 bytes
+     */
+    public void objectId(BsonName name, byte[] id) {
+        id(checked(name), id);
+    }
+
+    /**
+     * Writes a boolean, {@link BsonType#BOOL}.
+     *
+     * @param name its name
+     * @param value which
+     */
+    public void bool(BsonName name, boolean value) {
+        byteValue(BsonType.BOOL, checked(name), value ? 1 : 0);
+    }
+
+    /**
+     * Writes a moment, {@link BsonType#DATE_TIME}.
+     *
+     * @param name its name
+     * @param millis milliseconds since 1970 in UTC
+     */
+    public void dateTime(BsonName name, long millis) {
+        int64Value(BsonType.DATE_TIME, checked(name), millis);
+    }
+
+    /**
+     * Writes a null, {@link BsonType#NULL}.
+     *
+     * @param name its name
+     */
+    public void nullValue(BsonName name) {
+        empty(BsonType.NULL, checked(name));
+    }
+
+    /**
+     * Writes a regular expression, {@link BsonType#REGEX}.
+     *
+     * @param name its name
+     * @param pattern the pattern
+     * @param options its options, which BSON wants in alphabetical order; they are written as they are
+     */
+    public void regex(BsonName name, String pattern, String options) {
+        regexValue(checked(name), pattern, options);
+    }
+
+    /**
+     * Writes a pointer, {@link BsonType#DB_POINTER}; deprecated by BSON.
+     *
+     * @param name its name
+     * @param namespace a database and a collection
+     * @param id 12 bytes
+     */
+    public void dbPointer(BsonName name, String namespace, byte[] id) {
+        pointer(checked(name), namespace, id);
+    }
+
+    /**
+     * Writes JavaScript, {@link BsonType#CODE}.
+     *
+     * @param name its name
+     * @param javaScript the code
+     */
+    public void code(BsonName name, String javaScript) {
+        text(BsonType.CODE, checked(name), javaScript);
+    }
+
+    /**
+     * Writes a symbol, {@link BsonType#SYMBOL}; deprecated by BSON.
+     *
+     * @param name its name
+     * @param value the text
+     */
+    public void symbol(BsonName name, String value) {
+        text(BsonType.SYMBOL, checked(name), value);
+    }
+
+    /**
+     * Writes JavaScript and starts its scope, {@link BsonType#CODE_WITH_SCOPE}: elements follow, and {@link #end}; deprecated by BSON.
+     *
+     * @param name its name
+     * @param javaScript the code
+     */
+    public void beginCodeWithScope(BsonName name, String javaScript) {
+        beginScope(checked(name), javaScript);
+    }
+
+    /**
+     * Writes a 32-bit integer, {@link BsonType#INT32}.
+     *
+     * @param name its name
+     * @param value which
+     */
+    public void int32(BsonName name, int value) {
+        int32Value(BsonType.INT32, checked(name), value);
+    }
+
+    /**
+     * Writes a timestamp of MongoDB's, {@link BsonType#TIMESTAMP}.
+     *
+     * @param name its name
+     * @param seconds since 1970, unsigned
+     * @param increment among those of this second, unsigned
+     */
+    public void timestamp(BsonName name, int seconds, int increment) {
+        int64Value(BsonType.TIMESTAMP, checked(name), (long) seconds << 32 | increment & 0xFFFFFFFFL);
+    }
+
+    /**
+     * Writes a 64-bit integer, {@link BsonType#INT64}.
+     *
+     * @param name its name
+     * @param value which
+     */
+    public void int64(BsonName name, long value) {
+        int64Value(BsonType.INT64, checked(name), value);
+    }
+
+    /**
+     * Writes a decimal, {@link BsonType#DECIMAL128}.
+     *
+     * @param name its name
+     * @param high the upper 64 bits of its IEEE 754-2008 form, binary integer significand
+     * @param low the lower 64 bits
+     */
+    public void decimal128(BsonName name, long high, long low) {
+        decimal(checked(name), high, low);
+    }
+
+    /**
+     * Writes the least key, {@link BsonType#MIN_KEY}.
+     *
+     * @param name its name
+     */
+    public void minKey(BsonName name) {
+        empty(BsonType.MIN_KEY, checked(name));
+    }
+
+    /**
+     * Writes the greatest key, {@link BsonType#MAX_KEY}.
+     *
+     * @param name its name
+     */
+    public void maxKey(BsonName name) {
+        empty(BsonType.MAX_KEY, checked(name));
+    }
+
+    /**
+     * Writes the value at which a reader stands, of whichever type, its bytes as they are.
+     *
+     * @param name its name
+     * @param reader a reader that stands at an element; it stays there
+     */
+    public void copy(BsonName name, BsonReader reader) {
+        copyOf(checked(name), reader);
+    }
+
+    private static BsonName checked(BsonName name) {
+        return Objects.requireNonNull(name, "name");
+    }
+}
