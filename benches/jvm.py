@@ -23,7 +23,7 @@ FLAGS = ("-XX:+UseSerialGC", "-Xms512m", "-Xmx512m", "-Xmn256m", "-XX:+AlwaysPre
 #: Of a fork: warm-up and measurement, counts and their time.
 ITERATIONS = ("-wi", "4", "-w", "100ms", "-i", "5", "-r", "100ms")
 
-#: A method and its parameters, as pairs in the order of their names.
+#: A method (Class.method) and its parameters, as pairs in the order of their names.
 Key = tuple[str, tuple[tuple[str, str], ...]]
 
 
@@ -104,7 +104,7 @@ def jmh(
         runs = json.loads(result.read_text(encoding="utf-8"))
     figures: dict[Key, float] = {}
     for run in runs:
-        key = (run["benchmark"].rsplit(".", 1)[1], tuple(sorted(run.get("params", {}).items())))
+        key = (".".join(run["benchmark"].split(".")[-2:]), tuple(sorted(run.get("params", {}).items())))
         figures[key] = statistics.median(run["primaryMetric"]["rawData"][0])
     return figures
 

@@ -44,7 +44,7 @@ class Set:
 
     def figure(self, way: str, text: str, length: int) -> dict[str, float]:
         """Medians over the rounds: time, and ratio to the base in the same round."""
-        at, base = (jvm.key(each, text=text, length=str(length)) for each in (way, self.base))
+        at, base = (jvm.key(f"SeedBenchmark.{each}", text=text, length=str(length)) for each in (way, self.base))
         ratios = sorted(taken[at] / taken[base] for taken in self.taken)
         return {
             "ours_us": statistics.median(taken[at] for taken in self.taken) / 1000,
