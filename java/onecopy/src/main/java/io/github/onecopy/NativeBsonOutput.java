@@ -28,9 +28,9 @@ import org.bson.types.ObjectId;
 public final class NativeBsonOutput extends OutputBuffer {
     private static final int INITIAL_BYTES = 1024;
 
-    private final BsonPlace place;
+    /** Both are null where it is closed. */
+    private BsonPlace place;
 
-    /** Null where it is closed. */
     private BsonOutput bytes;
 
     /** One of 1,024 bytes at first, that refuses lone surrogates. */
@@ -116,7 +116,9 @@ public final class NativeBsonOutput extends OutputBuffer {
         open.size += 4;
     }
 
+    /** Deprecated by the driver, whose own writer fills in lengths by it. */
     @Override
+    @SuppressWarnings("deprecation")
     public void writeInt32(int position, int value) {
         checkPosition(position, 4);
         place.putInt32(position, value);
@@ -217,6 +219,7 @@ public final class NativeBsonOutput extends OutputBuffer {
     @Override
     public void close() {
         bytes = null;
+        place = null;
     }
 
     /** How much was written; of a closed one, that it is. */

@@ -4,6 +4,11 @@ import java.lang.foreign.MemorySegment;
 
 /** What a {@link BsonWriter} has on JDK 22 and newer: memory segments. */
 abstract class BsonWriterSegments extends BsonItems {
+    /**
+     * Makes one.
+     *
+     * @param place where to
+     */
     BsonWriterSegments(BsonPlace place) {
         super(place);
     }
