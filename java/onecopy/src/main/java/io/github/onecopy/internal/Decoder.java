@@ -1,5 +1,6 @@
 package io.github.onecopy.internal;
 
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.github.onecopy.Malformed;
@@ -7,8 +8,24 @@ import io.github.onecopy.MalformedTextException;
 import java.nio.ByteBuffer;
 import java.util.Objects;
 
-/** Reads UTF-8 into strings. Reusable, keeps its scratch, not thread-safe. */
+/**
+ * Reads UTF-8 into strings. Reusable, keeps its scratch, not thread-safe.
+ *
+ * <p>A string cannot be written to, so there is one copy more than when encoding: into the scratch as Latin-1 or UTF-16, whichever
+ * the string will hold, and from there into the string by the JDK.
+ */
 public final class Decoder {
+    /** Up to this many bytes the JDK is asked: what a native call costs is more than it gains. */
+    static final int SHORT_BYTES = 16;
+
+    /** The bytes that are taken at once: the scratch stays in the L1 cache, and what is longer has an array of its own. */
+    static final int CHUNK_BYTES = 8192;
+
+    private static final int REPLACEMENT = 0xFFFD;
+
+    private char[] chars = new char[512];
+    private byte[] bytes = new byte[512];
+
     /** Makes one. */
     public Decoder() {}
 
@@ -25,15 +42,11 @@ public final class Decoder {
      */
     public String decode(byte[] src, int at, int n, Malformed malformed) {
         Objects.checkFromIndexSize(at, n, src.length);
-        String s = new String(src, at, n, UTF_8);
-        if (malformed == Malformed.THROW && s.indexOf('\uFFFD') >= 0) {
-            // It may stand in the source as well.
-            int index = Pure.indexOfInvalid(src, at, n);
-            if (index >= 0) {
-                throw Pure.invalid(index);
-            }
+        if (n <= SHORT_BYTES || !Native.available()) {
+            return byTheJdk(src, at, n, malformed);
         }
-        return s;
+        int ascii = asciiPrefix(src, null, at, n);
+        return ascii == n ? new String(src, at, n, ISO_8859_1) : decode(src, null, src[at + ascii], at, n, malformed);
     }
 
     /**
@@ -52,9 +65,127 @@ public final class Decoder {
         if (src.hasArray()) {
             return decode(src.array(), src.arrayOffset() + at, n, malformed);
         }
-        byte[] bytes = new byte[n];
-        src.get(at, bytes, 0, n);
-        return decode(bytes, 0, n, malformed);
+        if (n <= SHORT_BYTES || !Native.available()) {
+            byte[] copy = n <= CHUNK_BYTES ? bytes(n) : new byte[n];
+            src.get(at, copy, 0, n);
+            return byTheJdk(copy, 0, n, malformed);
+        }
+        int ascii = asciiPrefix(null, src, at, n);
+        if (ascii == n) {
+            byte[] copy = n <= CHUNK_BYTES ? bytes(n) : new byte[n];
+            src.get(at, copy, 0, n);
+            return new String(copy, 0, n, ISO_8859_1);
+        }
+        return decode(null, src, src.get(at + ascii), at, n, malformed);
+    }
+
+    /** Reads what is not ASCII; {@code lead} is the first byte that is not. One of {@code array} and {@code buffer} is null. */
+    private String decode(byte[] array, ByteBuffer buffer, byte lead, int at, int n, Malformed malformed) {
+        if (lead == (byte) 0xC2 || lead == (byte) 0xC3) {
+            byte[] latin1 = n <= CHUNK_BYTES ? bytes(n) : new byte[n];
+            int count = latin1(array, buffer, at, n, latin1);
+            if (count >= 0) {
+                return new String(latin1, 0, count, ISO_8859_1);
+            }
+        }
+        char[] units = n <= CHUNK_BYTES ? chars(n) : new char[units(array, buffer, at, n, malformed)];
+        int out = 0;
+        for (int done = 0; done < n; ) {
+            int part = part(array, buffer, at, done, n);
+            long count = array != null
+                    ? Native.utf8ToUtf16(array, at + done, part, units, out, units.length - out, replacement(malformed))
+                    : Native.utf8ToUtf16(buffer, at + done, part, units, out, units.length - out, replacement(malformed));
+            out += counted(count, done);
+            done += part;
+        }
+        return new String(units, 0, out);
+    }
+
+    /** The UTF-16 units that a long text takes. */
+    private static int units(byte[] array, ByteBuffer buffer, int at, int n, Malformed malformed) {
+        int units = 0;
+        for (int done = 0; done < n; ) {
+            int part = part(array, buffer, at, done, n);
+            long count = array != null
+                    ? Native.utf16Length(array, at + done, part, replacement(malformed))
+                    : Native.utf16Length(buffer, at + done, part, replacement(malformed));
+            units += counted(count, done);
+            done += part;
+        }
+        return units;
+    }
+
+    /** Writes Latin-1; returns its length, or -1 where the text is not Latin-1 or not valid. */
+    private static int latin1(byte[] array, ByteBuffer buffer, int at, int n, byte[] dst) {
+        int out = 0;
+        for (int done = 0; done < n; ) {
+            int part = part(array, buffer, at, done, n);
+            long count = array != null
+                    ? Native.utf8ToLatin1(array, at + done, part, dst, out, dst.length - out)
+                    : Native.utf8ToLatin1(buffer, at + done, part, dst, out, dst.length - out);
+            if (count < 0) {
+                return -1;
+            }
+            out += (int) count;
+            done += part;
+        }
+        return out;
+    }
+
+    private static int asciiPrefix(byte[] array, ByteBuffer buffer, int at, int n) {
+        int done = 0;
+        while (done < n) {
+            int part = Math.min(n - done, Native.MOST_UNITS);
+            int count = (int) (array != null
+                    ? Native.asciiPrefix(array, at + done, part)
+                    : Native.asciiPrefix(buffer, at + done, part));
+            done += count;
+            if (count < part) {
+                break;
+            }
+        }
+        return done;
+    }
+
+    /** The bytes of the next call: up to the beginning of a sequence, so that none is parted. */
+    private static int part(byte[] array, ByteBuffer buffer, int at, int done, int n) {
+        if (n - done <= CHUNK_BYTES) {
+            return n - done;
+        }
+        int part = CHUNK_BYTES;
+        for (int back = 0; back <= 3; back++) {
+            int i = at + done + part - back;
+            if (((array != null ? array[i] : buffer.get(i)) & 0xC0) != 0x80) {
+                return part - back;
+            }
+        }
+        // Four continuations in a row: no sequence has them, and the last is malformed wherever the cut is.
+        return part;
+    }
+
+    private static int replacement(Malformed malformed) {
+        return malformed == Malformed.REPLACE ? REPLACEMENT : 0;
+    }
+
+    private static int counted(long result, int done) {
+        if (result < 0) {
+            // There is room for each unit: the text is what is wrong.
+            throw Pure.invalid(done - 1 - result);
+        }
+        return (int) result;
+    }
+
+    /** By {@code new String}, which replaces; whatever it replaced is looked for only where U+FFFD stands in the result. */
+    private static String byTheJdk(byte[] src, int at, int n, Malformed malformed) {
+        String s = new String(src, at, n, UTF_8);
+        if (malformed == Malformed.THROW && s.indexOf(REPLACEMENT) >= 0) {
+            // It may stand in the source as well.
+            int index = Pure.indexOfInvalid(src, at, n);
+            if (index >= 0) {
+                throw Pure.invalid(index);
+            }
+        }
+        return s;
     }
 
     /**
@@ -68,7 +199,9 @@ public final class Decoder {
      */
     public long indexOfInvalid(byte[] src, int at, int n) {
         Objects.checkFromIndexSize(at, n, src.length);
-        return Pure.indexOfInvalid(src, at, n);
+        return n <= SHORT_BYTES || !Native.available()
+                ? Pure.indexOfInvalid(src, at, n)
+                : indexOfInvalid(src, null, at, n);
     }
 
     /**
@@ -85,8 +218,39 @@ public final class Decoder {
         if (src.hasArray()) {
             return indexOfInvalid(src.array(), src.arrayOffset() + at, n);
         }
-        byte[] bytes = new byte[n];
-        src.get(at, bytes, 0, n);
-        return Pure.indexOfInvalid(bytes, 0, n);
+        if (Native.available()) {
+            return indexOfInvalid(null, src, at, n);
+        }
+        byte[] copy = new byte[n];
+        src.get(at, copy, 0, n);
+        return Pure.indexOfInvalid(copy, 0, n);
+    }
+
+    private static long indexOfInvalid(byte[] array, ByteBuffer buffer, int at, int n) {
+        for (int done = 0; done < n; ) {
+            int part = part(array, buffer, at, done, n);
+            long index = array != null
+                    ? Native.findMalformed(array, at + done, part)
+                    : Native.findMalformed(buffer, at + done, part);
+            if (index < part) {
+                return done + index;
+            }
+            done += part;
+        }
+        return -1;
+    }
+
+    private char[] chars(int n) {
+        if (chars.length < n) {
+            chars = new char[CHUNK_BYTES];
+        }
+        return chars;
+    }
+
+    private byte[] bytes(int n) {
+        if (bytes.length < n) {
+            bytes = new byte[CHUNK_BYTES];
+        }
+        return bytes;
     }
 }

@@ -4,6 +4,9 @@ import io.github.onecopy.Malformed;
 import io.github.onecopy.MalformedTextException;
 import java.nio.BufferOverflowException;
 import java.nio.ByteBuffer;
+import java.nio.CharBuffer;
+import java.nio.charset.CharsetEncoder;
+import java.nio.charset.StandardCharsets;
 import java.util.Objects;
 
 /**
@@ -18,7 +21,14 @@ public final class Encoder {
     /** The units that are taken at once: the scratch stays in the L1 cache. */
     static final int CHUNK_UNITS = 8192;
 
-    private char[] chars = new char[512];
+    /** Up to this many units the JDK's encoder of ASCII is tried before a native call. */
+    static final int ASCII_UNITS = 512;
+
+    private static final int FIRST_UNITS = 512;
+
+    private final CharsetEncoder ascii = StandardCharsets.US_ASCII.newEncoder();
+    private char[] chars = new char[FIRST_UNITS];
+    private CharBuffer source = CharBuffer.wrap(chars);
     private byte[] bytes = new byte[0];
 
     /** Makes one. */
@@ -45,15 +55,62 @@ public final class Encoder {
         }
         int out = at;
         for (int from = 0; from < n; ) {
-            int to = cut(s, from);
-            if (limit - out < (long) Pure.MOST_BYTES * (to - from)
-                    && limit - out < Pure.length(s, from, n, malformed)) {
-                throw new BufferOverflowException();
-            }
-            out = Pure.encode(fill(s, from, to), 0, to - from, dst, out, malformed, from);
+            int to = cut(s, n, from);
+            s.getChars(from, to, units(to - from), 0);
+            out = chunk(s, from, to - from, dst, out, limit, malformed);
             from = to;
         }
         return out - at;
+    }
+
+    /** Writes the units of the scratch, which are those of the string from {@code from} on; returns where it ends. */
+    private int chunk(String s, int from, int n, byte[] dst, int at, int limit, Malformed malformed) {
+        int ascii = 0;
+        if (!Native.available() || n <= ASCII_UNITS && chars[0] < 0x80) {
+            ascii = ascii(n, dst, at, limit);
+            if (ascii == n) {
+                return at + n;
+            }
+        }
+        int out = at + ascii;
+        if (Native.available()) {
+            return out + written(s, from, ascii, Native.utf16ToUtf8(chars, ascii, n - ascii, dst, out, limit - out,
+                    replacement(malformed)), malformed);
+        }
+        if (limit - out < (long) Pure.MOST_BYTES * (n - ascii)
+                && limit - out < Pure.length(s, from + ascii, from + n, malformed)) {
+            throw noRoom(s, from + n, malformed);
+        }
+        return Pure.encode(chars, ascii, n, dst, out, malformed, from);
+    }
+
+    /** The units up to the first that is not ASCII, or as many as there is room for, by what the JDK has for them. */
+    private int ascii(int n, byte[] dst, int at, int limit) {
+        source.limit(n).position(0);
+        ascii.reset().encode(source, ByteBuffer.wrap(dst, at, limit - at), true);
+        return source.position();
+    }
+
+    private static int replacement(Malformed malformed) {
+        return malformed == Malformed.REPLACE ? '?' : 0;
+    }
+
+    /** What a call has written of the string from {@code from} on, of which {@code done} units were written before. */
+    private static int written(String s, int from, int done, long result, Malformed malformed) {
+        if (result >= 0) {
+            return (int) result;
+        }
+        if (result == Native.NO_ROOM) {
+            throw noRoom(s, from + done, malformed);
+        }
+        int index = from + done + (int) (-1 - result);
+        throw Pure.loneSurrogate(s.charAt(index), index);
+    }
+
+    /** A lone surrogate comes first, wherever it stands. */
+    private static BufferOverflowException noRoom(String s, int from, Malformed malformed) {
+        Pure.length(s, from, s.length(), malformed);
+        return new BufferOverflowException();
     }
 
     /**
@@ -82,41 +139,59 @@ public final class Encoder {
         int n = s.length();
         int out = at;
         for (int from = 0; from < n; ) {
-            int to = cut(s, from);
-            byte[] room = room(Pure.MOST_BYTES * (to - from));
-            int count = Pure.encode(fill(s, from, to), 0, to - from, room, 0, malformed, from);
-            if (count > limit - out) {
-                Pure.length(s, to, n, malformed);
-                throw new BufferOverflowException();
+            int to = cut(s, n, from);
+            if (n > SHORT_UNITS && Native.available()) {
+                s.getChars(from, to, units(to - from), 0);
+                out += written(s, from, 0, Native.utf16ToUtf8(chars, 0, to - from, dst, out, limit - out,
+                        replacement(malformed)), malformed);
+            } else {
+                out = through(s, from, to, dst, out, limit, malformed);
             }
-            dst.put(out, room, 0, count);
-            out += count;
             from = to;
         }
         return out - at;
     }
 
+    /** Writes units by way of an array, for a buffer that has none and where no native library is or a call is not worth it. */
+    private int through(String s, int from, int to, ByteBuffer dst, int at, int limit, Malformed malformed) {
+        byte[] room = bytes(Pure.MOST_BYTES * (to - from));
+        int count = encodePart(s, from, to, room, malformed);
+        if (count > limit - at) {
+            throw noRoom(s, to, malformed);
+        }
+        dst.put(at, room, 0, count);
+        return at + count;
+    }
+
+    private int encodePart(String s, int from, int to, byte[] room, Malformed malformed) {
+        if (to - from <= SHORT_UNITS) {
+            return Pure.encode(s, from, to, room, 0, room.length, malformed);
+        }
+        s.getChars(from, to, units(to - from), 0);
+        return chunk(s, from, to - from, room, 0, room.length, malformed);
+    }
+
     /** Where the chunk ends that begins at {@code from}: no pair is parted. */
-    private static int cut(String s, int from) {
-        if (s.length() - from <= CHUNK_UNITS) {
-            return s.length();
+    private static int cut(String s, int n, int from) {
+        if (n - from <= CHUNK_UNITS) {
+            return n;
         }
         int to = from + CHUNK_UNITS;
         return Character.isHighSurrogate(s.charAt(to - 1)) ? to - 1 : to;
     }
 
-    /** Copies units into the scratch. */
-    private char[] fill(String s, int from, int to) {
-        if (chars.length < to - from) {
+    /** The scratch for units, of at least so many. */
+    private char[] units(int n) {
+        if (chars.length < n) {
             chars = new char[CHUNK_UNITS];
+            source = CharBuffer.wrap(chars);
         }
-        s.getChars(from, to, chars, 0);
         return chars;
     }
 
-    private byte[] room(int n) {
+    private byte[] bytes(int n) {
         if (bytes.length < n) {
-            bytes = new byte[Math.max(n, Pure.MOST_BYTES * 512)];
+            bytes = new byte[Math.max(n, Pure.MOST_BYTES * FIRST_UNITS)];
         }
         return bytes;
     }

@@ -65,6 +65,14 @@ public final class Native {
         throw absent();
     }
 
+    static long utf16Length(byte[] src, int at, int n, int replacement) {
+        throw absent();
+    }
+
+    static long utf16Length(ByteBuffer src, int at, int n, int replacement) {
+        throw absent();
+    }
+
     static long findMalformed(byte[] src, int at, int n) {
         throw absent();
     }

@@ -1,0 +1,111 @@
+package io.github.onecopy.internal;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.HexFormat;
+import java.util.Locale;
+
+/** The native library of the jar as a file that nobody else could have changed; what stands in the way is told. */
+final class Library implements AutoCloseable {
+    /** Why there is no library; the message is for {@code Onecopy.nativeStatus()}. */
+    static final class Absent extends Exception {
+        private static final long serialVersionUID = 1L;
+
+        Absent(String message) {
+            super(message);
+        }
+    }
+
+    private static final String NAME = "libonecopy.so";
+
+    private final Path directory;
+
+    private Library(Path directory) {
+        this.directory = directory;
+    }
+
+    /** The platform as the jar names it, such as {@code linux-x86-64}. */
+    static String platform() {
+        String system = System.getProperty("os.name", "").toLowerCase(Locale.ROOT);
+        String processor = System.getProperty("os.arch", "").toLowerCase(Locale.ROOT);
+        return system + "-" + (processor.equals("amd64") || processor.equals("x86_64") ? "x86-64" : processor);
+    }
+
+    /**
+     * Copies the library out of the jar, into a directory that only this user may enter, and compares the copy's SHA-256 with the
+     * one beside it in the jar.
+     *
+     * @throws Absent where there is none for this platform, it is not what it should be, or cannot be written
+     */
+    static Library extract() throws Absent {
+        String resource = "/io/github/onecopy/native/" + platform() + "/" + NAME;
+        byte[] content = read(resource);
+        byte[] listed = read(resource + ".sha256");
+        if (content == null || listed == null) {
+            throw new Absent("the jar has no library for " + platform());
+        }
+        Library library;
+        try {
+            library = new Library(
+                    Files.createTempDirectory(
+                            "onecopy-",
+                            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"))));
+        } catch (IOException | UnsupportedOperationException e) {
+            throw new Absent("no private directory for the library could be made: " + e);
+        }
+        try {
+            Files.write(library.file(), content);
+            String found = sha256(Files.readAllBytes(library.file()));
+            String wanted = new String(listed, StandardCharsets.US_ASCII).strip();
+            if (!found.equals(wanted)) {
+                throw new Absent("the library's SHA-256 is " + found + ", not " + wanted);
+            }
+            return library;
+        } catch (IOException e) {
+            library.close();
+            throw new Absent("the library could not be written: " + e);
+        } catch (Absent e) {
+            library.close();
+            throw e;
+        }
+    }
+
+    /** The library; it may be deleted as soon as it is loaded. */
+    Path file() {
+        return directory.resolve(NAME);
+    }
+
+    /** Deletes the copy. */
+    @Override
+    public void close() {
+        try {
+            Files.deleteIfExists(file());
+            Files.deleteIfExists(directory);
+        } catch (IOException e) {
+            // What stays is a file in the directory of temporary files, which whoever cleans there takes away.
+            directory.toFile().deleteOnExit();
+        }
+    }
+
+    private static byte[] read(String resource) throws Absent {
+        try (InputStream in = Library.class.getResourceAsStream(resource)) {
+            return in == null ? null : in.readAllBytes();
+        } catch (IOException e) {
+            throw new Absent("the library could not be read from the jar: " + e);
+        }
+    }
+
+    private static String sha256(byte[] content) {
+        try {
+            return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(content));
+        } catch (NoSuchAlgorithmException e) {
+            throw new IllegalStateException("every JDK has SHA-256", e);
+        }
+    }
+}

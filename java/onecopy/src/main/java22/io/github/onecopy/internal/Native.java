@@ -1,0 +1,264 @@
+package io.github.onecopy.internal;
+
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.lang.invoke.MethodHandle;
+import java.nio.ByteBuffer;
+
+/**
+ * The native library: the one place that loads it, holds its handles and calls it. The signatures are those of
+ * {@code crates/capi/include/onecopy.h}.
+ *
+ * <p>Results are those of the C functions: a count, or {@code -1 - k} for malformed text at unit k, or {@link #NO_ROOM}. The
+ * callers have checked each range: an array's from the array's length, a buffer's from its capacity; each segment that is made
+ * here checks it once more. No range is longer than {@link #MOST_UNITS}: the calls are critical ones, which see arrays where they
+ * lie, and while one runs no garbage is collected.
+ */
+@SuppressWarnings("restricted") // This is what the class is there for.
+public final class Native {
+    /** The longest range of a call, in units of its source: a few microseconds' work. */
+    public static final int MOST_UNITS = 1 << 16;
+
+    /** The result of a call whose destination is too small. */
+    public static final long NO_ROOM = Long.MIN_VALUE;
+
+    private static final int ABI = 1;
+    private static final int MOST_VERSION_BYTES = 64;
+
+    private static final String STATUS;
+    private static final boolean AVAILABLE;
+    // Each static final, so that the compiler sees the very function.
+    private static final MethodHandle UTF8_LENGTH;
+    private static final MethodHandle UTF16_TO_UTF8;
+    private static final MethodHandle UTF8_TO_UTF16;
+    private static final MethodHandle UTF8_TO_LATIN1;
+    private static final MethodHandle UTF16_LENGTH;
+    private static final MethodHandle FIND_MALFORMED;
+    private static final MethodHandle ASCII_PREFIX;
+
+    static {
+        SymbolLookup found = null;
+        String status;
+        try {
+            found = load();
+            status = "native: onecopy " + version(found) + ", " + Library.platform();
+        } catch (Library.Absent e) {
+            found = null;
+            status = "pure Java: " + e.getMessage();
+        }
+        AVAILABLE = found != null;
+        STATUS = status;
+        UTF8_LENGTH = handle(found, JAVA_LONG, "onecopy_utf8_len_from_utf16", ADDRESS, JAVA_LONG, JAVA_INT);
+        UTF16_TO_UTF8 = handle(found, JAVA_LONG, "onecopy_utf16_to_utf8", ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_INT);
+        UTF8_TO_UTF16 = handle(found, JAVA_LONG, "onecopy_utf8_to_utf16", ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_INT);
+        UTF8_TO_LATIN1 = handle(found, JAVA_LONG, "onecopy_utf8_to_latin1", ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG);
+        UTF16_LENGTH = handle(found, JAVA_LONG, "onecopy_utf16_len_from_utf8", ADDRESS, JAVA_LONG, JAVA_INT);
+        FIND_MALFORMED = handle(found, JAVA_LONG, "onecopy_utf8_find_malformed", ADDRESS, JAVA_LONG);
+        ASCII_PREFIX = handle(found, JAVA_LONG, "onecopy_utf8_ascii_prefix", ADDRESS, JAVA_LONG);
+    }
+
+    private Native() {}
+
+    /**
+     * Whether the library is loaded.
+     *
+     * @return true where it is
+     */
+    public static boolean available() {
+        return AVAILABLE;
+    }
+
+    /**
+     * Which path serves, and why.
+     *
+     * @return a line
+     */
+    public static String status() {
+        return STATUS;
+    }
+
+    private static SymbolLookup load() throws Library.Absent {
+        if ("off".equalsIgnoreCase(System.getProperty("onecopy.native"))) {
+            throw new Library.Absent("the system property onecopy.native is off");
+        }
+        try (Library library = Library.extract()) {
+            SymbolLookup found = SymbolLookup.libraryLookup(library.file(), Arena.global());
+            int abi = (int) handle(found, JAVA_INT, "onecopy_abi_version").invokeExact();
+            if (abi != ABI) {
+                throw new Library.Absent("the library's interface is of version " + abi + ", not " + ABI);
+            }
+            return found;
+        } catch (IllegalCallerException e) {
+            throw new Library.Absent("native access is denied; --enable-native-access=ALL-UNNAMED permits it");
+        } catch (Library.Absent e) {
+            throw e;
+        } catch (Throwable e) {
+            throw new Library.Absent("the library could not be loaded: " + e);
+        }
+    }
+
+    private static String version(SymbolLookup found) throws Library.Absent {
+        try {
+            MethodHandle handle = handle(found, ADDRESS, "onecopy_version");
+            return ((MemorySegment) handle.invokeExact()).reinterpret(MOST_VERSION_BYTES).getString(0);
+        } catch (Throwable e) {
+            throw new Library.Absent("the library does not tell its version: " + e);
+        }
+    }
+
+    /** A critical call that sees arrays where they lie; null where there is no library. */
+    private static MethodHandle handle(SymbolLookup found, MemoryLayout result, String name, MemoryLayout... arguments) {
+        if (found == null) {
+            return null;
+        }
+        return Linker.nativeLinker()
+                .downcallHandle(
+                        found.find(name).orElseThrow(),
+                        FunctionDescriptor.of(result, arguments),
+                        Linker.Option.critical(true));
+    }
+
+    static long utf8Length(char[] src, int at, int n, int replacement) {
+        try {
+            return known((long) UTF8_LENGTH.invokeExact(units(src, at, n), (long) n, replacement));
+        } catch (Throwable e) {
+            throw thrown(e);
+        }
+    }
+
+    static long utf16ToUtf8(char[] src, int at, int n, byte[] dst, int to, int room, int replacement) {
+        return utf16ToUtf8(units(src, at, n), n, bytes(dst, to, room), room, replacement);
+    }
+
+    static long utf16ToUtf8(char[] src, int at, int n, ByteBuffer dst, int to, int room, int replacement) {
+        return utf16ToUtf8(units(src, at, n), n, bytes(dst, to, room), room, replacement);
+    }
+
+    private static long utf16ToUtf8(MemorySegment src, long n, MemorySegment dst, long room, int replacement) {
+        try {
+            return known((long) UTF16_TO_UTF8.invokeExact(src, n, dst, room, replacement));
+        } catch (Throwable e) {
+            throw thrown(e);
+        }
+    }
+
+    static long utf8ToUtf16(byte[] src, int at, int n, char[] dst, int to, int room, int replacement) {
+        return utf8ToUtf16(bytes(src, at, n), n, units(dst, to, room), room, replacement);
+    }
+
+    static long utf8ToUtf16(ByteBuffer src, int at, int n, char[] dst, int to, int room, int replacement) {
+        return utf8ToUtf16(bytes(src, at, n), n, units(dst, to, room), room, replacement);
+    }
+
+    private static long utf8ToUtf16(MemorySegment src, long n, MemorySegment dst, long room, int replacement) {
+        try {
+            return known((long) UTF8_TO_UTF16.invokeExact(src, n, dst, room, replacement));
+        } catch (Throwable e) {
+            throw thrown(e);
+        }
+    }
+
+    static long utf8ToLatin1(byte[] src, int at, int n, byte[] dst, int to, int room) {
+        return utf8ToLatin1(bytes(src, at, n), n, bytes(dst, to, room), room);
+    }
+
+    static long utf8ToLatin1(ByteBuffer src, int at, int n, byte[] dst, int to, int room) {
+        return utf8ToLatin1(bytes(src, at, n), n, bytes(dst, to, room), room);
+    }
+
+    private static long utf8ToLatin1(MemorySegment src, long n, MemorySegment dst, long room) {
+        try {
+            return known((long) UTF8_TO_LATIN1.invokeExact(src, n, dst, room));
+        } catch (Throwable e) {
+            throw thrown(e);
+        }
+    }
+
+    static long utf16Length(byte[] src, int at, int n, int replacement) {
+        return utf16Length(bytes(src, at, n), n, replacement);
+    }
+
+    static long utf16Length(ByteBuffer src, int at, int n, int replacement) {
+        return utf16Length(bytes(src, at, n), n, replacement);
+    }
+
+    private static long utf16Length(MemorySegment src, long n, int replacement) {
+        try {
+            return known((long) UTF16_LENGTH.invokeExact(src, n, replacement));
+        } catch (Throwable e) {
+            throw thrown(e);
+        }
+    }
+
+    static long findMalformed(byte[] src, int at, int n) {
+        return findMalformed(bytes(src, at, n), n);
+    }
+
+    static long findMalformed(ByteBuffer src, int at, int n) {
+        return findMalformed(bytes(src, at, n), n);
+    }
+
+    private static long findMalformed(MemorySegment src, long n) {
+        try {
+            return known((long) FIND_MALFORMED.invokeExact(src, n));
+        } catch (Throwable e) {
+            throw thrown(e);
+        }
+    }
+
+    static long asciiPrefix(byte[] src, int at, int n) {
+        return asciiPrefix(bytes(src, at, n), n);
+    }
+
+    static long asciiPrefix(ByteBuffer src, int at, int n) {
+        return asciiPrefix(bytes(src, at, n), n);
+    }
+
+    private static long asciiPrefix(MemorySegment src, long n) {
+        try {
+            return known((long) ASCII_PREFIX.invokeExact(src, n));
+        } catch (Throwable e) {
+            throw thrown(e);
+        }
+    }
+
+    private static MemorySegment units(char[] array, int at, int n) {
+        return MemorySegment.ofArray(array).asSlice(2L * at, 2L * n);
+    }
+
+    private static MemorySegment bytes(byte[] array, int at, int n) {
+        return MemorySegment.ofArray(array).asSlice(at, n);
+    }
+
+    /** A part of a buffer, whatever its position; the limit stands behind it. */
+    private static MemorySegment bytes(ByteBuffer buffer, int at, int n) {
+        return MemorySegment.ofBuffer(buffer.slice(at, n));
+    }
+
+    /** A result that says what was done, or where the text goes wrong; the others are bugs of this class or the library. */
+    private static long known(long result) {
+        if (result != NO_ROOM && result < -1L - MOST_UNITS) {
+            throw new IllegalStateException("the native library refused a call: " + (result - NO_ROOM));
+        }
+        return result;
+    }
+
+    /** What a call threw: of a closed or foreign segment, a runtime exception. */
+    private static RuntimeException thrown(Throwable e) {
+        if (e instanceof RuntimeException exception) {
+            return exception;
+        }
+        if (e instanceof Error error) {
+            throw error;
+        }
+        return new IllegalStateException(e);
+    }
+}
