@@ -8,6 +8,7 @@ import re
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,7 +20,7 @@ BUILT = ROOT / "target" / "java" / "onecopy-bench"
 #: Where JDKs stand that no variable names.
 PLACES = ("/usr/lib/jvm/*", "/usr/java/*", "/opt/*", "~/.jdks/*", "~/.sdkman/candidates/java/*")
 #: One collector without threads of its own, a heap that is there from the start, code compiled before it is timed.
-FLAGS = ("-XX:+UseSerialGC", "-Xms512m", "-Xmx512m", "-Xmn256m", "-XX:+AlwaysPreTouch", "-Xbatch")
+FLAGS = ("-XX:+UseSerialGC", "-Xms256m", "-Xmx256m", "-Xmn160m", "-XX:+AlwaysPreTouch", "-Xbatch")
 #: Of a fork: warm-up and measurement, counts and their time.
 ITERATIONS = ("-wi", "4", "-w", "100ms", "-i", "5", "-r", "100ms")
 
@@ -63,6 +64,7 @@ def build(jdk: Jdk) -> None:
         raise SystemExit("`mvn` is not there\nsudo apt-get install -y maven")
     command = [maven, "-q", "-B", "-f", "java", "-P", "bench", "-pl", "bench", "-am", "package", "-DskipTests"]
     environment = os.environ | {"JAVA_HOME": str(jdk.home)}
+    print(f"-- java/bench by Maven, JDK {jdk.version}", file=sys.stderr, flush=True)
     done = subprocess.run(
         command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     )
@@ -79,11 +81,11 @@ def java(jdk: Jdk, arguments: list[str], flags: Iterable[str] = ()) -> str:
     """What a class of the module prints, run on the core of the benches."""
     path = f"{BUILT / 'onecopy-bench-0.1.0.jar'}:{BUILT / 'lib'}/*"
     command = ["taskset", "-c", CORE, str(jdk.home / "bin" / "java"), *native(jdk), *flags, "-cp", path, *arguments]
-    done = subprocess.run(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-    )
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise RuntimeError(f"`{arguments[0]}` on JDK {jdk.version} failed:\n{done.stdout[-4000:]}")
+        raise RuntimeError(
+            f"`{arguments[0]}` on JDK {jdk.version} failed:\n{done.stdout[-4000:]}\n{done.stderr[-2000:]}"
+        )
     return done.stdout
 
 
