@@ -31,6 +31,8 @@ PAGES = [
     *sorted((ROOT / "docs" / "guide").glob("*.md")),
     *(page for page in sorted((ROOT / "docs" / "concepts").glob("*.md")) if "```python" in page.read_text("utf-8")),
 ]
+# The programs of these are compiled and run by `java/tests`.
+PAGES = [page for page in PAGES if "```java\n" not in page.read_text("utf-8")]
 if importlib.util.find_spec("duckdb") is None:
     # Other CPythons are tested without the readers of Arrow's streams.
     PAGES.remove(ROOT / "docs" / "guide" / "arrow.md")

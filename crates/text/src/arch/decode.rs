@@ -1,10 +1,18 @@
-//! UTF-8 to UTF-16 and to Latin-1, validated on the way, in a place of any size: simdutf's kernels, and the scalar twin where
-//! `ONECOPY_KERNEL=scalar` asks for it and under Miri.
+//! UTF-8 to UTF-16 and to Latin-1, validated on the way, in a place of any size: our kernels, simdutf's for text with pairs and where
+//! ours are none, and the scalar twin where `ONECOPY_KERNEL=scalar` asks for it and under Miri.
 
 use std::mem::MaybeUninit;
 
-use super::bulk::{as_str, no_simdutf};
-use crate::{Units, naive};
+use super::bulk::{
+    as_str, as_str_of_shape, checks_while_decoding, is_avx512, no_simdutf, utf8_to_latin1_checked,
+    utf8_to_ucs2_checked,
+};
+use super::{is_ascii, scan_utf8};
+use crate::{Kind, Units, naive};
+
+/// Up to so many bytes simdutf's kernels are faster than a count and then ours, where those are on 64-byte vectors and where they
+/// are on 32-byte vectors (measured: texts of 10 to 100 characters of five scripts).
+const FEW_BYTES: [usize; 2] = [128, 48];
 
 /// UTF-8 to UTF-16. `None` where it is malformed and where the place is too short, and `out` holds anything then.
 #[inline]
@@ -12,15 +20,31 @@ pub(crate) fn utf8_to_utf16_within(src: &[u8], out: &mut [MaybeUninit<u16>]) -> 
     if no_simdutf() {
         return scalar(src, out, |c, units| Some(c.encode_utf16(units).len()));
     }
-    let dst = out.as_mut_ptr().cast();
-    if out.len() >= src.len() {
+    let (dst, room) = (out.as_mut_ptr().cast(), out.len());
+    let few = src.len() <= FEW_BYTES[usize::from(!is_avx512())] && room >= src.len();
+    if checks_while_decoding() && !few {
+        if is_ascii(src) {
+            if src.len() > room {
+                return None;
+            }
+            // SAFETY: src is readable for its length, and out takes a unit for each byte.
+            return Some(unsafe { simdutf::convert_latin1_to_utf16(src.as_ptr(), src.len(), dst) });
+        }
+        let scan = scan_utf8(src);
+        if scan.max < 0xF0 {
+            let place = out.get_mut(..scan.n_chars)?;
+            // SAFETY: no byte is above 0xEF, and the place has a unit for each byte that continues nothing, just counted.
+            return unsafe { utf8_to_ucs2_checked(src, place) }.then_some(scan.n_chars);
+        }
+    }
+    if room >= src.len() {
         // SAFETY: src is readable for its length; no byte gives more than one unit, so out takes the text.
         let result =
             unsafe { simdutf::convert_utf8_to_utf16_with_errors(src.as_ptr(), src.len(), dst) };
         return (result.error == simdutf::ErrorCode::Success).then_some(result.count);
     }
-    as_str(src)?;
-    if simdutf::utf16_length_from_utf8(src) > out.len() {
+    let n = valid_utf16_len(src)?;
+    if n > room {
         return None;
     }
     // SAFETY: src was validated, and out takes its length.
@@ -30,11 +54,10 @@ pub(crate) fn utf8_to_utf16_within(src: &[u8], out: &mut [MaybeUninit<u16>]) -> 
 /// Units of the text as UTF-16; `None` where it is malformed.
 #[inline]
 pub(crate) fn valid_utf16_len(src: &[u8]) -> Option<usize> {
-    if super::is_ascii(src) {
-        return Some(src.len());
-    }
-    let text = as_str(src)?;
-    Some(if no_simdutf() {
+    let (text, shape) = as_str_of_shape(src)?;
+    Some(if shape.kind < Kind::Ucs4 {
+        shape.n_chars
+    } else if no_simdutf() {
         text.encode_utf16().count()
     } else {
         simdutf::utf16_length_from_utf8(src)
@@ -51,18 +74,19 @@ pub(crate) fn utf8_to_latin1_within(src: &[u8], out: &mut [MaybeUninit<u8>]) -> 
             Some(1)
         });
     }
-    // In well-formed text a unit for each byte that continues nothing.
-    if out.len() < src.len() && out.len() < super::scan_utf8(src).n_chars {
+    let scan = scan_utf8(src);
+    if scan.max > 0xC3 {
         return None;
     }
-    let dst = out.as_mut_ptr().cast();
-    if out.len() < src.len() {
-        as_str(src)?;
+    let place = out.get_mut(..scan.n_chars)?;
+    if checks_while_decoding() {
+        // SAFETY: no byte is above 0xC3, and the place has a unit for each byte that continues nothing, just counted.
+        return unsafe { utf8_to_latin1_checked(src, place) }.then_some(scan.n_chars);
     }
-    // SAFETY: src is readable for its length; out takes a unit for each byte of it, or for each character, of valid text.
-    let result =
-        unsafe { simdutf::convert_utf8_to_latin1_with_errors(src.as_ptr(), src.len(), dst) };
-    (result.error == simdutf::ErrorCode::Success).then_some(result.count)
+    as_str(src)?;
+    let dst = place.as_mut_ptr().cast();
+    // SAFETY: src was validated, no character of it is past U+00FF, and the place has a unit for each.
+    Some(unsafe { simdutf::convert_valid_utf8_to_latin1(src.as_ptr(), src.len(), dst) })
 }
 
 /// The twin of the conversions above: `put` gives the units of a character at the start of two, and how many there are.

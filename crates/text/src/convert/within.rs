@@ -128,6 +128,9 @@ pub fn ascii_prefix(src: &[u8]) -> usize {
     arch::find_high(src)
 }
 
+/// So many good characters behind a malformed part the kernels are asked again.
+const ONE_BY_ONE: usize = 32;
+
 /// A conversion whose text may be malformed.
 trait Conversion {
     type From: Copy;
@@ -135,6 +138,8 @@ trait Conversion {
     fn units(src: &[Self::From]) -> Units<'_>;
     /// `None` where the text is malformed or the place too short.
     fn convert(src: &[Self::From], out: &mut [MaybeUninit<Self::To>]) -> Option<usize>;
+    /// Units of a character in the text.
+    fn len_units(c: char) -> usize;
     /// Puts a character at the start, and says how many units it has.
     fn encode(c: char, out: &mut [Self::To; 4]) -> usize;
 }
@@ -149,6 +154,9 @@ impl Conversion for Utf16ToUtf8 {
     }
     fn convert(src: &[u16], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
         encode::utf16_to_utf8_within(src, out)
+    }
+    fn len_units(c: char) -> usize {
+        c.len_utf16()
     }
     fn encode(c: char, out: &mut [u8; 4]) -> usize {
         c.encode_utf8(out).len()
@@ -165,6 +173,9 @@ impl Conversion for Utf8ToUtf16 {
     }
     fn convert(src: &[u8], out: &mut [MaybeUninit<u16>]) -> Option<usize> {
         decode::utf8_to_utf16_within(src, out)
+    }
+    fn len_units(c: char) -> usize {
+        c.len_utf8()
     }
     fn encode(c: char, out: &mut [u16; 4]) -> usize {
         c.encode_utf16(out).len()
@@ -184,14 +195,34 @@ fn slowly<C: Conversion>(
         let Some(replacement) = replacement else {
             return Err(found.into());
         };
-        n += C::convert(&rest[..found.at_units], &mut out[n..]).ok_or(WithinError::NoRoom)?;
-        let mut units = [C::To::default(); 4];
-        let n_units = C::encode(replacement, &mut units);
-        for &unit in &units[..n_units] {
-            out.get_mut(n).ok_or(WithinError::NoRoom)?.write(unit);
-            n += 1;
+        let (good, other) = rest.split_at(found.at_units);
+        n += C::convert(good, &mut out[n..]).ok_or(WithinError::NoRoom)?;
+        // What is malformed seldom stands alone: one by one, until there was none for a while.
+        let (mut used, mut since) = (0, 0);
+        for item in naive::code_points(C::units(other)) {
+            let (c, from_units) = match item {
+                Ok(c) => {
+                    let c = char::from_u32(c).expect("the naive decoder gives scalar values");
+                    since += 1;
+                    (c, C::len_units(c))
+                }
+                Err(e) => {
+                    since = 0;
+                    (replacement, e.len_units)
+                }
+            };
+            let mut units = [C::To::default(); 4];
+            let n_units = C::encode(c, &mut units);
+            for &unit in &units[..n_units] {
+                out.get_mut(n).ok_or(WithinError::NoRoom)?.write(unit);
+                n += 1;
+            }
+            used += from_units;
+            if since == ONE_BY_ONE {
+                break;
+            }
         }
-        rest = &rest[found.at_units + found.len_units..];
+        rest = &other[used..];
     }
     let last = C::convert(rest, &mut out[n..]).ok_or(WithinError::NoRoom)?;
     Ok(n + last)

@@ -1,0 +1,80 @@
+package io.github.onecopy;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import javax.tools.ToolProvider;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** The programs of the guide are compiled, run, and print what the page says; the reference names each type, method and reason. */
+final class BsonGuideTest {
+    private static final Pattern PROGRAM =
+            Pattern.compile("<!-- file: (\\w+)\\.java -->\n```java\n(.*?)\n```\n\n```text\n(.*?)\n```", Pattern.DOTALL);
+
+    /** What stands in the guide: the class, its source, what it prints. */
+    record Program(String name, String source, String prints) {
+        @Override
+        public String toString() {
+            return name;
+        }
+    }
+
+    static Stream<Program> programs() throws IOException {
+        Matcher matcher = PROGRAM.matcher(page("docs/guide/java-bson.md"));
+        return matcher.results().map(found -> new Program(found.group(1), found.group(2), found.group(3)));
+    }
+
+    private static String page(String path) throws IOException {
+        return Files.readString(BsonDocuments.repository().resolve(path));
+    }
+
+    @ParameterizedTest
+    @MethodSource("programs")
+    void itPrintsWhatThePageSays(Program program, @TempDir Path folder) throws IOException, InterruptedException {
+        Path source = Files.writeString(folder.resolve(program.name() + ".java"), program.source());
+        String before = System.getProperty("java.class.path");
+        int compiled = ToolProvider.getSystemJavaCompiler()
+                .run(null, null, null, "-encoding", "UTF-8", "-Xlint:all,-processing,-classfile,-path", "-Werror", "-cp", before, source.toString());
+        assertEquals(0, compiled);
+        Path printed = folder.resolve("printed");
+        List<String> command = new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString()));
+        command.addAll(List.of("-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-Dsun.stdout.encoding=UTF-8"));
+        command.addAll(List.of("-cp", before + System.getProperty("path.separator") + folder, program.name()));
+        Process process = new ProcessBuilder(command).redirectOutput(printed.toFile()).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+        assertEquals(0, process.waitFor());
+        assertEquals(program.prints(), Files.readString(printed, StandardCharsets.UTF_8).strip());
+    }
+
+    @Test
+    void everyProgramOfThePageIsRun() throws IOException {
+        long blocks = page("docs/guide/java-bson.md").lines().filter("```java"::equals).count();
+        assertEquals(blocks, programs().count());
+        assertTrue(blocks >= 4);
+    }
+
+    @Test
+    void theReferenceNamesEachTypeMethodAndReason() throws IOException {
+        String reference = page("docs/reference/java-bson.md");
+        Stream<String> types = Arrays.stream(BsonType.values()).map(type -> "`" + type + "`");
+        Stream<String> reasons = Arrays.stream(BsonException.Reason.values()).map(reason -> "`" + reason + "`");
+        Stream<String> methods = Stream.of(BsonWriter.class, BsonReader.class)
+                .flatMap(type -> Arrays.stream(type.getMethods()))
+                .filter(method -> method.getDeclaringClass() != Object.class)
+                .map(method -> method.getName());
+        List<String> missing = Stream.of(types, reasons, methods).flatMap(all -> all).distinct().filter(name -> !reference.contains(name)).toList();
+        assertEquals(List.of(), missing);
+    }
+}
