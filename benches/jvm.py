@@ -22,7 +22,7 @@ PLACES = ("/usr/lib/jvm/*", "/usr/java/*", "/opt/*", "~/.jdks/*", "~/.sdkman/can
 #: One collector without threads of its own, a heap that is there from the start, code compiled before it is timed.
 FLAGS = ("-XX:+UseSerialGC", "-Xms256m", "-Xmx256m", "-Xmn160m", "-XX:+AlwaysPreTouch", "-Xbatch")
 #: Of a fork: warm-up and measurement, counts and their time.
-ITERATIONS = ("-wi", "4", "-w", "100ms", "-i", "5", "-r", "100ms")
+ITERATIONS = ("-wi", "4", "-w", "100ms", "-i", "4", "-r", "100ms")
 
 #: A method (Class.method) and its parameters, as pairs in the order of their names.
 Key = tuple[str, tuple[tuple[str, str], ...]]

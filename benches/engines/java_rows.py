@@ -75,7 +75,7 @@ def _rows(given: dict[str, Any]) -> list[Row]:
     return rows
 
 
-def measure(definition: dict[str, Any], arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], int]:
+def measure(definition: dict[str, Any], arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], int | None]:
     """All groups in turns. `--only` takes a part of a row: "decode", "cjk 1000", "direct"."""
     found = jvm.jdks()
     if not found:
@@ -89,7 +89,7 @@ def measure(definition: dict[str, Any], arguments: argparse.Namespace) -> tuple[
         for group in groups:
             group.measure(jdk, once=True)
             print(f"{len(group.taken[0]):4} benchmarks run: {group.rows[0].name.rpartition(',')[0]}", flush=True)
-        return [], 0
+        return [], None
     for k in range(max((group.rounds for group in groups), default=0)):
         print(f"round {k + 1}", file=sys.stderr, flush=True)
         for group in groups:
