@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import statistics
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,8 @@ from benches import jvm
 
 SEED = "io.github.onecopy.bench.seed"
 LENGTHS = (10, 100, 1000)
+#: Two ways by their titles: what differs is one word.
+POST, UNLOCKED = "ByteArrayOutputStream, fresh: the post's", "own copy, not synchronized, fresh"
 #: The profile is of texts as long as the post's.
 PROFILED = 1000
 
@@ -71,7 +74,12 @@ class Set:
     def results(self) -> list[dict[str, Any]]:
         """Its lines of the record: time of a way, time of the base, first divided by second."""
         return [
-            {"row": f"{self.title}: {self.titles[way]}", "size": f"{text} {n}", **self.figure(way, text, n), "at_least": ""}
+            {
+                "row": f"{self.title}: {self.titles[way]}",
+                "size": f"{text} {n}",
+                **self.figure(way, text, n),
+                "at_least": "",
+            }
             for text in self.texts
             for way in self.ways
             for n in self.lengths
@@ -110,6 +118,7 @@ def measure(definition: dict[str, Any], arguments: argparse.Namespace) -> tuple[
             print("\n".join(made.lines()))
     for jdk in {made.jdk.major: made.jdk for made in sets if not made.flags}.values():
         profile(jdk, 1 if arguments.once else 4)
+    inlining(found[0])
     return ([] if arguments.once else [line for made in sets for line in made.results()]), None
 
 
@@ -122,36 +131,88 @@ def profile(jdk: jvm.Jdk, seconds: int) -> None:
         print(f"\nprofile, JDK {jdk.version}, {way}, {PROFILED} characters: {told}", end="")
 
 
+def inlining(jdk: jvm.Jdk) -> None:
+    """What the second compiler says of the loop in the post's method, and of the calls in the loop, for two texts."""
+    asked = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+PrintCompilation", "-XX:+PrintInlining"]
+    print(f"\ninlined on JDK {jdk.version}, 100 characters:")
+    for text in ("random", "cjk"):
+        chosen = [rf"{SEED}.SeedBenchmark\.postFresh$", "-p", f"text={text}", "-p", "length=100"]
+        how = ["-f", "1", "-bm", "avgt", *jvm.ITERATIONS, "-jvmArgs", " ".join([*jvm.FLAGS, *asked])]
+        said = jvm.java(jdk, ["org.openjdk.jmh.Main", *chosen, *how])
+        # From where the second compiler has made the loop: before, the first one speaks.
+        _, _, later = re.split(r"(^ *\d+ +\d+ .{5} 4 .*Loops::into)", said, maxsplit=1, flags=re.M)
+        told = []
+        for name in ("Loops::into", "ByteArrayOutputStream::write"):
+            why = rf"@ \d+ .*\.{name} \(\d+ bytes\) +(?:failed to inline: )?(\S.*?)(?:  |$)"
+            told.append(f"{name}: {', '.join(dict.fromkeys(re.findall(why, later, re.M)))}")
+        print(f"  {text:8} {'; '.join(told)}")
+
+
 def plot(name: str, results: list[dict[str, Any]], path: Path) -> bool:
-    """Random text without flags on the newest JDK: one bar a way and length, as many times the time of the base."""
+    """Random text: all ways on the newest JDK at each length, and two ways in each JVM at 100 characters."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
     newest = results[0]["row"].partition(": ")[0]
-    bars = [r for r in results if r["row"].startswith(f"{newest}: ") and r["size"].startswith("random")]
-    ways = list(dict.fromkeys(bar["row"].partition(": ")[2] for bar in bars))
-    if len(ways) < 2:
+    bars = [
+        (jvm_, way, int(result["size"].split()[1]), result)
+        for result in results
+        for jvm_, _, way in [result["row"].partition(": ")]
+        if result["size"].startswith("random")
+    ]
+    ways = list(dict.fromkeys(way for jvm_, way, _, _ in bars if jvm_ == newest))
+    jvms = list(dict.fromkeys(jvm_ for jvm_, _, _, _ in bars))
+    two = [way for way in ways if way in (POST, UNLOCKED)]
+    if len(ways) < 2 or len(two) < 2:
         return False
-    figure, axes = pyplot.subplots(figsize=(9.5, 0.52 * len(ways) + 1.4), constrained_layout=True)
+    heights = [0.55 * len(ways), 0.5 * len(jvms)]
+    figure, (above, below) = pyplot.subplots(
+        2, 1, figsize=(9.5, sum(heights) + 2), height_ratios=heights, constrained_layout=True
+    )
     colours = ("#9ecae1", "#4292c6", "#084594")
     for k, length in enumerate(LENGTHS):
-        for bar in (bar for bar in bars if bar["size"] == f"random {length}"):
-            y = ways.index(bar["row"].partition(": ")[2]) + (k - 1) * 0.27
-            spread = [[bar["ratio"] - bar["ratio_min"]], [bar["ratio_max"] - bar["ratio"]]]
-            axes.barh(y, bar["ratio"], 0.25, color=colours[k], label=f"{length} characters")
-            axes.errorbar(bar["ratio"], y, xerr=spread, color="#555555", linewidth=0.8)
-            axes.text(bar["ratio_max"] + 0.08, y, f"{bar['ratio']:.1f}", va="center", fontsize=7)
-    axes.axvline(1, color="#555555", linewidth=0.8, linestyle=":")
-    axes.set_yticks(range(len(ways)), ways, fontsize=8)
-    axes.invert_yaxis()
-    axes.set_xlabel("time / time of getBytes, random text (lines: lowest and highest of the rounds)", fontsize=9)
-    axes.set_title(f"{name}, {newest}", fontsize=10)
-    handles, labels = axes.get_legend_handles_labels()
-    first = {label: handle for handle, label in zip(handles, labels, strict=True)}
-    axes.legend(first.values(), first.keys(), fontsize=8, loc="lower right")
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=130)
+        chosen = [(way, r) for jvm_, way, n, r in bars if jvm_ == newest and n == length]
+        _bars(above, ways, chosen, (k - 1) * 0.27, 0.25, colours[k], f"{length} characters")
+    above.set_title(f"{name}: ways to make UTF-8 of random text, {newest}", fontsize=10)
+    for k, way in enumerate(two):
+        chosen = [(jvm_, r) for jvm_, each, n, r in bars if each == way and n == 100]
+        _bars(below, jvms, chosen, (k - 0.5) * 0.38, 0.36, ("#d7301f", "#fdae6b")[k], way)
+    below.set_title("the lock and its absence in other JVMs, 100 characters", fontsize=10)
+    for axes, names in ((above, ways), (below, jvms)):
+        axes.axvline(1, color="#555555", linewidth=0.8, linestyle=":")
+        axes.set_yticks(range(len(names)), names, fontsize=8)
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.margins(x=0.06)
+        axes.set_xlim(left=0)
+        axes.legend(fontsize=8, loc="lower right")
+        axes.spines[["top", "right"]].set_visible(False)
+    below.set_xlabel("time / time of getBytes in the same JVM (lines: lowest and highest of the rounds)", fontsize=9)
+    figure.savefig(path, dpi=110)
     pyplot.close(figure)
     return True
+
+
+def _bars(
+    axes: Any,
+    names: list[str],
+    chosen: list[tuple[str, dict[str, Any]]],
+    shift: float,
+    height: float,
+    colour: str,
+    label: str,
+) -> None:
+    for k, (name, result) in enumerate(chosen):
+        y = names.index(name) + shift
+        spread = [[result["ratio"] - result["ratio_min"]], [result["ratio_max"] - result["ratio"]]]
+        axes.barh(y, result["ratio"], height, color=colour, label=label if k == 0 else None)
+        axes.errorbar(result["ratio"], y, xerr=spread, color="#555555", linewidth=0.8)
+        axes.annotate(
+            f"{result['ratio']:.1f}",
+            (result["ratio_max"], y),
+            (4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=7,
+        )
