@@ -49,8 +49,8 @@ soak: ## Kill the database at random points and see that each client notices
 docs: ## The crates' documentation, warnings as errors, in target/doc
 	@$(PYTHON) tools/rust.py env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 
-java: ## The Java artifact
-	@$(PYTHON) tools/later.py java java/run.py
+java: ## Build and test the Java artifact (a JDK of 22 or newer, Maven; ARGS= goes to mvn)
+	@$(PYTHON) tools/maven.py --required $(ARGS)
 
 clean: ## Remove what was built here; .cache (toolchain, demo data, servers) stays
 	@rm -rf target .venv dist

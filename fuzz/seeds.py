@@ -188,6 +188,7 @@ def main() -> None:
             (folder / f"kind{kind:02}.{len(options)}").write_bytes(options + bytes([9, 7, kind]) + chance)
     bson_reader()
     transfer()
+    c_abi()
 
 
 def bson_reader() -> None:
@@ -256,6 +257,19 @@ def transfer() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in seeds.items():
         (folder / name).write_bytes(data)
+
+
+def c_abi() -> None:
+    """A byte that chooses the replacement and whether the text is repeated, two of room, a text in UTF-8 or UTF-16."""
+    folder = HERE / "seeds" / "c_abi"
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, (name, text) in enumerate(TEXTS.items()):
+        for encoding in ("utf-8", "utf-16-le"):
+            data = text.encode(encoding)
+            head = bytes([number, 40, 0])
+            (folder / f"{name}.{encoding}").write_bytes(head + data)
+            (folder / f"{name}.{encoding}.long").write_bytes(bytes([8 + number, 0, 5]) + data)
+            (folder / f"{name}.{encoding}.cut").write_bytes(head + data[: len(data) // 2 | 1] + data[-9:])
 
 
 if __name__ == "__main__":

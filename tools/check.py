@@ -40,6 +40,7 @@ def _main() -> int:
         "stubtest": [python, "-m", "mypy.stubtest", "onecopy", "--concise", "--mypy-config-file", "pyproject.toml"],
         "layers": [python, "-m", "pytest", "-q", "tests/layers"],
         "house": [python, "-m", "pytest", "-q", "tests/house/test_files.py", "tests/house/test_licences.py"],
+        "generated files: onecopy.h": ["cargo", "test", "-q", "--locked", "-p", "onecopy-capi", "--test", "header"],
         "generated files: Cargo.lock": ["cargo", "metadata", "--locked", "--format-version", "1"],
     }
     failed = []

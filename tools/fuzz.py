@@ -97,7 +97,7 @@ def _main() -> int:
         if failed:
             found.append(name)
         if arguments.hours is not None:
-            has_kernels = name.startswith(("text_", "json_reader", "bson_reader", "extended_json", "python_"))
+            has_kernels = name.startswith(("text_", "c_abi", "json_reader", "bson_reader", "extended_json", "python_"))
             kernel = environment.get("ONECOPY_KERNEL", "best") if has_kernels else "-"
             row = f"| {datetime.date.today()} | `{name}` | {kernel} | {minutes:g} | {n_inputs:,} |"
             say(f"for fuzz/README.md: {row} {'see artifacts' if failed else 'none'} |")

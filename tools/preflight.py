@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 
+import maven
 import rust
 from house import ROOT, main, say
 from tests.support import packages
@@ -78,6 +79,11 @@ def _main() -> int:
     if absent:
         who = "`make test` installs" if os.geteuid() == 0 else "tests that need them are skipped without"
         say(f"tests:   {who} {' '.join(absent)}")
+    jdk = maven.native(maven.found())
+    if jdk is not None:
+        say(f"java:    JDK {jdk.full} ({jdk.home})")
+    for what, remedy in maven.missing():
+        say(f"java:    the tests of the Java artifact are skipped without {what}\n             {remedy}")
     say("`make run` builds onecopy and serves a demo; `make help` lists the rest.")
     return 0
 

@@ -1,4 +1,4 @@
-"""`make test`: every test of the project, with real databases on loopback.
+"""`make test`: every test of the project, Rust, Python and Java, with real databases on loopback.
 
     python3 tools/test.py [--all] [PYTEST ARGUMENTS …]
 
@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import dev
 import rust
@@ -48,29 +50,45 @@ def _stop_servers(python: str) -> None:
     subprocess.run([python, "-m", "tests.support.servers", "stop"], cwd=ROOT, check=False)
 
 
+@contextmanager
+def _beside(
+    title: str, command: list[str], environment: dict[str, str]
+) -> Iterator[Callable[[], tuple[str, int, float]]]:
+    """A suite in a process of its own. The function that is given waits for it and shows what it printed."""
+    begun = time.monotonic()
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT)
+
+        def result() -> tuple[str, int, float]:
+            code = process.wait()
+            seconds = time.monotonic() - begun
+            output.seek(0)
+            say(f"-- {title}\n{output.read().rstrip()}")
+            return title, code, seconds
+
+        try:
+            yield result
+        finally:
+            # Ended early, it stops what it has started.
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+                process.wait()
+
+
 #: These need the databases least, and run beside the others, with databases of their own: the tests use the same tables.
 _BESIDE = tuple(f"tests/{room}" for room in ("copies", "json", "wheel"))
 
 
-def _python_tests(pytest: list[str], environment: dict[str, str]) -> list[tuple[str, int, float]]:
-    """All Python tests, in two processes: one alone waits more than it works."""
-    begun = time.monotonic()
+def _python_and_java_tests(pytest: list[str], environment: dict[str, str]) -> list[tuple[str, int, float]]:
+    """All Python tests, in two processes: one alone waits more than it works; and those of Java beside them."""
     own = environment | {"ONECOPY_TEST_SERVERS": str(CACHE / "servers-beside")}
-    command = [*pytest, "-q", *_BESIDE]
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
-        beside = subprocess.Popen(command, cwd=ROOT, env=own, stdout=output, stderr=subprocess.STDOUT)
-        try:
-            rest = [*pytest, *(f"--ignore={folder}" for folder in _BESIDE), "tests"]
-            first = _suite("Python tests", rest, environment)
-            code = beside.wait()
-        finally:
-            # Ended early, it stops the databases that it has started.
-            if beside.poll() is None:
-                beside.send_signal(signal.SIGINT)
-                beside.wait()
-        output.seek(0)
-        say(f"-- Python tests beside them: {' '.join(_BESIDE)}\n{output.read().rstrip()}")
-    return [first, ("Python tests beside them", code, time.monotonic() - begun)]
+    title = f"Python tests beside them: {' '.join(_BESIDE)}"
+    with (
+        _beside(title, [*pytest, "-q", *_BESIDE], own) as python,
+        _beside("Java tests", [sys.executable, "tools/maven.py"], environment) as java,
+    ):
+        rest = [*pytest, *(f"--ignore={folder}" for folder in _BESIDE), "tests"]
+        return [_suite("Python tests", rest, environment), python(), java()]
 
 
 def _suite(title: str, command: list[str], environment: dict[str, str]) -> tuple[str, int, float]:
@@ -104,7 +122,7 @@ def _main() -> int:
         if arguments:
             results.append(_suite("Python tests", pytest, environment))
         else:
-            results += _python_tests(pytest, environment)
+            results += _python_and_java_tests(pytest, environment)
         if everything:
             other = [python, "tools/pythons.py"]
             results.append(_suite("other CPythons", other, environment))

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 MOST_LINES = 500
 #: Sources by their endings; data, records and lock files are of any length.
-SOURCES = {".rs", ".py", ".pyi", ".c", ".h", ".sh", ".md", ".toml", ".css", ".html"}
+SOURCES = {".rs", ".py", ".pyi", ".c", ".h", ".java", ".sh", ".md", ".toml", ".css", ".html"}
 #: Longer ones that wait to be split. None is added; what is split leaves the list.
 LONGER: set[str] = {
     "python/onecopy/_core.pyi",  # One module has one stub.

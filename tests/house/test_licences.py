@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,13 +48,48 @@ def allowed(expression: str) -> bool:
     return either() and not words
 
 
+def given_away(nodes: list[dict[str, Any]], members: set[str]) -> set[str]:
+    """The packages that what is built here is made of, or built with: not those that tests alone have."""
+    needs = {
+        node["id"]: [
+            other["pkg"] for other in node["deps"] if any(kind["kind"] != "dev" for kind in other["dep_kinds"])
+        ]
+        for node in nodes
+    }
+    found: set[str] = set()
+    waiting = list(members)
+    while waiting:
+        package = waiting.pop()
+        if package not in found:
+            found.add(package)
+            waiting += needs[package]
+    return found
+
+
+def test_what_tests_alone_have_is_not_given_away() -> None:
+    def node(name: str, **needs: str | None) -> dict[str, Any]:
+        return {"id": name, "deps": [{"pkg": other, "dep_kinds": [{"kind": kind}]} for other, kind in needs.items()]}
+
+    nodes = [
+        node("ours", a=None, b="build", c="dev"),
+        node("a", d=None),
+        node("b"),
+        node("c", e=None),
+        node("d"),
+        node("e"),
+    ]
+    assert given_away(nodes, {"ours"}) == {"ours", "a", "b", "d"}
+
+
 def test_every_crate_has_a_licence_that_we_may_give_away() -> None:
     command = ["cargo", "metadata", "--locked", "--format-version", "1"]
     target = ["--filter-platform", "x86_64-unknown-linux-gnu"]
     listed = subprocess.run(
         [sys.executable, "tools/rust.py", *command, *target], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    crates = [package for package in json.loads(listed.stdout)["packages"] if package["source"]]
+    told = json.loads(listed.stdout)
+    given = given_away(told["resolve"]["nodes"], set(told["workspace_members"]))
+    crates = [package for package in told["packages"] if package["source"] and package["id"] in given]
     assert len(crates) > 30
     wrong = {crate["name"]: crate["license"] for crate in crates if not allowed(crate["license"] or "none")}
     assert wrong == {}

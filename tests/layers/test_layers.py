@@ -37,6 +37,7 @@ ROOMS = {
     "serve": Room("text wire files", "libc rustls ring httpdate tempfile mime_guess percent-encoding", ("sys",)),
     "transfer": Room("files", "blake3 rustix rustls ring rcgen"),
     "gateway": Room("text wire files rows serve", "serde toml percent-encoding"),
+    "capi": Room("text", "", ("abi",)),
     "cli": Room("text wire files rows serve transfer gateway", "clap indicatif unicode-width signal-hook console"),
     "py": Room("text wire files rows serve transfer gateway cli", "pyo3 pyo3-build-config libc num-bigint", ("raw",)),
 }

@@ -3,15 +3,15 @@
 use onecopy_text::Malformed;
 use onecopy_text::convert::within::WithinError;
 
-/// The destination has less room than the text needs. The text is well-formed, or was to be replaced where it is not.
-pub const NO_ROOM: i64 = i64::MIN;
+/// The destination has less room than the text needs. The text is well-formed, or there is a replacement for what is not.
+pub const ONECOPY_NO_ROOM: i64 = i64::MIN;
 
-/// An argument breaks the rules: NULL with a length, a place that is not aligned, a length past the address space, source and
-/// destination that overlap, a replacement that is no character, a text too long for a length field.
-pub const INVALID_ARGUMENT: i64 = i64::MIN + 1;
+/// An argument breaks a rule: NULL with a length, a pointer that is not aligned, a length past the address space, source and
+/// destination that overlap, a replacement that is no Unicode scalar value, a text too long for the length in front of it.
+pub const ONECOPY_INVALID_ARGUMENT: i64 = i64::MIN + 1;
 
-/// A bug of the library's, caught at the border.
-pub const INTERNAL_ERROR: i64 = i64::MIN + 2;
+/// A bug of the library's, caught before it reached the caller. Nobody has seen one.
+pub const ONECOPY_INTERNAL_ERROR: i64 = i64::MIN + 2;
 
 /// A count as a result.
 pub(crate) fn count(n: usize) -> i64 {
@@ -29,7 +29,7 @@ pub(crate) fn of(result: Result<usize, WithinError>) -> i64 {
     match result {
         Ok(n) => count(n),
         Err(WithinError::Malformed(e)) => malformed(e),
-        Err(_) => NO_ROOM,
+        Err(_) => ONECOPY_NO_ROOM,
     }
 }
 
@@ -44,6 +44,6 @@ pub(crate) fn of_len(result: Result<usize, Malformed>) -> i64 {
 pub(crate) fn replacement(code_point: u32) -> Result<Option<char>, i64> {
     match code_point {
         0 => Ok(None),
-        c => char::from_u32(c).map(Some).ok_or(INVALID_ARGUMENT),
+        c => char::from_u32(c).map(Some).ok_or(ONECOPY_INVALID_ARGUMENT),
     }
 }

@@ -11,7 +11,7 @@
 //!
 //! No function keeps anything, allocates, starts a thread, locks or does I/O, but for the first call of a process, which asks
 //! the processor what it has and reads the variable `ONECOPY_KERNEL`. All may be called from any threads at once and in signal
-//! handlers after that. No panic crosses the border: it would be a bug, is caught, and becomes [`answer::INTERNAL_ERROR`].
+//! handlers after that. No panic crosses the border: it would be a bug, is caught, and becomes [`answer::ONECOPY_INTERNAL_ERROR`].
 #![deny(unsafe_code)]
 
 #[allow(unsafe_code)] // Fence: pointers of the caller's.

@@ -1,20 +1,26 @@
 //! Every function against the slow twins: each capacity around the one that is needed, alignments, canaries behind the output.
 
+use std::process::Command;
+
 use onecopy::abi::*;
-use onecopy::answer::{INVALID_ARGUMENT, NO_ROOM};
-use onecopy_text::{Units, naive};
+use onecopy::answer::{ONECOPY_INVALID_ARGUMENT as INVALID_ARGUMENT, ONECOPY_NO_ROOM as NO_ROOM};
+use onecopy_text::{Kernel, Units, kernel, naive};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 const CANARY: u8 = 0xA5;
+
+fn character(c: u32) -> char {
+    char::from_u32(c).expect("the naive decoder gives scalar values")
+}
 
 /// The code points of a text with a character in place of what is malformed; the position of the first such where there is none.
 fn decoded(units: Units<'_>, replacement: u32) -> Result<String, i64> {
     naive::code_points(units)
         .map(|item| match item {
             Err(e) if replacement == 0 => Err(-1 - e.at_units as i64),
-            Err(_) => Ok(char::from_u32(replacement).unwrap()),
-            Ok(c) => Ok(char::from_u32(c).unwrap()),
+            Err(_) => Ok(character(replacement)),
+            Ok(c) => Ok(character(c)),
         })
         .collect()
 }
@@ -106,7 +112,7 @@ fn of_utf8_without_replacement(src: &[u8]) {
         .map(|item| {
             let here = at;
             let c = item.map_err(|e| -1 - e.at_units as i64)?;
-            at += char::from_u32(c).unwrap().len_utf8();
+            at += character(c).len_utf8();
             u8::try_from(c).map_err(|_| -1 - here as i64)
         })
         .collect();
@@ -168,6 +174,8 @@ fn utf8() -> impl Strategy<Value = Vec<u8>> {
 const REPLACEMENTS: [u32; 5] = [0, '?' as u32, 0xE9, 0xFFFD, 0x1_F600];
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
     #[test]
     fn utf16_matches_naive(text in utf16(), which in 0..REPLACEMENTS.len()) {
         of_utf16(&text, REPLACEMENTS[which]);
@@ -231,8 +239,58 @@ fn arguments_that_break_the_rules_are_refused() {
 }
 
 #[test]
+fn malformed_utf8_is_replaced_as_by_encoding_rs() {
+    let mut runner = proptest::test_runner::TestRunner::default();
+    runner
+        .run(&utf8(), |text| {
+            let expected: Vec<u16> = encoding_rs::UTF_8
+                .decode_without_bom_handling(&text)
+                .0
+                .encode_utf16()
+                .collect();
+            let mut place = vec![0; text.len()];
+            let (p, n) = (text.as_ptr(), text.len());
+            // SAFETY: the source and the place are as long as is said.
+            let n = unsafe { onecopy_utf8_to_utf16(p, n, place.as_mut_ptr(), n, 0xFFFD) };
+            prop_assert_eq!(n, expected.len() as i64);
+            prop_assert_eq!(&place[..expected.len()], expected);
+            Ok(())
+        })
+        .expect("both replace alike");
+}
+
+/// The properties again under every kernel, each in a process of its own, because the choice is made once.
+#[test]
+fn every_kernel_passes_the_properties() {
+    for (ours, theirs) in [
+        ("scalar", "fallback"),
+        ("sse2", "fallback"),
+        ("sse2", "westmere"),
+        ("avx2", "haswell"),
+        ("avx512", "icelake"),
+    ] {
+        if ours == "avx512" && kernel() < Kernel::Avx512 {
+            continue; // simdutf does not ask whether the processor has what it is forced to take
+        }
+        let out = Command::new(std::env::current_exe().expect("a test has a path"))
+            // Exactly the properties: their names end so, and this test's does not.
+            .arg("_naive")
+            .env("ONECOPY_KERNEL", ours)
+            .env("SIMDUTF_FORCE_IMPLEMENTATION", theirs)
+            .output()
+            .expect("the test program runs");
+        let told = String::from_utf8_lossy(&out.stdout);
+        assert!(out.status.success(), "kernel {ours}, {theirs}:\n{told}");
+        assert!(
+            told.contains("3 passed"),
+            "kernel {ours}, {theirs}:\n{told}"
+        );
+    }
+}
+
+#[test]
 fn versions_are_told() {
-    assert_eq!(onecopy_abi_version(), ABI_VERSION);
+    assert_eq!(onecopy_abi_version(), ONECOPY_ABI_VERSION);
     // SAFETY: text that stays, with its NUL.
     let version = unsafe { std::ffi::CStr::from_ptr(onecopy_version()) };
     assert_eq!(version.to_str(), Ok(env!("CARGO_PKG_VERSION")));

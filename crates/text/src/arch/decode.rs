@@ -38,8 +38,8 @@ pub(crate) fn utf8_to_utf16_within(src: &[u8], out: &mut [MaybeUninit<u16>]) -> 
         }
     }
     if room >= src.len() {
-        // SAFETY: src is readable for its length; no byte gives more than one unit, so out takes the text.
         let result =
+            // SAFETY: src is readable for its length; no byte gives more than one unit, so out takes the text.
             unsafe { simdutf::convert_utf8_to_utf16_with_errors(src.as_ptr(), src.len(), dst) };
         return (result.error == simdutf::ErrorCode::Success).then_some(result.count);
     }

@@ -25,6 +25,7 @@ public final class Decoder {
 
     private char[] chars = new char[512];
     private byte[] bytes = new byte[512];
+    private byte[] source = new byte[0];
 
     /** Makes one. */
     public Decoder() {}
@@ -46,7 +47,12 @@ public final class Decoder {
             return byTheJdk(src, at, n, malformed);
         }
         int ascii = asciiPrefix(src, null, at, n);
-        return ascii == n ? new String(src, at, n, ISO_8859_1) : decode(src, null, src[at + ascii], at, n, malformed);
+        if (ascii == n) {
+            return new String(src, at, n, ISO_8859_1);
+        }
+        String s = decode(src, null, src[at + ascii], at, n, malformed);
+        // What is replaced is the JDK's matter: it reads U+FFFD once for a surrogate of three bytes, others thrice.
+        return s != null ? s : new String(src, at, n, UTF_8);
     }
 
     /**
@@ -65,21 +71,22 @@ public final class Decoder {
         if (src.hasArray()) {
             return decode(src.array(), src.arrayOffset() + at, n, malformed);
         }
-        if (n <= SHORT_BYTES || !Native.available()) {
-            byte[] copy = n <= CHUNK_BYTES ? bytes(n) : new byte[n];
-            src.get(at, copy, 0, n);
-            return byTheJdk(copy, 0, n, malformed);
+        int ascii = n > CHUNK_BYTES && Native.available() ? asciiPrefix(null, src, at, n) : n;
+        String s = ascii < n ? decode(null, src, src.get(at + ascii), at, n, malformed) : null;
+        if (s != null) {
+            return s;
         }
-        int ascii = asciiPrefix(null, src, at, n);
-        if (ascii == n) {
-            byte[] copy = n <= CHUNK_BYTES ? bytes(n) : new byte[n];
-            src.get(at, copy, 0, n);
-            return new String(copy, 0, n, ISO_8859_1);
-        }
-        return decode(null, src, src.get(at + ascii), at, n, malformed);
+        // Short, ASCII, or malformed: an array in between takes less time than making segments of the buffer.
+        byte[] copy = source(n);
+        src.get(at, copy, 0, n);
+        return decode(copy, 0, n, malformed);
     }
 
-    /** Reads what is not ASCII; {@code lead} is the first byte that is not. One of {@code array} and {@code buffer} is null. */
+    /**
+     * Reads what is not ASCII; {@code lead} is the first byte that is not. One of {@code array} and {@code buffer} is null.
+     *
+     * @return null where it is malformed, and that is to be replaced
+     */
     private String decode(byte[] array, ByteBuffer buffer, byte lead, int at, int n, Malformed malformed) {
         if (lead == (byte) 0xC2 || lead == (byte) 0xC3) {
             byte[] latin1 = n <= CHUNK_BYTES ? bytes(n) : new byte[n];
@@ -88,28 +95,34 @@ public final class Decoder {
                 return new String(latin1, 0, count, ISO_8859_1);
             }
         }
-        char[] units = n <= CHUNK_BYTES ? chars(n) : new char[units(array, buffer, at, n, malformed)];
+        char[] units = n <= CHUNK_BYTES ? chars(n) : new char[units(array, buffer, at, n)];
         int out = 0;
         for (int done = 0; done < n; ) {
             int part = part(array, buffer, at, done, n);
             long count = array != null
-                    ? Native.utf8ToUtf16(array, at + done, part, units, out, units.length - out, replacement(malformed))
-                    : Native.utf8ToUtf16(buffer, at + done, part, units, out, units.length - out, replacement(malformed));
-            out += counted(count, done);
+                    ? Native.utf8ToUtf16(array, at + done, part, units, out, units.length - out, 0)
+                    : Native.utf8ToUtf16(buffer, at + done, part, units, out, units.length - out, 0);
+            if (count < 0) {
+                // There is room for each unit: the text is what is wrong.
+                if (malformed == Malformed.THROW) {
+                    throw Pure.invalid(done - 1 - count);
+                }
+                return null;
+            }
+            out += (int) count;
             done += part;
         }
         return new String(units, 0, out);
     }
 
-    /** The UTF-16 units that a long text takes. */
-    private static int units(byte[] array, ByteBuffer buffer, int at, int n, Malformed malformed) {
+    /** The UTF-16 units that a long text takes; where it is malformed, those of what is replaced. */
+    private static int units(byte[] array, ByteBuffer buffer, int at, int n) {
         int units = 0;
         for (int done = 0; done < n; ) {
             int part = part(array, buffer, at, done, n);
-            long count = array != null
-                    ? Native.utf16Length(array, at + done, part, replacement(malformed))
-                    : Native.utf16Length(buffer, at + done, part, replacement(malformed));
-            units += counted(count, done);
+            units += (int) (array != null
+                    ? Native.utf16Length(array, at + done, part, REPLACEMENT)
+                    : Native.utf16Length(buffer, at + done, part, REPLACEMENT));
             done += part;
         }
         return units;
@@ -163,18 +176,6 @@ public final class Decoder {
         return part;
     }
 
-    private static int replacement(Malformed malformed) {
-        return malformed == Malformed.REPLACE ? REPLACEMENT : 0;
-    }
-
-    private static int counted(long result, int done) {
-        if (result < 0) {
-            // There is room for each unit: the text is what is wrong.
-            throw Pure.invalid(done - 1 - result);
-        }
-        return (int) result;
-    }
-
     /** By {@code new String}, which replaces; whatever it replaced is looked for only where U+FFFD stands in the result. */
     private static String byTheJdk(byte[] src, int at, int n, Malformed malformed) {
         String s = new String(src, at, n, UTF_8);
@@ -218,12 +219,12 @@ public final class Decoder {
         if (src.hasArray()) {
             return indexOfInvalid(src.array(), src.arrayOffset() + at, n);
         }
-        if (Native.available()) {
+        if (Native.available() && n > CHUNK_BYTES) {
             return indexOfInvalid(null, src, at, n);
         }
-        byte[] copy = new byte[n];
+        byte[] copy = source(n);
         src.get(at, copy, 0, n);
-        return Pure.indexOfInvalid(copy, 0, n);
+        return indexOfInvalid(copy, 0, n);
     }
 
     private static long indexOfInvalid(byte[] array, ByteBuffer buffer, int at, int n) {
@@ -245,6 +246,17 @@ public final class Decoder {
             chars = new char[CHUNK_BYTES];
         }
         return chars;
+    }
+
+    /** An array for what is read from no array. */
+    byte[] source(int n) {
+        if (n > CHUNK_BYTES) {
+            return new byte[n];
+        }
+        if (source.length < n) {
+            source = new byte[n <= 512 ? 512 : CHUNK_BYTES];
+        }
+        return source;
     }
 
     private byte[] bytes(int n) {

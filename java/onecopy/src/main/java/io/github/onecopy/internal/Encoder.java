@@ -21,15 +21,19 @@ public final class Encoder {
     /** The units that are taken at once: the scratch stays in the L1 cache. */
     static final int CHUNK_UNITS = 8192;
 
-    /** Up to this many units the JDK's encoder of ASCII is tried before a native call. */
-    static final int ASCII_UNITS = 512;
+    /** ASCII up to this many units goes by the loop too, as far as it reaches. */
+    static final int LOOP_UNITS = 32;
 
-    private static final int FIRST_UNITS = 512;
+    /** Up to this many units an array is written and copied where the destination is none. */
+    static final int COPIED_UNITS = 256;
+
+    /** The scratch of a new encoder, in units. */
+    static final int FIRST_UNITS = 512;
 
     private final CharsetEncoder ascii = StandardCharsets.US_ASCII.newEncoder();
     private char[] chars = new char[FIRST_UNITS];
     private CharBuffer source = CharBuffer.wrap(chars);
-    private byte[] bytes = new byte[0];
+    byte[] bytes = new byte[0];
 
     /** Makes one. */
     public Encoder() {}
@@ -53,30 +57,31 @@ public final class Encoder {
         if (n <= SHORT_UNITS) {
             return Pure.encode(s, 0, n, dst, at, limit, malformed) - at;
         }
+        int from = n <= LOOP_UNITS ? Pure.ascii(s, n, dst, at, limit) : 0;
+        return from == n ? n : encode(s, from, dst, at + from, limit, malformed) - at;
+    }
+
+    /** Writes the units from {@code from} on; returns the index behind what was written. */
+    int encode(String s, int from, byte[] dst, int at, int limit, Malformed malformed) {
+        int n = s.length();
         int out = at;
-        for (int from = 0; from < n; ) {
-            int to = cut(s, n, from);
-            s.getChars(from, to, units(to - from), 0);
-            out = chunk(s, from, to - from, dst, out, limit, malformed);
-            from = to;
+        for (int i = from; i < n; ) {
+            int to = cut(s, n, i);
+            s.getChars(i, to, units(to - i), 0);
+            out = chunk(s, i, to - i, dst, out, limit, malformed);
+            i = to;
         }
-        return out - at;
+        return out;
     }
 
     /** Writes the units of the scratch, which are those of the string from {@code from} on; returns where it ends. */
     private int chunk(String s, int from, int n, byte[] dst, int at, int limit, Malformed malformed) {
-        int ascii = 0;
-        if (!Native.available() || n <= ASCII_UNITS && chars[0] < 0x80) {
-            ascii = ascii(n, dst, at, limit);
-            if (ascii == n) {
-                return at + n;
-            }
-        }
-        int out = at + ascii;
         if (Native.available()) {
-            return out + written(s, from, ascii, Native.utf16ToUtf8(chars, ascii, n - ascii, dst, out, limit - out,
-                    replacement(malformed)), malformed);
+            long result = Native.utf16ToUtf8(chars, 0, n, dst, at, limit - at, replacement(malformed));
+            return at + written(s, from, result, malformed);
         }
+        int ascii = ascii(n, dst, at, limit);
+        int out = at + ascii;
         if (limit - out < (long) Pure.MOST_BYTES * (n - ascii)
                 && limit - out < Pure.length(s, from + ascii, from + n, malformed)) {
             throw noRoom(s, from + n, malformed);
@@ -87,28 +92,28 @@ public final class Encoder {
     /** The units up to the first that is not ASCII, or as many as there is room for, by what the JDK has for them. */
     private int ascii(int n, byte[] dst, int at, int limit) {
         source.limit(n).position(0);
-        ascii.reset().encode(source, ByteBuffer.wrap(dst, at, limit - at), true);
+        ascii.encode(source, ByteBuffer.wrap(dst, at, limit - at), true);
         return source.position();
     }
 
-    private static int replacement(Malformed malformed) {
+    static int replacement(Malformed malformed) {
         return malformed == Malformed.REPLACE ? '?' : 0;
     }
 
-    /** What a call has written of the string from {@code from} on, of which {@code done} units were written before. */
-    private static int written(String s, int from, int done, long result, Malformed malformed) {
+    /** What a call has written of the string from {@code from} on. */
+    static int written(String s, int from, long result, Malformed malformed) {
         if (result >= 0) {
             return (int) result;
         }
         if (result == Native.NO_ROOM) {
-            throw noRoom(s, from + done, malformed);
+            throw noRoom(s, from, malformed);
         }
-        int index = from + done + (int) (-1 - result);
+        int index = from + (int) (-1 - result);
         throw Pure.loneSurrogate(s.charAt(index), index);
     }
 
     /** A lone surrogate comes first, wherever it stands. */
-    private static BufferOverflowException noRoom(String s, int from, Malformed malformed) {
+    static BufferOverflowException noRoom(String s, int from, Malformed malformed) {
         Pure.length(s, from, s.length(), malformed);
         return new BufferOverflowException();
     }
@@ -140,30 +145,29 @@ public final class Encoder {
         int out = at;
         for (int from = 0; from < n; ) {
             int to = cut(s, n, from);
-            if (n > SHORT_UNITS && Native.available()) {
+            if (to - from > COPIED_UNITS && Native.available()) {
                 s.getChars(from, to, units(to - from), 0);
-                out += written(s, from, 0, Native.utf16ToUtf8(chars, 0, to - from, dst, out, limit - out,
-                        replacement(malformed)), malformed);
+                long result = Native.utf16ToUtf8(chars, 0, to - from, dst, out, limit - out, replacement(malformed));
+                out += written(s, from, result, malformed);
             } else {
-                out = through(s, from, to, dst, out, limit, malformed);
+                int count = encodePart(s, from, to, malformed);
+                if (count > limit - out) {
+                    throw noRoom(s, to, malformed);
+                }
+                dst.put(out, bytes, 0, count);
+                out += count;
             }
             from = to;
         }
         return out - at;
     }
 
-    /** Writes units by way of an array, for a buffer that has none and where no native library is or a call is not worth it. */
-    private int through(String s, int from, int to, ByteBuffer dst, int at, int limit, Malformed malformed) {
-        byte[] room = bytes(Pure.MOST_BYTES * (to - from));
-        int count = encodePart(s, from, to, room, malformed);
-        if (count > limit - at) {
-            throw noRoom(s, to, malformed);
-        }
-        dst.put(at, room, 0, count);
-        return at + count;
-    }
-
-    private int encodePart(String s, int from, int to, byte[] room, Malformed malformed) {
+    /**
+     * Writes a part of a string to the beginning of {@link #bytes}: the way to what is no array, where making a segment of it for
+     * a native call takes longer than copying.
+     */
+    int encodePart(String s, int from, int to, Malformed malformed) {
+        byte[] room = room(Pure.MOST_BYTES * (to - from));
         if (to - from <= SHORT_UNITS) {
             return Pure.encode(s, from, to, room, 0, room.length, malformed);
         }
@@ -171,8 +175,24 @@ public final class Encoder {
         return chunk(s, from, to - from, room, 0, room.length, malformed);
     }
 
+    /** The bytes that a string takes, lone surrogates one each. */
+    long length(String s) {
+        int n = s.length();
+        if (!Native.available()) {
+            return Pure.length(s, 0, n, Malformed.REPLACE);
+        }
+        long length = 0;
+        for (int from = 0; from < n; ) {
+            int to = cut(s, n, from);
+            s.getChars(from, to, units(to - from), 0);
+            length += Native.utf8Length(chars, 0, to - from, '?');
+            from = to;
+        }
+        return length;
+    }
+
     /** Where the chunk ends that begins at {@code from}: no pair is parted. */
-    private static int cut(String s, int n, int from) {
+    static int cut(String s, int n, int from) {
         if (n - from <= CHUNK_UNITS) {
             return n;
         }
@@ -181,7 +201,7 @@ public final class Encoder {
     }
 
     /** The scratch for units, of at least so many. */
-    private char[] units(int n) {
+    char[] units(int n) {
         if (chars.length < n) {
             chars = new char[CHUNK_UNITS];
             source = CharBuffer.wrap(chars);
@@ -189,7 +209,7 @@ public final class Encoder {
         return chars;
     }
 
-    private byte[] bytes(int n) {
+    private byte[] room(int n) {
         if (bytes.length < n) {
             bytes = new byte[Math.max(n, Pure.MOST_BYTES * FIRST_UNITS)];
         }

@@ -2,12 +2,16 @@ package io.github.onecopy.internal;
 
 import io.github.onecopy.Malformed;
 import java.nio.ByteBuffer;
+import java.nio.ReadOnlyBufferException;
 import java.util.Arrays;
 
-/** Encoders and decoders for whoever has none of his own: one of each for a thread. */
+/** Encoders and decoders for whoever has none of their own. */
 public final class Pools {
-    private static final ThreadLocal<Encoder> ENCODERS = ThreadLocal.withInitial(Encoder::new);
-    private static final ThreadLocal<Decoder> DECODERS = ThreadLocal.withInitial(Decoder::new);
+    /** What the JVM makes at most of an array. */
+    static final int MOST_BYTES = Integer.MAX_VALUE - 8;
+
+    static final Pool<Encoder> ENCODERS = new Pool<>(Encoder::new);
+    static final Pool<Decoder> DECODERS = new Pool<>(Decoder::new);
 
     private Pools() {}
 
@@ -18,7 +22,13 @@ public final class Pools {
      * @return bytes
      */
     public static long encodedLength(String s) {
-        return Pure.length(s, 0, s.length(), Malformed.REPLACE);
+        if (s.length() <= Encoder.LOOP_UNITS || !Native.available()) {
+            return Pure.length(s, 0, s.length(), Malformed.REPLACE);
+        }
+        Encoder encoder = ENCODERS.take();
+        long length = encoder.length(s);
+        ENCODERS.give(encoder);
+        return length;
     }
 
     /**
@@ -32,7 +42,34 @@ public final class Pools {
      * @return the bytes written
      */
     public static int encode(String s, ByteBuffer dst, int at, int limit, Malformed malformed) {
-        return ENCODERS.get().encode(s, dst, at, limit, malformed);
+        int n = s.length();
+        if (dst.hasArray()) {
+            byte[] array = dst.array();
+            int begin = dst.arrayOffset() + at;
+            int end = dst.arrayOffset() + limit;
+            if (n <= Encoder.SHORT_UNITS) {
+                return Pure.encode(s, 0, n, array, begin, end, malformed) - begin;
+            }
+            int from = n <= Encoder.LOOP_UNITS ? Pure.ascii(s, n, array, begin, end) : 0;
+            return from == n ? n : rest(s, from, array, begin, end, malformed);
+        }
+        if (dst.isReadOnly()) {
+            throw new ReadOnlyBufferException();
+        }
+        if (n <= Encoder.SHORT_UNITS && Pure.ascii(s, n, dst, at, limit) == n) {
+            return n;
+        }
+        Encoder encoder = ENCODERS.take();
+        int count = encoder.encode(s, dst, at, limit, malformed);
+        ENCODERS.give(encoder);
+        return count;
+    }
+
+    private static int rest(String s, int from, byte[] dst, int at, int limit, Malformed malformed) {
+        Encoder encoder = ENCODERS.take();
+        int end = encoder.encode(s, from, dst, at + from, limit, malformed);
+        ENCODERS.give(encoder);
+        return end - at;
     }
 
     /**
@@ -43,16 +80,22 @@ public final class Pools {
      * @return its UTF-8
      */
     public static byte[] encodeToBytes(String s, Malformed malformed) {
-        long most = (long) Pure.MOST_BYTES * s.length();
-        if (most > 1 << 14) {
-            most = Pure.length(s, 0, s.length(), malformed);
+        int n = s.length();
+        Encoder encoder = ENCODERS.take();
+        byte[] bytes;
+        if (n <= Encoder.FIRST_UNITS) {
+            int count = encoder.encodePart(s, 0, n, malformed);
+            bytes = Arrays.copyOf(encoder.bytes, count);
+        } else {
+            long length = encoder.length(s);
+            if (length > MOST_BYTES) {
+                throw new OutOfMemoryError("the text takes " + length + " bytes, which no array has");
+            }
+            bytes = new byte[(int) length];
+            encoder.encode(s, bytes, 0, bytes.length, malformed);
         }
-        if (most > Integer.MAX_VALUE - 8) {
-            throw new OutOfMemoryError("the text takes " + most + " bytes, which no array has");
-        }
-        byte[] bytes = new byte[(int) most];
-        int n = ENCODERS.get().encode(s, bytes, 0, bytes.length, malformed);
-        return n == bytes.length ? bytes : Arrays.copyOf(bytes, n);
+        ENCODERS.give(encoder);
+        return bytes;
     }
 
     /**
@@ -65,7 +108,10 @@ public final class Pools {
      * @return the string
      */
     public static String decode(ByteBuffer src, int at, int n, Malformed malformed) {
-        return DECODERS.get().decode(src, at, n, malformed);
+        Decoder decoder = DECODERS.take();
+        String s = decoder.decode(src, at, n, malformed);
+        DECODERS.give(decoder);
+        return s;
     }
 
     /**
@@ -77,6 +123,9 @@ public final class Pools {
      * @return the index, or -1
      */
     public static long indexOfInvalid(ByteBuffer src, int at, int n) {
-        return DECODERS.get().indexOfInvalid(src, at, n);
+        Decoder decoder = DECODERS.take();
+        long index = decoder.indexOfInvalid(src, at, n);
+        DECODERS.give(decoder);
+        return index;
     }
 }

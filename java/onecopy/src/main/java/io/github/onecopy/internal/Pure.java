@@ -3,6 +3,7 @@ package io.github.onecopy.internal;
 import io.github.onecopy.Malformed;
 import io.github.onecopy.MalformedTextException;
 import java.nio.BufferOverflowException;
+import java.nio.ByteBuffer;
 
 /** UTF-8 (RFC 3629) in plain loops: short texts, what the native library is not there for, and the slow twin of the tests. */
 final class Pure {
@@ -49,6 +50,32 @@ final class Pure {
             }
         }
         return out;
+    }
+
+    /** Writes the first units as far as they are ASCII and there is room, of {@code n}; returns how many. */
+    static int ascii(String s, int n, byte[] dst, int at, int limit) {
+        int most = Math.min(n, limit - at);
+        for (int i = 0; i < most; i++) {
+            char c = s.charAt(i);
+            if (c >= 0x80) {
+                return i;
+            }
+            dst[at + i] = (byte) c;
+        }
+        return most;
+    }
+
+    /** The same for a buffer that has no array. */
+    static int ascii(String s, int n, ByteBuffer dst, int at, int limit) {
+        int most = Math.min(n, limit - at);
+        for (int i = 0; i < most; i++) {
+            char c = s.charAt(i);
+            if (c >= 0x80) {
+                return i;
+            }
+            dst.put(at + i, (byte) c);
+        }
+        return most;
     }
 
     /**

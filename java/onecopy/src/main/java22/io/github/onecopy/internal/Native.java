@@ -142,6 +142,11 @@ public final class Native {
         return utf16ToUtf8(units(src, at, n), n, bytes(dst, to, room), room, replacement);
     }
 
+    /** Up to the end of the segment. */
+    static long utf16ToUtf8(char[] src, int at, int n, MemorySegment dst, long to, int replacement) {
+        return utf16ToUtf8(units(src, at, n), n, dst.asSlice(to), dst.byteSize() - to, replacement);
+    }
+
     private static long utf16ToUtf8(MemorySegment src, long n, MemorySegment dst, long room, int replacement) {
         try {
             return known((long) UTF16_TO_UTF8.invokeExact(src, n, dst, room, replacement));

@@ -1,17 +1,18 @@
 package io.github.onecopy.internal;
 
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+
 import io.github.onecopy.Malformed;
-import io.github.onecopy.MalformedTextException;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
-import java.nio.BufferOverflowException;
 import java.nio.ByteBuffer;
 import java.util.Objects;
 
 /** Memory segments as the buffers that the encoder and the decoder know; what lies past 2 GiB comes part by part. */
 public final class Segments {
     /** What a buffer over a segment holds at most; a few bytes less than 2 GiB. */
-    static final long MOST_BYTES = Integer.MAX_VALUE - 8;
+    private static final long MOST_BYTES = Integer.MAX_VALUE - 8;
+
+    private static final byte[] NOTHING = new byte[0];
 
     private Segments() {}
 
@@ -28,38 +29,55 @@ public final class Segments {
         if (dst.isReadOnly()) {
             throw new IllegalArgumentException("the segment is read-only");
         }
-        long room = Math.subtractExact(dst.byteSize(), at);
-        Objects.checkFromIndexSize(at, room, dst.byteSize());
-        if (s.length() > MOST_BYTES / Pure.MOST_BYTES) {
-            return encodeLong(s, dst, at, malformed);
+        long size = dst.byteSize();
+        Objects.checkFromToIndex(at, size, size);
+        int n = s.length();
+        if (n > 0 && n <= Encoder.SHORT_UNITS && ascii(s, n, dst, at, size) == n) {
+            return n;
         }
-        int limit = (int) Math.min(room, MOST_BYTES);
-        MemorySegment place = dst.asSlice(at, limit);
-        if (dst.isNative() || dst.heapBase().orElse(null) instanceof byte[]) {
-            return Pools.encode(s, place.asByteBuffer(), 0, limit, malformed);
+        if (n == 0) {
+            MemorySegment.copy(NOTHING, 0, dst, JAVA_BYTE, at, 0); // Looks whether the segment may be written to.
+            return 0;
         }
-        // An array of other primitives: the bytes come from an array of their own.
-        byte[] bytes = Pools.encodeToBytes(s, malformed);
-        if (bytes.length > limit) {
-            throw new BufferOverflowException();
+        Encoder encoder = Pools.ENCODERS.take();
+        long out = at;
+        for (int from = 0; from < n; ) {
+            int to = Encoder.cut(s, n, from);
+            out += encode(encoder, s, from, to, dst, out, malformed);
+            from = to;
         }
-        MemorySegment.copy(bytes, 0, place, ValueLayout.JAVA_BYTE, 0, bytes.length);
-        return bytes.length;
+        Pools.ENCODERS.give(encoder);
+        return out - at;
     }
 
-    /** A string whose UTF-8 may be past 2 GiB, half by half. */
-    private static long encodeLong(String s, MemorySegment dst, long at, Malformed malformed) {
-        int middle = s.length() / 2;
-        if (Character.isHighSurrogate(s.charAt(middle - 1)) && Character.isLowSurrogate(s.charAt(middle))) {
-            middle++;
+    private static int encode(
+            Encoder encoder, String s, int from, int to, MemorySegment dst, long at, Malformed malformed) {
+        int n = to - from;
+        if (n > Encoder.COPIED_UNITS && Native.available()) {
+            char[] units = encoder.units(n);
+            s.getChars(from, to, units, 0);
+            int replacement = Encoder.replacement(malformed);
+            return Encoder.written(s, from, Native.utf16ToUtf8(units, 0, n, dst, at, replacement), malformed);
         }
-        long first = encode(s.substring(0, middle), dst, at, malformed);
-        try {
-            return first + encode(s.substring(middle), dst, at + first, malformed);
-        } catch (MalformedTextException e) {
-            int index = middle + (int) e.index();
-            throw Pure.loneSurrogate(s.charAt(index), index);
+        int count = encoder.encodePart(s, from, to, malformed);
+        if (count > dst.byteSize() - at) {
+            throw Encoder.noRoom(s, to, malformed);
         }
+        MemorySegment.copy(encoder.bytes, 0, dst, JAVA_BYTE, at, count);
+        return count;
+    }
+
+    /** Writes the first units as far as they are ASCII and there is room; returns how many. */
+    private static int ascii(String s, int n, MemorySegment dst, long at, long limit) {
+        int most = (int) Math.min(n, limit - at);
+        for (int i = 0; i < most; i++) {
+            char c = s.charAt(i);
+            if (c >= 0x80) {
+                return i;
+            }
+            dst.set(JAVA_BYTE, at + i, (byte) c);
+        }
+        return most;
     }
 
     /**
@@ -76,8 +94,15 @@ public final class Segments {
         if (n > MOST_BYTES) {
             throw new OutOfMemoryError(n + " bytes are more than a string holds");
         }
-        ByteBuffer buffer = buffer(src, at, (int) n);
-        return Pools.decode(buffer, 0, (int) n, malformed);
+        if (n > Decoder.CHUNK_BYTES) {
+            return Pools.decode(buffer(src, at, (int) n), 0, (int) n, malformed);
+        }
+        Decoder decoder = Pools.DECODERS.take();
+        byte[] copy = decoder.source((int) n);
+        MemorySegment.copy(src, JAVA_BYTE, at, copy, 0, (int) n);
+        String s = decoder.decode(copy, 0, (int) n, malformed);
+        Pools.DECODERS.give(decoder);
+        return s;
     }
 
     /**
@@ -109,7 +134,7 @@ public final class Segments {
     }
 
     private static boolean isContinuation(MemorySegment src, long at) {
-        return (src.get(ValueLayout.JAVA_BYTE, at) & 0xC0) == 0x80;
+        return (src.get(JAVA_BYTE, at) & 0xC0) == 0x80;
     }
 
     /** A buffer over a part of a segment; over a copy where the segment is an array of other primitives. */
@@ -121,7 +146,7 @@ public final class Segments {
         if (src.isReadOnly() && src.heapBase().isEmpty()) {
             return readOnly(part);
         }
-        return ByteBuffer.wrap(part.toArray(ValueLayout.JAVA_BYTE));
+        return ByteBuffer.wrap(part.toArray(JAVA_BYTE));
     }
 
     /** A read-only segment tells nobody its array. */
@@ -129,7 +154,7 @@ public final class Segments {
         try {
             return part.asByteBuffer();
         } catch (UnsupportedOperationException notOfBytes) {
-            return ByteBuffer.wrap(part.toArray(ValueLayout.JAVA_BYTE));
+            return ByteBuffer.wrap(part.toArray(JAVA_BYTE));
         }
     }
 }

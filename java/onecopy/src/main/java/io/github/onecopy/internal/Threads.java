@@ -1,0 +1,15 @@
+package io.github.onecopy.internal;
+
+/** Threads as JDK 17 knows them; for JDK 22 and newer the jar has another one. */
+final class Threads {
+    private Threads() {}
+
+    static boolean isVirtual() {
+        return false;
+    }
+
+    @SuppressWarnings("deprecation") // threadId() is of JDK 19.
+    static long id() {
+        return Thread.currentThread().getId();
+    }
+}

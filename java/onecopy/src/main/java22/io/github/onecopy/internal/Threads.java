@@ -1,0 +1,14 @@
+package io.github.onecopy.internal;
+
+/** Threads of JDK 22 and newer. */
+final class Threads {
+    private Threads() {}
+
+    static boolean isVirtual() {
+        return Thread.currentThread().isVirtual();
+    }
+
+    static long id() {
+        return Thread.currentThread().threadId();
+    }
+}
