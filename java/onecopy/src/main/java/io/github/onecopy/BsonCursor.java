@@ -79,7 +79,7 @@ abstract class BsonCursor {
     /**
      * Goes to the next element of the innermost document that was entered; what it stood at is skipped.
      *
-     * @return false where there is no more; {@link #leave} goes on behind the document then
+     * @return false where there is no more; {@link #leave()} goes on behind the document then
      * @throws BsonException where what comes is no BSON
      */
     public final boolean next() {
@@ -102,7 +102,7 @@ abstract class BsonCursor {
     }
 
     /**
-     * Leaves the value at which it stands unread; {@link #next} does the same by itself.
+     * Leaves the value at which it stands unread; {@link #next()} does the same by itself.
      *
      * @throws IllegalStateException where it stands at none
      */

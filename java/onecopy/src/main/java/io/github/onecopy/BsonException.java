@@ -46,7 +46,10 @@ public final class BsonException extends RuntimeException {
         }
     }
 
+    /** The kind, so that nobody has to read the message. */
     private final Reason reason;
+
+    /** From where the outermost document starts. */
     private final long offsetBytes;
 
     BsonException(Reason reason, long offsetBytes) {

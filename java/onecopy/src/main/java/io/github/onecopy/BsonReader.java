@@ -17,7 +17,7 @@ import java.nio.ByteBuffer;
  * }
  * }</pre>
  *
- * <p>A value that is not read is skipped by {@link #next}; what stands inside of a document that was not entered is not looked at. No
+ * <p>A value that is not read is skipped by {@link #next()}; what stands inside of a document that was not entered is not looked at. No
  * method recurses; each open document takes four bytes. Bytes that are no BSON are a {@link BsonException}, after which the reader
  * is to be used again by {@link #reset} alone. The getters throw {@link IllegalStateException} where no element is there or it has
  * another type. What happens in the buffer while it is read is seen, but leads nowhere outside of it.
@@ -115,7 +115,7 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The code at which it stands, with or without a scope; the scope is a document to {@link #enter}.
+     * The code at which it stands, with or without a scope; the scope is a document to {@link #enter()}.
      *
      * @return the JavaScript
      * @throws BsonException where it is not UTF-8, unless that is replaced

@@ -30,7 +30,7 @@ import java.util.Objects;
  * </ul>
  *
  * <p>An element is written whole or not at all: after an exception {@link #writtenBytes} tells where the last whole one ends, and the
- * writer goes on from there or is {@link #reset}. A document is published by the {@link #end} of the outermost one: before, the
+ * writer goes on from there or is {@link #reset}. A document is published by the {@link #end()} of the outermost one: before, the
  * position of the buffer and the size of the output stay as they were, though bytes behind them are written.
  *
  * <p>Neither the names in a document are compared with each other nor is its size held against a server's limit.
@@ -88,7 +88,7 @@ public final class BsonWriter extends BsonWriterSegments {
     }
 
     /**
-     * Starts a document in this one: its elements follow, and {@link #end}.
+     * Starts a document in this one: its elements follow, and {@link #end()}.
      *
      * @param name its name
      */
@@ -97,7 +97,7 @@ public final class BsonWriter extends BsonWriterSegments {
     }
 
     /**
-     * Starts an array: its items follow, by the methods without a name, and {@link #end}.
+     * Starts an array: its items follow, by the methods without a name, and {@link #end()}.
      *
      * @param name its name
      */
@@ -251,7 +251,7 @@ public final class BsonWriter extends BsonWriterSegments {
     }
 
     /**
-     * Writes JavaScript and starts its scope, {@link BsonType#CODE_WITH_SCOPE}: elements follow, and {@link #end}; deprecated by BSON.
+     * Writes JavaScript and starts its scope, {@link BsonType#CODE_WITH_SCOPE}: elements follow, and {@link #end()}; deprecated by BSON.
      *
      * @param name its name
      * @param javaScript the code

@@ -20,7 +20,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /** Documents that were cut or changed: refused, or read as the driver reads them. */
 final class BsonHarmTest {
-    private static final String ALL = "{'a': 1.5, 'b': 'Zürich', 'c': {'d': null}, 'e': [1, true], 'f': {'$binary': {'base64': 'AAEC', 'subType': '02'}}, "
+    /** A member of each type. */
+    static final String ALL = "{'a': 1.5, 'b': 'Zürich', 'c': {'d': null}, 'e': [1, true], 'f': {'$binary': {'base64': 'AAEC', 'subType': '02'}}, "
             + "'g': {'$undefined': true}, 'h': {'$oid': '0123456789abcdef01234567'}, 'i': {'$date': {'$numberLong': '5'}}, "
             + "'j': {'$regularExpression': {'pattern': 'x', 'options': 'i'}}, "
             + "'k': {'$dbPointer': {'$ref': 'n', '$id': {'$oid': '0123456789abcdef01234567'}}}, 'l': {'$code': 'f'}, 'm': {'$symbol': 's'}, "

@@ -202,6 +202,27 @@ final class BsonWriterTest {
     }
 
     @Test
+    void aPlaceOfEachSizeThatIsTooSmallIsAnOverflowAndNothingBehindItIsTouched() {
+        BsonDocument document = BsonDocument.parse(BsonHarmTest.ALL);
+        byte[] expected = BsonDocuments.theirs(document);
+        for (ByteBuffer place : new ByteBuffer[] {ByteBuffer.allocate(500), ByteBuffer.allocateDirect(500)}) {
+            for (int room = 0; room < expected.length; room++) {
+                ByteBuffer small = place.clear().limit(room);
+                BsonWriter into = BsonWriter.over(small);
+                assertThrows(BufferOverflowException.class, () -> BsonDocuments.write(into, document));
+                assertEquals(0, small.position());
+                assertTrue(into.writtenBytes() <= room);
+                assertEquals(0, place.clear().get(room), "the byte behind " + room);
+                BsonOutput limited = new BsonOutput(0, room);
+                assertThrows(BufferOverflowException.class, () -> BsonDocuments.write(BsonWriter.over(limited), document));
+                assertEquals(0, limited.size());
+            }
+            BsonDocuments.write(BsonWriter.over(place.clear().limit(expected.length)), document);
+            assertEquals(ByteBuffer.wrap(expected), place.flip());
+        }
+    }
+
+    @Test
     void documentsFollowTheBuffersPosition() {
         ByteBuffer buffer = ByteBuffer.allocate(64).order(ByteOrder.BIG_ENDIAN).position(10);
         BsonWriter into = BsonWriter.over(buffer);
