@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import statistics
 import subprocess
@@ -12,13 +11,15 @@ import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+import maven  # noqa: E402
+from maven import Jdk  # noqa: E402
+
 CORE = os.environ.get("BENCH_CORE", "0")
 BUILT = ROOT / "target" / "java" / "onecopy-bench"
-#: Where JDKs stand that no variable names.
-PLACES = ("/usr/lib/jvm/*", "/usr/java/*", "/opt/*", "~/.jdks/*", "~/.sdkman/candidates/java/*")
 #: One collector without threads of its own, a heap that is there from the start, code compiled before it is timed.
 FLAGS = ("-XX:+UseSerialGC", "-Xms256m", "-Xmx256m", "-Xmn160m", "-XX:+AlwaysPreTouch", "-Xbatch")
 #: Of a fork: warm-up and measurement, counts and their time.
@@ -28,43 +29,21 @@ ITERATIONS = ("-wi", "4", "-w", "100ms", "-i", "4", "-r", "100ms")
 Key = tuple[str, tuple[tuple[str, str], ...]]
 
 
-class Jdk(NamedTuple):
-    """One JDK: its version in full (25.0.3), the first number of it, who built it, and where it is."""
-
-    version: str
-    major: int
-    maker: str
-    home: Path
-
-
 def jdks() -> list[Jdk]:
-    """Every JDK found, newest first, one of each first number."""
-    homes = [Path(os.environ[name]) for name in sorted(os.environ) if name.startswith("JAVA_HOME")]
-    homes += [Path(java).resolve().parent.parent for java in (shutil.which("java"),) if java]
-    for place in PLACES:
-        base, _, pattern = str(Path(place).expanduser()).rpartition("/")
-        homes += sorted(Path(base).glob(pattern))
-    found: dict[int, Jdk] = {}
-    for home in homes:
-        release = home / "release"
-        if not (release.is_file() and (home / "bin" / "javac").is_file()):
-            continue
-        said = dict(re.findall(r'^(\w+)="?([^"\n]*)', release.read_text(encoding="utf-8"), re.M))
-        version = said.get("JAVA_VERSION", "")
-        if first := re.match(r"(\d+)", version):
-            jdk = Jdk(version, int(first[1]), said.get("IMPLEMENTOR", "unknown"), home)
-            found.setdefault(jdk.major, jdk)
-    return sorted(found.values(), key=lambda jdk: -jdk.major)
+    """The JDKs of this machine, newest first, one of each first number; an exit where there is none."""
+    found = {jdk.version: jdk for jdk in reversed(maven.found())}
+    if not found:
+        raise SystemExit("no JDK is found\nsudo apt-get install -y openjdk-17-jdk-headless")
+    return sorted(found.values(), key=lambda jdk: -jdk.version)
 
 
 def build(jdk: Jdk) -> None:
     """The module of the benches and what it needs, by Maven; an exit where that is missing or fails."""
-    maven = shutil.which("mvn")
-    if maven is None:
+    if shutil.which("mvn") is None:
         raise SystemExit("`mvn` is not there\nsudo apt-get install -y maven")
-    command = [maven, "-q", "-B", "-f", "java", "-P", "bench", "-pl", "bench", "-am", "package", "-DskipTests"]
+    command = ["mvn", "-q", "-B", "-f", "java", "-P", "bench", "-pl", "bench", "-am", "package", "-DskipTests"]
     environment = os.environ | {"JAVA_HOME": str(jdk.home)}
-    print(f"-- java/bench by Maven, JDK {jdk.version}", file=sys.stderr, flush=True)
+    print(f"-- java/bench by Maven, JDK {jdk.full}", file=sys.stderr, flush=True)
     done = subprocess.run(
         command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     )
@@ -74,7 +53,7 @@ def build(jdk: Jdk) -> None:
 
 def native(jdk: Jdk) -> list[str]:
     """The flag that says that a library may be loaded, where there is one."""
-    return ["--enable-native-access=ALL-UNNAMED"] if jdk.major >= 22 else []
+    return ["--enable-native-access=ALL-UNNAMED"] if jdk.version >= maven.NATIVE else []
 
 
 def java(jdk: Jdk, arguments: list[str], flags: Iterable[str] = ()) -> str:
@@ -83,9 +62,7 @@ def java(jdk: Jdk, arguments: list[str], flags: Iterable[str] = ()) -> str:
     command = ["taskset", "-c", CORE, str(jdk.home / "bin" / "java"), *native(jdk), *flags, "-cp", path, *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise RuntimeError(
-            f"`{arguments[0]}` on JDK {jdk.version} failed:\n{done.stdout[-4000:]}\n{done.stderr[-2000:]}"
-        )
+        raise RuntimeError(f"`{arguments[0]}` on JDK {jdk.full} failed:\n{done.stdout[-4000:]}\n{done.stderr[-2000:]}")
     return done.stdout
 
 

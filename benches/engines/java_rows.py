@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benches import jvm
+from benches.jvm import Jdk
 
 PACKAGE = "io.github.onecopy.bench"
 
@@ -34,7 +35,7 @@ class Group:
         self.taken: list[dict[jvm.Key, float]] = []
         self.rows = [row for row in _rows(given) if only in f"{row.name}, {row.way}"]
 
-    def measure(self, jdk: jvm.Jdk, once: bool) -> None:
+    def measure(self, jdk: Jdk, once: bool) -> None:
         """One round: a process for each way, content and length."""
         methods = "|".join(sorted({self.base, *(row.method for row in self.rows)}))
         pattern = rf"{PACKAGE}\.({methods.replace('.', chr(92) + '.')})$"
@@ -77,12 +78,9 @@ def _rows(given: dict[str, Any]) -> list[Row]:
 
 def measure(definition: dict[str, Any], arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], int | None]:
     """All groups in turns. `--only` takes a part of a row: "decode", "cjk 1000", "direct"."""
-    found = jvm.jdks()
-    if not found:
-        raise SystemExit("no JDK is found: set JAVA_HOME, or: sudo apt-get install -y openjdk-17-jdk-headless")
-    jdk = found[0]
+    jdk = jvm.jdks()[0]
     jvm.build(jdk)
-    print(f"JDK {jdk.version} ({jdk.maker}): {jvm.java(jdk, [f'{PACKAGE}.Check']).strip()}", flush=True)
+    print(f"JDK {jdk.full}: {jvm.java(jdk, [f'{PACKAGE}.Check']).strip()}", flush=True)
     groups = [Group(given, definition["rounds"], arguments.only) for given in definition["group"]]
     groups = [group for group in groups if group.rows]
     if arguments.once:

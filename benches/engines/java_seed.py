@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benches import jvm
+from benches.jvm import Jdk
 
 SEED = "io.github.onecopy.bench.seed"
 LENGTHS = (10, 100, 1000)
@@ -23,7 +24,7 @@ PROFILED = 1000
 class Set:
     """A set of the definition in the JVM it is for, with what was measured so far."""
 
-    def __init__(self, given: dict[str, Any], definition: dict[str, Any], jdk: jvm.Jdk) -> None:
+    def __init__(self, given: dict[str, Any], definition: dict[str, Any], jdk: Jdk) -> None:
         self.jdk, self.base = jdk, definition["base"]
         self.flags: list[str] = given.get("flags", [])
         self.texts: list[str] = given.get("texts", ["random"])
@@ -37,7 +38,7 @@ class Set:
     @property
     def title(self) -> str:
         """The JVM and its flags."""
-        return " ".join([f"JDK {self.jdk.version}", *self.flags])
+        return " ".join([f"JDK {self.jdk.full}", *self.flags])
 
     def measure(self, once: bool) -> None:
         """One round: a process for each way, text and length."""
@@ -86,10 +87,10 @@ class Set:
         ]
 
 
-def _sets(definition: dict[str, Any], found: list[jvm.Jdk], only: str) -> list[Set]:
+def _sets(definition: dict[str, Any], found: list[Jdk], only: str) -> list[Set]:
     chosen = []
     for given in definition["set"]:
-        jdk = next((jdk for jdk in found if given["jdk"] in ("newest", jdk.major)), None)
+        jdk = next((jdk for jdk in found if given["jdk"] in ("newest", jdk.version)), None)
         if jdk is None:
             print(f"JDK {given['jdk']} is not found: not measured: {' '.join(given.get('flags', []))}")
             continue
@@ -102,12 +103,10 @@ def _sets(definition: dict[str, Any], found: list[jvm.Jdk], only: str) -> list[S
 def measure(definition: dict[str, Any], arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], None]:
     """All sets in turns, then the profiles. `--only` takes a part of a set's title: "JDK 17", "Biased"."""
     found = jvm.jdks()
-    if not found:
-        raise SystemExit("no JDK is found: set JAVA_HOME, or: sudo apt-get install -y openjdk-17-jdk-headless")
     jvm.build(found[0])
     sets = _sets(definition, found, arguments.only)
-    for jdk in {made.jdk.major: made.jdk for made in sets}.values():
-        print(f"JDK {jdk.version} ({jdk.maker}): {jvm.java(jdk, [f'{SEED}.SeedCheck']).strip()}", flush=True)
+    for jdk in {made.jdk.version: made.jdk for made in sets}.values():
+        print(f"JDK {jdk.full}: {jvm.java(jdk, [f'{SEED}.SeedCheck']).strip()}", flush=True)
     for k in range(1 if arguments.once else max(made.rounds for made in sets)):
         for made in sets:
             if k < made.rounds:
@@ -116,25 +115,25 @@ def measure(definition: dict[str, Any], arguments: argparse.Namespace) -> tuple[
     if not arguments.once:
         for made in sets:
             print("\n".join(made.lines()))
-    for jdk in {made.jdk.major: made.jdk for made in sets if not made.flags}.values():
+    for jdk in {made.jdk.version: made.jdk for made in sets if not made.flags}.values():
         profile(jdk, 1 if arguments.once else 4)
     inlining(found[0])
     return ([] if arguments.once else [line for made in sets for line in made.results()]), None
 
 
-def profile(jdk: jvm.Jdk, seconds: int) -> None:
+def profile(jdk: Jdk, seconds: int) -> None:
     """What is on top of the stack how often, of both ways, by the flight recorder."""
     # Samples are told by their line also where the compiler has not been asked to remember it.
     flags = ["-XX:+UseSerialGC", "-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"]
     for way in ("post", "getBytes"):
         told = jvm.java(jdk, [f"{SEED}.SeedProfile", way, str(PROFILED), str(seconds)], flags)
-        print(f"\nprofile, JDK {jdk.version}, {way}, {PROFILED} characters: {told}", end="")
+        print(f"\nprofile, JDK {jdk.full}, {way}, {PROFILED} characters: {told}", end="")
 
 
-def inlining(jdk: jvm.Jdk) -> None:
+def inlining(jdk: Jdk) -> None:
     """What the second compiler says of the loop in the post's method, and of the calls in the loop, for two texts."""
     asked = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+PrintCompilation", "-XX:+PrintInlining"]
-    print(f"\ninlined on JDK {jdk.version}, 100 characters:")
+    print(f"\ninlined on JDK {jdk.full}, 100 characters:")
     for text in ("random", "cjk"):
         chosen = [rf"{SEED}.SeedBenchmark\.postFresh$", "-p", f"text={text}", "-p", "length=100"]
         how = ["-f", "1", "-bm", "avgt", *jvm.ITERATIONS, "-jvmArgs", " ".join([*jvm.FLAGS, *asked])]
