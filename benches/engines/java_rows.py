@@ -86,6 +86,8 @@ def measure(definition: dict[str, Any], arguments: argparse.Namespace) -> tuple[
     if arguments.once:
         for group in groups:
             group.measure(jdk, once=True)
+            for row in group.rows:
+                group.result(row)
             print(f"{len(group.taken[0]):4} benchmarks run: {group.rows[0].name.rpartition(',')[0]}", flush=True)
         return [], None
     for k in range(max((group.rounds for group in groups), default=0)):

@@ -112,9 +112,9 @@ def measure(definition: dict[str, Any], arguments: argparse.Namespace) -> tuple[
             if k < made.rounds:
                 print(f"round {k + 1}: {made.title}", file=sys.stderr, flush=True)
                 made.measure(arguments.once)
+    tables = ["\n".join(made.lines()) for made in sets]
     if not arguments.once:
-        for made in sets:
-            print("\n".join(made.lines()))
+        print("\n".join(tables))
     for jdk in {made.jdk.version: made.jdk for made in sets if not made.flags}.values():
         profile(jdk, 1 if arguments.once else 4)
     inlining(found[0])
