@@ -1,0 +1,21 @@
+package io.github.onecopy;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+
+/** What another JVM runs: says which path serves, and whether it gives the right bytes. */
+final class Child {
+    private Child() {}
+
+    public static void main(String[] args) {
+        String text = "aé漢😀".repeat(1000);
+        ByteBuffer buffer = ByteBuffer.allocate(10_000);
+        boolean right = Utf8.encode(text, buffer) == 10_000
+                && Arrays.equals(text.getBytes(UTF_8), buffer.array())
+                && Utf8.decode(buffer.flip()).equals(text);
+        System.out.println(Onecopy.nativeStatus());
+        System.out.println(right ? "right" : "wrong");
+    }
+}
