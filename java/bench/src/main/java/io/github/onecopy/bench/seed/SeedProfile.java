@@ -59,8 +59,11 @@ public final class SeedProfile {
         int samples = 0;
         for (RecordedEvent event : events) {
             RecordedStackTrace trace = event.getStackTrace();
-            if (trace == null || trace.getFrames().isEmpty() || !event.getEventType().getName().equals("jdk.ExecutionSample")) {
+            if (!event.getEventType().getName().equals("jdk.ExecutionSample") || trace == null) {
                 continue;
+            }
+            if (!event.getThread("sampledThread").getJavaName().equals(Thread.currentThread().getName())) {
+                continue; // The recorder's own.
             }
             RecordedFrame top = trace.getFrames().get(0);
             String method = top.getMethod().getType().getName() + "." + top.getMethod().getName();
@@ -70,7 +73,8 @@ public final class SeedProfile {
         System.out.printf("%d samples (%d bytes)%n", samples, total);
         double accumulated = 0;
         int rank = 0;
-        for (var top : tops.entrySet().stream().sorted(Map.Entry.<String, Integer>comparingByValue().reversed()).limit(TOP).toList()) {
+        var most = Map.Entry.<String, Integer>comparingByValue().reversed();
+        for (var top : tops.entrySet().stream().sorted(most).limit(TOP).toList()) {
             double share = 100.0 * top.getValue() / samples;
             accumulated += share;
             System.out.printf("%4d %5.1f%% %5.1f%% %6d  %s%n", ++rank, share, accumulated, top.getValue(), top.getKey());
