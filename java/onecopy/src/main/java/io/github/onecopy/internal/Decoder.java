@@ -200,9 +200,18 @@ public final class Decoder {
      */
     public long indexOfInvalid(byte[] src, int at, int n) {
         Objects.checkFromIndexSize(at, n, src.length);
-        return n <= SHORT_BYTES || !Native.available()
-                ? Pure.indexOfInvalid(src, at, n)
-                : indexOfInvalid(src, null, at, n);
+        if (n <= SHORT_BYTES || !Native.available()) {
+            return Pure.indexOfInvalid(src, at, n);
+        }
+        for (int done = 0; done < n; ) {
+            int part = part(src, null, at, done, n);
+            long index = Native.findMalformed(src, at + done, part);
+            if (index < part) {
+                return done + index;
+            }
+            done += part;
+        }
+        return -1;
     }
 
     /**
@@ -219,21 +228,17 @@ public final class Decoder {
         if (src.hasArray()) {
             return indexOfInvalid(src.array(), src.arrayOffset() + at, n);
         }
-        if (Native.available() && n > CHUNK_BYTES) {
-            return indexOfInvalid(null, src, at, n);
-        }
-        byte[] copy = source(n);
-        src.get(at, copy, 0, n);
-        return indexOfInvalid(copy, 0, n);
-    }
-
-    private static long indexOfInvalid(byte[] array, ByteBuffer buffer, int at, int n) {
         for (int done = 0; done < n; ) {
-            int part = part(array, buffer, at, done, n);
-            long index = array != null
-                    ? Native.findMalformed(array, at + done, part)
-                    : Native.findMalformed(buffer, at + done, part);
-            if (index < part) {
+            int part = part(null, src, at, done, n);
+            long index;
+            if (n > CHUNK_BYTES && Native.available()) {
+                index = Native.findMalformed(src, at + done, part);
+            } else {
+                byte[] copy = source(part);
+                src.get(at + done, copy, 0, part);
+                index = indexOfInvalid(copy, 0, part);
+            }
+            if (index >= 0 && index < part) {
                 return done + index;
             }
             done += part;
