@@ -114,10 +114,24 @@ pub(crate) fn utf16_to_utf8_exact(src: &[u16], out: &mut [MaybeUninit<u8>]) -> O
     Some(unsafe { simdutf::convert_valid_utf16_to_utf8(src.as_ptr(), src.len(), dst) })
 }
 
+/// From so many units on a copy of the ASCII in front repays a call of its own: on 32-byte vectors the kernel for any text writes
+/// ASCII at half the speed (84 and 39 ns for 1,000 units).
+#[cfg(target_arch = "x86_64")]
+const ASCII_UNITS: usize = 100;
+
 /// UTF-16 to UTF-8, validated on the way, in a place of any size. `None` where it is malformed and where the place is too short, and
 /// `out` holds anything then.
 #[inline]
 pub(crate) fn utf16_to_utf8_within(src: &[u16], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
+    #[cfg(target_arch = "x86_64")]
+    if is_avx2() && src.len() >= ASCII_UNITS && out.len() >= src.len() {
+        // SAFETY: out takes as many bytes as there are units, and is borrowed mutably, apart from src.
+        let n = unsafe { super::narrow_up_to::<0x7F>(src, out.as_mut_ptr().cast()) };
+        let (rest, place) = (&src[n..], &mut out[n..]);
+        let (dst, room) = (place.as_mut_ptr().cast(), place.len());
+        // SAFETY: AVX2 is there; the kernel writes no further than the place.
+        return unsafe { avx2::encode::wide(rest, dst, room) }.map(|more| n + more);
+    }
     let (dst, room) = (out.as_mut_ptr().cast(), out.len());
     if let Some(n) = by_vectors!(encode, wide(src, dst, room)) {
         return n;
