@@ -13,6 +13,7 @@ import re
 import statistics
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -281,13 +282,15 @@ def plot(name: str, results: list[dict[str, Any]], path: Path) -> bool:
     return True
 
 
-def finish(arguments: argparse.Namespace, results: list[dict[str, Any]], short: int) -> int:
-    """Draw the plot, keep the record, say how many rows fall short."""
+def finish(
+    arguments: argparse.Namespace, results: list[dict[str, Any]], short: int | None, draw: Callable[..., bool] = plot
+) -> int:
+    """Draw the plot, keep the record, say how many rows fall short; None where nothing is asked of any."""
     if results:
         folder = HERE / ".data"
         folder.mkdir(exist_ok=True)
         picture = folder / f"{arguments.name}.png"
-        is_drawn = any(result["ours_us"] != "" for result in results) and plot(arguments.name, results, picture)
+        is_drawn = any(result["ours_us"] != "" for result in results) and draw(arguments.name, results, picture)
         if is_drawn:
             print(f"\nplot: benches/.data/{picture.name}")
         if arguments.save:
@@ -295,6 +298,8 @@ def finish(arguments: argparse.Namespace, results: list[dict[str, Any]], short: 
             if is_drawn:
                 path.with_name(f"{path.stem}-{arguments.name}.png").write_bytes(picture.read_bytes())
             print(f"record: {path.relative_to(ROOT)}")
+    if short is None:
+        return 0
     print(f"{short} rows short of what was asked" if short else "every row that was compared reaches what was asked")
     return 0
 
@@ -320,6 +325,9 @@ def main() -> int:
         if measured and not arguments.once:
             return finish(arguments, measured, sum(r["ratio"] < r["at_least"] for r in measured))
         return 0
+    if definition.get("kind") == "java":
+        engine = importlib.import_module(f"benches.engines.{definition['engine']}")
+        return finish(arguments, *engine.measure(definition, arguments), draw=engine.plot)
     if definition.get("kind") == "calls":
         return finish(arguments, *measure_calls(definition, arguments))
     if definition.get("kind") == "codecs":

@@ -6,12 +6,13 @@ python3 tools/bench.py NAME [--save] [ARGUMENTS of benches/run.py …]
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 
 import dev
 import rust
-from house import ROOT, give_up, main, say
+from house import CACHE, ROOT, give_up, main, say
 from tests.support import packages
 
 #: Peers that are built from their source (mysqlclient, bjoern): what that needs, and why.
@@ -23,13 +24,25 @@ _FOR_PEERS = {
 #: What `serve` asks its servers with, and one of them.
 _FOR_SERVE = {"wrk": "asks the servers", "nginx-light": "a server beside ours"}
 _RUN = ROOT / "benches" / "run.py"
+_DEFINITIONS = ROOT / "benches" / "definitions"
+
+
+def _is_java(name: str) -> bool:
+    """Whether Maven builds what is measured: neither the extension nor its peers are needed then."""
+    path = _DEFINITIONS / f"{name}.toml"
+    return path.is_file() and re.search(r'^kind = "java"$', path.read_text(encoding="utf-8"), re.M) is not None
 
 
 def _main() -> int:
     arguments = sys.argv[1:]
     if not arguments or arguments[0].startswith("-"):
-        names = ", ".join(sorted(path.stem for path in (ROOT / "benches" / "definitions").glob("*.toml")))
+        names = ", ".join(sorted(path.stem for path in _DEFINITIONS.glob("*.toml")))
         give_up(f"which benchmark? There are: {names}\nmake bench NAME={names.split(',')[0]}", 2)
+    if _is_java(arguments[0]):
+        directory = CACHE / "plots"
+        dev.venv(directory, sys.executable, ROOT / "benches" / "plots.txt")
+        command = [str(directory / "bin" / "python"), str(_RUN), *arguments]
+        return subprocess.run(command, cwd=ROOT, check=False).returncode
     unbuilt = packages.missing(_FOR_PEERS)
     if unbuilt and not packages.install(unbuilt):
         give_up(f"a peer is built here, for which packages are missing:\n    {packages.install_line(unbuilt)}")

@@ -31,10 +31,10 @@ PAGES = [
     *sorted((ROOT / "docs" / "guide").glob("*.md")),
     *(page for page in sorted((ROOT / "docs" / "concepts").glob("*.md")) if "```python" in page.read_text("utf-8")),
 ]
-# Its program is compiled and run by crates/capi/tests/guide.rs, where the library is built.
-PAGES.remove(ROOT / "docs" / "guide" / "c.md")
 # The programs of these are compiled and run by `java/tests`.
 PAGES = [page for page in PAGES if "```java\n" not in page.read_text("utf-8")]
+# Its program is compiled and run by crates/capi/tests/guide.rs, where the library is built.
+PAGES.remove(ROOT / "docs" / "guide" / "c.md")
 if importlib.util.find_spec("duckdb") is None:
     # Other CPythons are tested without the readers of Arrow's streams.
     PAGES.remove(ROOT / "docs" / "guide" / "arrow.md")

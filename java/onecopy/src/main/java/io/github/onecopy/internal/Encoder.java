@@ -4,9 +4,6 @@ import io.github.onecopy.Malformed;
 import io.github.onecopy.MalformedTextException;
 import java.nio.BufferOverflowException;
 import java.nio.ByteBuffer;
-import java.nio.CharBuffer;
-import java.nio.charset.CharsetEncoder;
-import java.nio.charset.StandardCharsets;
 import java.util.Objects;
 
 /**
@@ -21,8 +18,8 @@ public final class Encoder {
     /** The units that are taken at once: the scratch stays in the L1 cache. */
     static final int CHUNK_UNITS = 8192;
 
-    /** ASCII up to this many units goes by the loop too, as far as it reaches. */
-    static final int LOOP_UNITS = 32;
+    /** ASCII that is written by way of an array is so many units at once. */
+    static final int ASCII_UNITS = 1024;
 
     /** Up to this many units an array is written and copied where the destination is none. */
     static final int COPIED_UNITS = 256;
@@ -30,10 +27,10 @@ public final class Encoder {
     /** The scratch of a new encoder, in units. */
     static final int FIRST_UNITS = 512;
 
-    private final CharsetEncoder ascii = StandardCharsets.US_ASCII.newEncoder();
     private char[] chars = new char[FIRST_UNITS];
-    private CharBuffer source = CharBuffer.wrap(chars);
     byte[] bytes = new byte[0];
+    /** The index of the first unit that {@link #asciiPart} has not written. */
+    int ascii;
 
     /** Makes one. */
     public Encoder() {}
@@ -57,7 +54,7 @@ public final class Encoder {
         if (n <= SHORT_UNITS) {
             return Pure.encode(s, 0, n, dst, at, limit, malformed) - at;
         }
-        int from = n <= LOOP_UNITS ? Pure.ascii(s, n, dst, at, limit) : 0;
+        int from = Latin1.ascii(s, 0, dst, at, limit);
         return from == n ? n : encode(s, from, dst, at + from, limit, malformed) - at;
     }
 
@@ -80,20 +77,10 @@ public final class Encoder {
             long result = Native.utf16ToUtf8(chars, 0, n, dst, at, limit - at, replacement(malformed));
             return at + written(s, from, result, malformed);
         }
-        int ascii = ascii(n, dst, at, limit);
-        int out = at + ascii;
-        if (limit - out < (long) Pure.MOST_BYTES * (n - ascii)
-                && limit - out < Pure.length(s, from + ascii, from + n, malformed)) {
+        if (limit - at < (long) Pure.MOST_BYTES * n && limit - at < Pure.length(s, from, from + n, malformed)) {
             throw noRoom(s, from + n, malformed);
         }
-        return Pure.encode(chars, ascii, n, dst, out, malformed, from);
-    }
-
-    /** The units up to the first that is not ASCII, or as many as there is room for, by what the JDK has for them. */
-    private int ascii(int n, byte[] dst, int at, int limit) {
-        source.limit(n).position(0);
-        ascii.encode(source, ByteBuffer.wrap(dst, at, limit - at), true);
-        return source.position();
+        return Pure.encode(chars, 0, n, dst, at, malformed, from);
     }
 
     static int replacement(Malformed malformed) {
@@ -143,7 +130,17 @@ public final class Encoder {
         }
         int n = s.length();
         int out = at;
-        for (int from = 0; from < n; ) {
+        int from = 0;
+        while (asciiPart(s, from)) {
+            int count = Math.min(ascii - from, limit - out);
+            dst.put(out, bytes, 0, count);
+            out += count;
+            from += count;
+            if (out == limit) {
+                break;
+            }
+        }
+        while (from < n) {
             int to = cut(s, n, from);
             if (to - from > COPIED_UNITS && Native.available()) {
                 s.getChars(from, to, units(to - from), 0);
@@ -160,6 +157,13 @@ public final class Encoder {
             from = to;
         }
         return out - at;
+    }
+
+    /** Writes ASCII from {@code from} on to the beginning of {@link #bytes}; whether there was some, up to {@link #ascii}. */
+    boolean asciiPart(String s, int from) {
+        byte[] room = room(Math.min(s.length() - from, ASCII_UNITS));
+        ascii = Latin1.ascii(s, from, room, 0, Math.min(room.length, ASCII_UNITS));
+        return ascii > from;
     }
 
     /**
@@ -204,7 +208,6 @@ public final class Encoder {
     char[] units(int n) {
         if (chars.length < n) {
             chars = new char[CHUNK_UNITS];
-            source = CharBuffer.wrap(chars);
         }
         return chars;
     }

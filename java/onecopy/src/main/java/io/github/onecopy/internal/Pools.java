@@ -22,7 +22,7 @@ public final class Pools {
      * @return bytes
      */
     public static long encodedLength(String s) {
-        if (s.length() <= Encoder.LOOP_UNITS || !Native.available()) {
+        if (s.length() <= Encoder.SHORT_UNITS || !Native.available()) {
             return Pure.length(s, 0, s.length(), Malformed.REPLACE);
         }
         Encoder encoder = ENCODERS.take();
@@ -50,7 +50,7 @@ public final class Pools {
             if (n <= Encoder.SHORT_UNITS) {
                 return Pure.encode(s, 0, n, array, begin, end, malformed) - begin;
             }
-            int from = n <= Encoder.LOOP_UNITS ? Pure.ascii(s, n, array, begin, end) : 0;
+            int from = Latin1.ascii(s, 0, array, begin, end);
             return from == n ? n : rest(s, from, array, begin, end, malformed);
         }
         if (dst.isReadOnly()) {
@@ -84,7 +84,8 @@ public final class Pools {
         Encoder encoder = ENCODERS.take();
         byte[] bytes;
         if (n <= Encoder.FIRST_UNITS) {
-            int count = encoder.encodePart(s, 0, n, malformed);
+            boolean ascii = encoder.asciiPart(s, 0) && encoder.ascii == n;
+            int count = ascii ? n : encoder.encodePart(s, 0, n, malformed);
             bytes = Arrays.copyOf(encoder.bytes, count);
         } else {
             long length = encoder.length(s);

@@ -52,20 +52,7 @@ final class Pure {
         return out;
     }
 
-    /** Writes the first units as far as they are ASCII and there is room, of {@code n}; returns how many. */
-    static int ascii(String s, int n, byte[] dst, int at, int limit) {
-        int most = Math.min(n, limit - at);
-        for (int i = 0; i < most; i++) {
-            char c = s.charAt(i);
-            if (c >= 0x80) {
-                return i;
-            }
-            dst[at + i] = (byte) c;
-        }
-        return most;
-    }
-
-    /** The same for a buffer that has no array. */
+    /** Writes the first of {@code n} units as far as they are ASCII and there is room; returns how many. For what has no array. */
     static int ascii(String s, int n, ByteBuffer dst, int at, int limit) {
         int most = Math.min(n, limit - at);
         for (int i = 0; i < most; i++) {

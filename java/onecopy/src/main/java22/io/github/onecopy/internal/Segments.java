@@ -41,7 +41,17 @@ public final class Segments {
         }
         Encoder encoder = Pools.ENCODERS.take();
         long out = at;
-        for (int from = 0; from < n; ) {
+        int from = 0;
+        while (encoder.asciiPart(s, from)) {
+            int count = (int) Math.min(encoder.ascii - from, size - out);
+            MemorySegment.copy(encoder.bytes, 0, dst, JAVA_BYTE, out, count);
+            out += count;
+            from += count;
+            if (out == size) {
+                break;
+            }
+        }
+        while (from < n) {
             int to = Encoder.cut(s, n, from);
             out += encode(encoder, s, from, to, dst, out, malformed);
             from = to;

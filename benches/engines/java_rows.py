@@ -1,0 +1,124 @@
+"""Strings to UTF-8 and back and documents of BSON in Java, ours beside the JDK and the driver."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benches import jvm
+from benches.jvm import Jdk
+
+PACKAGE = "io.github.onecopy.bench"
+
+
+class Row(NamedTuple):
+    """A way with one content and length, and what is asked of it: None where nothing is."""
+
+    name: str
+    way: str
+    method: str
+    content: str
+    length: int
+    at_least: float | None
+    aim: float | None
+
+
+class Group:
+    """A group of the definition, its rows as far as `--only` names them, with what was measured so far."""
+
+    def __init__(self, given: dict[str, Any], rounds: int, only: str) -> None:
+        self.base: str = given["base"]
+        self.rounds: int = given.get("rounds", rounds)
+        self.taken: list[dict[jvm.Key, float]] = []
+        self.rows = [row for row in _rows(given) if only in f"{row.name}, {row.way}"]
+
+    def measure(self, jdk: Jdk, once: bool) -> None:
+        """One round: a process for each way, content and length."""
+        methods = "|".join(sorted({self.base, *(row.method for row in self.rows)}))
+        pattern = rf"{PACKAGE}\.({methods.replace('.', chr(92) + '.')})$"
+        parameters = {
+            "content": list(dict.fromkeys(row.content for row in self.rows)),
+            "length": list(dict.fromkeys(str(row.length) for row in self.rows)),
+        }
+        self.taken.append(jvm.jmh(jdk, pattern, parameters, once=once))
+
+    def result(self, row: Row) -> dict[str, Any]:
+        """Its line of the record: medians over the rounds, the ratio that of the same round."""
+        ours, base = (
+            jvm.key(method, content=row.content, length=str(row.length)) for method in (row.method, self.base)
+        )
+        ratios = sorted(taken[base] / taken[ours] for taken in self.taken)
+        return {
+            "row": row.name,
+            "size": row.way,
+            "ours_us": statistics.median(taken[ours] for taken in self.taken) / 1000,
+            "peer_us": statistics.median(taken[base] for taken in self.taken) / 1000,
+            "ratio": statistics.median(ratios),
+            "ratio_min": ratios[0],
+            "ratio_max": ratios[-1],
+            "at_least": row.at_least or "",
+        }
+
+
+def _rows(given: dict[str, Any]) -> list[Row]:
+    rows = []
+    for content in given["contents"]:
+        for length in given["lengths"]:
+            asked = [a for a in given.get("asked", []) if content in a[0] and length in a[1]]
+            at_least, aim = asked[0][2:] if asked else (None, None)
+            name = f"{given['name']}, {content} {length}"
+            rows += [Row(name, way, method, content, length, at_least, aim) for way, method in given["ours"].items()]
+            beside = given.get("beside", {})
+            rows += [Row(name, way, method, content, length, None, None) for way, method in beside.items()]
+    return rows
+
+
+def measure(definition: dict[str, Any], arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], int | None]:
+    """All groups in turns. `--only` takes a part of a row: "decode", "cjk 1000", "direct"."""
+    jdk = jvm.jdks()[0]
+    jvm.build(jdk)
+    print(f"JDK {jdk.full}: {jvm.java(jdk, [f'{PACKAGE}.Check']).strip()}", flush=True)
+    groups = [Group(given, definition["rounds"], arguments.only) for given in definition["group"]]
+    groups = [group for group in groups if group.rows]
+    if arguments.once:
+        for group in groups:
+            group.measure(jdk, once=True)
+            for row in group.rows:
+                group.result(row)
+            print(f"{len(group.taken[0]):4} benchmarks run: {group.rows[0].name.rpartition(',')[0]}", flush=True)
+        return [], None
+    for k in range(max((group.rounds for group in groups), default=0)):
+        print(f"round {k + 1}", file=sys.stderr, flush=True)
+        for group in groups:
+            if k < group.rounds:
+                group.measure(jdk, once=False)
+    return _table(groups)
+
+
+def _table(groups: list[Group]) -> tuple[list[dict[str, Any]], int]:
+    results: list[dict[str, Any]] = []
+    short = 0
+    print(f"{'':70} {'ours':>12} {'peer':>12}   ratio  (min - max)   asked  aim")
+    for group in groups:
+        for row in group.rows:
+            got = group.result(row)
+            falls = row.at_least is not None and got["ratio"] < row.at_least
+            short += falls
+            print(
+                f"{f'{row.name}, {row.way}':70} {got['ours_us'] * 1000:>9,.1f} ns {got['peer_us'] * 1000:>9,.1f} ns"
+                f"  {got['ratio']:>6.2f}  ({got['ratio_min']:.2f} - {got['ratio_max']:.2f})"
+                f"   {row.at_least or '-'}  {row.aim or '-'}{'  SHORT' if falls else ''}"
+            )
+            results.append(got)
+    return results, short
+
+
+def plot(name: str, results: list[dict[str, Any]], path: Path) -> bool:
+    """The rows that something is asked of."""
+    from benches import run
+
+    asked = [result for result in results if result["at_least"] != ""]
+    return bool(asked) and run.plot(name, asked, path)

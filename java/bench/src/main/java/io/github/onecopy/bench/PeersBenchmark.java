@@ -1,0 +1,49 @@
+package io.github.onecopy.bench;
+
+import com.google.protobuf.CodedOutputStream;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+
+/** Other libraries that write a string as UTF-8 into a destination, for the record. */
+public class PeersBenchmark {
+    @State(Scope.Thread)
+    public static class Netty {
+        private ByteBuf out;
+
+        @Setup
+        public void prepare(Case texts) {
+            out = Unpooled.directBuffer(texts.room());
+        }
+    }
+
+    @State(Scope.Thread)
+    public static class Protobuf {
+        private ByteBuffer out;
+
+        @Setup
+        public void prepare(Case texts) {
+            out = ByteBuffer.allocateDirect(texts.room() + 5);
+        }
+    }
+
+    @Benchmark
+    public int nettyDirect(Case texts, Netty netty) {
+        return ByteBufUtil.writeUtf8(netty.out.clear(), texts.next());
+    }
+
+    /** With the length in front of it, as the format has it. */
+    @Benchmark
+    public int protobufDirect(Case texts, Protobuf protobuf) throws IOException {
+        CodedOutputStream stream = CodedOutputStream.newInstance(protobuf.out.clear());
+        stream.writeStringNoTag(texts.next());
+        stream.flush();
+        return protobuf.out.position();
+    }
+}
