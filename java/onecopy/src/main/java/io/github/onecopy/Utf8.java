@@ -102,7 +102,7 @@ public final class Utf8 extends Utf8Segments {
 
     /**
      * Reads what stands between the buffer's position and its limit; the position moves to the limit. Copies: two, the conversion
-     * and one by the JDK into the string.
+     * and one by the JDK into the string; one more for what is longer than 8 KiB and not Latin-1.
      *
      * @param src where from: heap or direct, of either byte order, read-only or not
      * @param malformed what becomes of invalid sequences

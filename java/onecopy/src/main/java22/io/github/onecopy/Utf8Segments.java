@@ -60,7 +60,8 @@ abstract class Utf8Segments {
     }
 
     /**
-     * Reads a part of a segment. Copies: two, the conversion and one by the JDK into the string.
+     * Reads a part of a segment. Copies: two, the conversion and one by the JDK into the string;
+     * one more for what is longer than 8 KiB and not Latin-1.
      *
      * @param src where from: on or off the heap
      * @param at the offset of the first byte, in bytes

@@ -70,6 +70,14 @@ final class Texts {
                 return c < 0xD800 ? c : c + 0x800;
             }
         },
+        /** Wide characters whose low bytes are ASCII. */
+        LOW_BYTES_ASCII {
+            @Override
+            int character(Random random) {
+                int low = ' ' + random.nextInt(95);
+                return random.nextInt(3) > 0 ? low : 0x100 * (1 + random.nextInt(0xD7)) + low;
+            }
+        },
         /** One character that is not ASCII, near the end. */
         LATE {
             @Override

@@ -21,6 +21,9 @@ public final class Decoder {
     /** The bytes that are taken at once: the scratch stays in the L1 cache, and what is longer has an array of its own. */
     static final int CHUNK_BYTES = 8192;
 
+    /** Up to this many bytes of an array Java looks whether they are ASCII; a native call takes longer. */
+    private static final int LOOKED_AT_BYTES = 256;
+
     private static final int REPLACEMENT = 0xFFFD;
 
     private char[] chars = new char[512];
@@ -95,19 +98,24 @@ public final class Decoder {
                 return new String(latin1, 0, count, ISO_8859_1);
             }
         }
-        char[] units = n <= CHUNK_BYTES ? chars(n) : new char[units(array, buffer, at, n)];
+        // The scratch has a unit for each byte of a part, whatever they are: another thread may write to them meanwhile.
+        char[] scratch = chars(Math.min(n, CHUNK_BYTES));
+        char[] units = n <= CHUNK_BYTES ? scratch : new char[units(array, buffer, at, n)];
         int out = 0;
         for (int done = 0; done < n; ) {
             int part = part(array, buffer, at, done, n);
             long count = array != null
-                    ? Native.utf8ToUtf16(array, at + done, part, units, out, units.length - out, 0)
-                    : Native.utf8ToUtf16(buffer, at + done, part, units, out, units.length - out, 0);
+                    ? Native.utf8ToUtf16(array, at + done, part, scratch, 0, scratch.length, 0)
+                    : Native.utf8ToUtf16(buffer, at + done, part, scratch, 0, scratch.length, 0);
             if (count < 0) {
                 // There is room for each unit: the text is what is wrong.
                 if (malformed == Malformed.THROW) {
                     throw Pure.invalid(done - 1 - count);
                 }
                 return null;
+            }
+            if (units != scratch) {
+                System.arraycopy(scratch, 0, units, out, (int) count);
             }
             out += (int) count;
             done += part;
@@ -147,6 +155,13 @@ public final class Decoder {
 
     private static int asciiPrefix(byte[] array, ByteBuffer buffer, int at, int n) {
         int done = 0;
+        if (array != null && n <= LOOKED_AT_BYTES) {
+            done = Latin1.prefix(array, at, n);
+            while (done < n && array[at + done] >= 0) {
+                done++;
+            }
+            return done;
+        }
         while (done < n) {
             int part = Math.min(n - done, Native.MOST_UNITS);
             int count = (int) (array != null

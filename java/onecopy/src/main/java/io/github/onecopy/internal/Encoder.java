@@ -131,7 +131,7 @@ public final class Encoder {
         int n = s.length();
         int out = at;
         int from = 0;
-        while (asciiPart(s, from)) {
+        while (n > COPIED_UNITS && asciiPart(s, from)) {
             int count = Math.min(ascii - from, limit - out);
             dst.put(out, bytes, 0, count);
             out += count;
@@ -175,8 +175,12 @@ public final class Encoder {
         if (to - from <= SHORT_UNITS) {
             return Pure.encode(s, from, to, room, 0, room.length, malformed);
         }
-        s.getChars(from, to, units(to - from), 0);
-        return chunk(s, from, to - from, room, 0, room.length, malformed);
+        int rest = Latin1.ascii(s, from, room, 0, to - from);
+        if (rest == to) {
+            return to - from;
+        }
+        s.getChars(rest, to, units(to - rest), 0);
+        return chunk(s, rest, to - rest, room, rest - from, room.length, malformed);
     }
 
     /** The bytes that a string takes, lone surrogates one each. */

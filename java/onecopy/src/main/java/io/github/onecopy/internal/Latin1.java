@@ -65,8 +65,14 @@ final class Latin1 {
         s.getBytes(from, to, dst, at);
     }
 
+    /** Whether a string is as likely ASCII as three of its characters tell, and surely has no surrogate. */
+    static boolean maybeAscii(String s) {
+        int n = s.length();
+        return n > 0 && (s.charAt(0) | s.charAt(n >> 1) | s.charAt(n - 1)) < 0x80 && holds(s);
+    }
+
     /** The bytes before a step in which one is not ASCII, or all. */
-    private static int prefix(byte[] b, int at, int n) {
+    static int prefix(byte[] b, int at, int n) {
         int i = 0;
         for (; i <= n - STEP; i += STEP) {
             if (isNotAscii(b, at + i)) {

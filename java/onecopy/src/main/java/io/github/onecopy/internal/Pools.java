@@ -3,6 +3,7 @@ package io.github.onecopy.internal;
 import io.github.onecopy.Malformed;
 import java.nio.ByteBuffer;
 import java.nio.ReadOnlyBufferException;
+import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /** Encoders and decoders for whoever has none of their own. */
@@ -80,12 +81,15 @@ public final class Pools {
      * @return its UTF-8
      */
     public static byte[] encodeToBytes(String s, Malformed malformed) {
+        if (Latin1.maybeAscii(s)) {
+            // Where an array is wanted, nothing is faster: the JVM copies what it holds.
+            return s.getBytes(StandardCharsets.UTF_8);
+        }
         int n = s.length();
         Encoder encoder = ENCODERS.take();
         byte[] bytes;
         if (n <= Encoder.FIRST_UNITS) {
-            boolean ascii = encoder.asciiPart(s, 0) && encoder.ascii == n;
-            int count = ascii ? n : encoder.encodePart(s, 0, n, malformed);
+            int count = encoder.encodePart(s, 0, n, malformed);
             bytes = Arrays.copyOf(encoder.bytes, count);
         } else {
             long length = encoder.length(s);

@@ -42,7 +42,7 @@ public final class Segments {
         Encoder encoder = Pools.ENCODERS.take();
         long out = at;
         int from = 0;
-        while (encoder.asciiPart(s, from)) {
+        while (n > Encoder.COPIED_UNITS && encoder.asciiPart(s, from)) {
             int count = (int) Math.min(encoder.ascii - from, size - out);
             MemorySegment.copy(encoder.bytes, 0, dst, JAVA_BYTE, out, count);
             out += count;
