@@ -23,9 +23,9 @@ use onecopy_text::{Pen, Put, Tally};
 use pyo3::prelude::*;
 use pyo3::{Borrowed, ffi};
 
-use super::{ahead, dict};
 use super::frames::{self, Form, Frame, Frames};
 use super::keys::Keys;
+use super::{ahead, dict};
 pub(crate) use asked::{Failed, Other, Others, Sink, Stop, Style};
 pub(crate) use texts::class_name;
 
