@@ -8,6 +8,13 @@ from pathlib import Path
 import onecopy
 
 ROOT = Path(__file__).resolve().parents[2]
+#: What the pages shorten.
+FOLDERS = {
+    "t": "tests",
+    "c": "crates",
+    "j": "java/tests/src/test/java/io/github/onecopy",
+    "j22": "java/tests/src/test/java22/io/github/onecopy",
+}
 DOCS = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md"))
 
 
@@ -53,10 +60,10 @@ def test_links_between_pages_lead_somewhere() -> None:
 def test_every_test_that_a_page_names_exists() -> None:
     named, missing = 0, []
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
-        text = re.sub(r"`([tc])/", lambda m: "`tests/" if m[1] == "t" else "`crates/", page.read_text(encoding="utf-8"))
-        for file, name in re.findall(r"`((?:tests|crates)/[\w/]+\.(?:py|rs))(?:::(\w+))?`", text):
+        text = re.sub(r"`(t|c|j|j22)/", lambda m: f"`{FOLDERS[m[1]]}/", page.read_text(encoding="utf-8"))
+        for file, name in re.findall(r"`((?:tests|crates|java)/[\w/]+\.(?:py|rs|java))(?:::(\w+))?`", text):
             named += 1
             source = (ROOT / file).read_text(encoding="utf-8") if (ROOT / file).exists() else ""
-            if not source or (name and not re.search(rf"\b(def|fn) {name}\(", source)):
+            if not source or (name and not re.search(rf"\b(def|fn|void) {name}\(", source)):
                 missing.append(f"{page.name}: {file}::{name}")
     assert named > 40 and missing == []
