@@ -7,7 +7,7 @@
 
 use std::arch::x86_64::*;
 
-use super::utf16::pairs;
+use super::utf16::{first_halves, pairs, second_halves};
 use super::{BYTES, Bounded, first, load, load_first, select, splat16, splat32};
 
 /// Units of 16 bits in a vector.
@@ -131,13 +131,15 @@ pub(in crate::arch) unsafe fn wide(src: &[u16], dst: *mut u8, room: usize) -> Op
     unsafe {
         let mut out = Bounded::new(dst, room);
         let mut at = 0;
-        // Whether the vector before ended with the first half of a pair.
-        let mut open = false;
+        // Whether the unit before is the first half of a pair, of whose bytes the first two are put.
+        let mut open = 0;
+        // Whether the vector before had pairs: the next one is as likely to.
+        let mut is_mixed = false;
         while at < len {
             let n = (len - at).min(UNITS);
             let v = if n == UNITS {
                 // Two at a time, where they are of a kind and no pair is open.
-                if len - at >= 2 * UNITS && !open {
+                if len - at >= 2 * UNITS && !is_mixed {
                     let (a, b) = (load(p.add(at).cast()), load(p.add(at + UNITS).cast()));
                     if put_alike(&mut out, p.add(at), a, b) {
                         at += 2 * UNITS;
@@ -150,32 +152,92 @@ pub(in crate::arch) unsafe fn wide(src: &[u16], dst: *mut u8, room: usize) -> Op
             } else {
                 load_first(p.add(at).cast(), 2 * n)
             };
-            if _mm512_test_epi16_mask(v, splat16(0xF800)) == 0 {
-                if open {
-                    return None;
-                }
+            let beyond = _mm512_test_epi16_mask(v, splat16(0xF800));
+            let found = super::scan::surrogates(v);
+            is_mixed = found != 0;
+            let highs = first_halves(v);
+            if highs << 1 | open != found & !highs {
+                return None;
+            }
+            if beyond == 0 {
                 put_first_two(&mut out, v, n);
                 at += n;
                 continue;
             }
-            let found = super::scan::surrogates(v);
-            if found != 0 {
-                let behind = load_first(p.wrapping_add(at + 1).cast(), 2 * (len - at) - 2);
-                open = put_pairs(&mut out, v, behind, found, n, open)?;
-            } else if open {
-                return None;
+            if found == beyond {
+                let before = if at == 0 {
+                    _mm512_permutexvar_epi16(load(BEFORE.as_ptr().cast()), v)
+                } else {
+                    load_first(p.add(at - 1).cast(), 2 * n)
+                };
+                put_halves(&mut out, v, before, highs, found, n);
+                open = highs >> (n - 1) & 1;
             } else {
-                let lower = _mm512_cvtepu16_epi32(_mm512_castsi512_si256(v));
-                put_any(&mut out, lower, first(n.min(16)) as u16);
-                if n > 16 {
-                    let upper = _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64::<1>(v));
-                    put_any(&mut out, upper, first(n - 16) as u16);
+                if open != 0 {
+                    put_second_half(&mut out, *p.add(at - 1), *p.add(at));
                 }
+                let behind = load_first(p.wrapping_add(at + 1).cast(), 2 * (len - at) - 2);
+                // A pair that the vector parts is put whole by the next one.
+                let n = n - (highs >> (n - 1) & 1) as usize;
+                if n == 0 {
+                    return None;
+                }
+                put_pairs(&mut out, v, behind, n);
+                open = 0;
+                at += n;
+                continue;
             }
             at += n;
         }
-        out.written(dst)
+        if open == 0 { out.written(dst) } else { None }
     }
+}
+
+/// Puts the first `n` units of a vector that are below U+0800 or halves of pairs (`found`, of these `highs` first ones): each half makes
+/// two of the pair's four bytes. `before` has the unit before each.
+#[inline]
+#[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+fn put_halves(out: &mut Bounded, v: __m512i, before: __m512i, highs: u32, found: u32, n: usize) {
+    // The first half, from U+10000 on: its bits from 8 on to the lead, those from 2 on to the second byte.
+    let w = _mm512_add_epi16(v, splat16(0x0040_u16.wrapping_sub(0xD800)));
+    let w = _mm512_or_si512(_mm512_srli_epi16::<8>(w), _mm512_slli_epi16::<6>(w));
+    let leads = select(splat16(0x3F07), w, splat16(0x80F0));
+    // The second half: its bits from 6 on, above them two of the first half, and its lower six bits.
+    let (high, low) = (_mm512_srli_epi16::<6>(v), _mm512_slli_epi16::<8>(v));
+    let own = select(splat16(0x000F), high, low);
+    let two_bits = select(
+        splat16(0x0030),
+        _mm512_slli_epi16::<4>(before),
+        splat16(0x8080),
+    );
+    let trails = select(splat16(0x3F0F), own, two_bits);
+    let (bytes, _) = two(v);
+    let bytes = _mm512_mask_mov_epi16(bytes, found, trails);
+    let bytes = _mm512_mask_mov_epi16(bytes, highs, leads);
+    let needed = _mm512_or_si512(bytes, splat16(0x00FF));
+    let needed = _mm512_test_epi8_mask(needed, needed) & first(2 * n);
+    let n = needed.count_ones() as usize;
+    out.put(_mm512_maskz_compress_epi8(needed, bytes), n);
+}
+
+/// For each lane the one before it; the first has none.
+static BEFORE: [u16; UNITS] = {
+    let mut all = [0; UNITS];
+    let mut i = 1;
+    while i < UNITS {
+        all[i] = i as u16 - 1;
+        i += 1;
+    }
+    all
+};
+
+/// Puts the two bytes that the second half of a pair makes.
+#[cold]
+#[target_feature(enable = "avx512bw,bmi2")]
+fn put_second_half(out: &mut Bounded, high: u16, low: u16) {
+    let bytes = [0x80 | (high & 3) << 4 | low >> 6 & 0x0F, 0x80 | low & 0x3F];
+    let both = i32::from(bytes[0]) | i32::from(bytes[1]) << 8;
+    out.put(_mm512_castsi128_si512(_mm_cvtsi32_si128(both)), 2);
 }
 
 /// Puts 64 units, at `p` and in two vectors, where all are ASCII, all below U+0800, or all from there on and no surrogates.
@@ -263,34 +325,18 @@ impl Three {
     }
 }
 
-/// Puts the first `n` units of a vector with the surrogates `found`, where `open` tells that the first one is the second
-/// half of a pair. Returns whether the vector ends inside a pair; `None`, and nothing put, where a surrogate stands alone.
+/// Puts the first `n` units of a vector, whole characters with pairs among them; `behind` has the unit behind each.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-fn put_pairs(
-    out: &mut Bounded,
-    v: __m512i,
-    behind: __m512i,
-    found: u32,
-    n: usize,
-    open: bool,
-) -> Option<bool> {
-    let (lower, high, low_behind) =
-        pairs(_mm512_castsi512_si256(v), _mm512_castsi512_si256(behind));
-    let (upper, high_upper, low_behind_upper) = pairs(
+fn put_pairs(out: &mut Bounded, v: __m512i, behind: __m512i, n: usize) {
+    let (lower, _, _) = pairs(_mm512_castsi512_si256(v), _mm512_castsi512_si256(behind));
+    let (upper, _, _) = pairs(
         _mm512_extracti64x4_epi64::<1>(v),
         _mm512_extracti64x4_epi64::<1>(behind),
     );
-    let highs = u32::from(high) | u32::from(high_upper) << 16;
-    let lows_behind = u32::from(low_behind) | u32::from(low_behind_upper) << 16;
-    let lows = found & !highs;
-    if highs != lows_behind || (lows & 1 != 0) != open {
-        return None;
-    }
-    let starts = !lows & first(n) as u32;
+    let starts = !second_halves(v) & first(n) as u32;
     put_any(out, lower, starts as u16);
     put_any(out, upper, (starts >> 16) as u16);
-    Some(highs >> 31 != 0)
 }
 
 /// Code points in lanes, none malformed, to the bytes of their characters, the last one highest, and which of these bytes

@@ -168,6 +168,34 @@ fn utf16_is_decoded_encoded_and_validated_whatever_its_length_and_mix() {
 }
 
 #[test]
+fn pairs_on_the_border_of_vectors_are_whole_beside_characters_of_each_length() {
+    if !is_here() {
+        return;
+    }
+    let letters = ['a', 'é', '東'];
+    for n_before in 28..=36 {
+        for n_pairs in 1..=3 {
+            for (before, behind) in letters.map(|b| letters.map(|a| (b, a))).concat() {
+                for n_behind in [0, 1, 2, 30, 40] {
+                    let text = [(before, n_before), ('😀', n_pairs), (behind, n_behind)];
+                    let text = text.map(|(c, n)| c.to_string().repeat(n)).concat();
+                    for text in [text.clone(), text.clone() + &text] {
+                        let mut wide: Vec<u16> = text.encode_utf16().collect();
+                        check_utf16(&wide);
+                        for at in n_before..n_before + 2 * n_pairs {
+                            let kept = std::mem::replace(&mut wide[at], 0x6771);
+                            check_utf16(&wide);
+                            check_utf16(&wide[..at]);
+                            wide[at] = kept;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn other_units_are_encoded_whatever_their_length_and_mix() {
     if !is_here() {
         return;
