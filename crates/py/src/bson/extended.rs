@@ -116,7 +116,8 @@ same bytes of it. ``on_invalid_utf8='replace'`` puts U+FFFD for malformed text; 
 
 Raises `BSONDecodeError` with byte and reason; `TypeError` for data without a buffer.
 
-Copies: one, of each text into the result. From 64 KiB on of a `bytes`, other threads run meanwhile.
+Copies: one, of each text into the result, which may be moved where it is more than a quarter longer than the data. From 64 KiB on of a
+`bytes`, other threads run meanwhile.
 
 >>> onecopy.bson.to_json(bytes.fromhex('0c0000001061000100000000'))
 b'{\"a\":1}'
@@ -189,8 +190,8 @@ have.
 Raises `onecopy.json.JSONDecodeError` with the place for what is no JSON, and for wrappers that are wrong; `TypeError` for
 data without a buffer.
 
-Copies: one, of each text into the result; one more of texts with escapes and of wrappers of several parts. From 64 KiB on of a
-`str` or `bytes`, other threads run meanwhile.
+Copies: one, of each text into the result; one more of texts with escapes and of wrappers of several parts; the result may be moved
+where it is more than a quarter longer than the text. From 64 KiB on of a `str` or `bytes`, other threads run meanwhile.
 
 >>> onecopy.bson.from_json('{\"a\": {\"$numberLong\": \"1\"}}').hex()
 '10000000126100010000000000000000'
@@ -376,6 +377,11 @@ fn each<E: Later, F: Into<E>>(
     Ok(())
 }
 
+/// Room for a result, either way: rows become a quarter longer, text no longer than it is. One that outgrows it may be moved.
+fn likely_bytes(n_read: usize) -> usize {
+    n_read + n_read / 4 + LEAST_BYTES
+}
+
 /// The `bytes` that `work` makes of a buffer.
 fn made<'py>(
     py: Python<'py>,
@@ -385,8 +391,7 @@ fn made<'py>(
     let mut n_read = 0;
     let done = with_bytes(py, object, |bytes| {
         n_read = bytes.len();
-        // Rows become a quarter longer, text no longer than it is.
-        let mut chunk = BytesMemory::whole(bytes.len() + bytes.len() / 4 + LEAST_BYTES)?;
+        let mut chunk = BytesMemory::whole(likely_bytes(bytes.len()))?;
         Ok::<_, PyErr>(work(bytes, &mut chunk).map(|()| chunk))
     })??;
     match done {
@@ -438,7 +443,7 @@ fn from_text<'py>(py: Python<'py>, args: &Args<'_, 'py>, all: bool) -> PyResult<
     };
     let n_read = units.len_bytes();
     let work = || {
-        let mut chunk = BytesMemory::whole(n_read + LEAST_BYTES)?;
+        let mut chunk = BytesMemory::whole(likely_bytes(n_read))?;
         let done = documents(units, &options, all, &mut chunk);
         Ok::<_, PyErr>(done.map(|()| chunk))
     };
