@@ -16,6 +16,7 @@ from decimal import Decimal
 from typing import Any, ClassVar
 
 import bson as theirs
+import numpy
 import pytest
 from bson.binary import Binary as TheirBinary
 from bson.code import Code as TheirCode
@@ -203,7 +204,6 @@ def test_what_is_derived_is_written_as_what_it_is_derived_from(given: Any, plain
 
 
 def test_scalars_and_arrays_of_numpy_are_written() -> None:
-    numpy = pytest.importorskip("numpy")
     given = {
         "i": numpy.int32(5),
         "l": numpy.int64(2**40),
