@@ -159,12 +159,10 @@ pub(in crate::arch) unsafe fn wide(src: &[u16], dst: *mut u8, room: usize) -> Op
             if highs << 1 | open != found & !highs {
                 return None;
             }
-            if beyond == 0 {
+            at += if beyond == 0 {
                 put_first_two(&mut out, v, n);
-                at += n;
-                continue;
-            }
-            if found == beyond {
+                n
+            } else if found == beyond {
                 let before = if at == 0 {
                     _mm512_permutexvar_epi16(load(BEFORE.as_ptr().cast()), v)
                 } else {
@@ -172,22 +170,18 @@ pub(in crate::arch) unsafe fn wide(src: &[u16], dst: *mut u8, room: usize) -> Op
                 };
                 put_halves(&mut out, v, before, highs, found, n);
                 open = highs >> (n - 1) & 1;
+                n
             } else {
                 if open != 0 {
                     put_second_half(&mut out, *p.add(at - 1), *p.add(at));
+                    open = 0;
                 }
                 let behind = load_first(p.wrapping_add(at + 1).cast(), 2 * (len - at) - 2);
                 // A pair that the vector parts is put whole by the next one.
                 let n = n - (highs >> (n - 1) & 1) as usize;
-                if n == 0 {
-                    return None;
-                }
                 put_pairs(&mut out, v, behind, n);
-                open = 0;
-                at += n;
-                continue;
-            }
-            at += n;
+                n
+            };
         }
         if open == 0 { out.written(dst) } else { None }
     }
