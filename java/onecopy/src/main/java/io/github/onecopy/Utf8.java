@@ -44,8 +44,8 @@ public final class Utf8 extends Utf8Segments {
      * Writes a string at the buffer's position, which moves behind it. Copies: one, the conversion into the buffer, which reads
      * from a scratch of a few kilobytes.
      *
-     * <p>Where it fails, the position stays; bytes between it and the limit may have been overwritten. A buffer that has room for
-     * exactly {@link #encodedLength} is enough.
+     * <p>Where it fails, the position stays. Either way bytes behind the position, up to the limit, may have been overwritten. A buffer
+     * that has room for exactly {@link #encodedLength} is enough.
      *
      * @param s the string
      * @param dst where to: heap or direct, of either byte order

@@ -55,7 +55,7 @@ final class EncodeTest {
         for (String text : Texts.all()) {
             byte[] expected = text.getBytes(UTF_8);
             for (IntFunction<ByteBuffer> kind : BUFFERS) {
-                for (int spare : new int[] {0, 1, 2 * text.length() + 3}) {
+                for (int spare : new int[] {0, 1, 2 * text.length() + 3, 2 * text.length() + 40}) {
                     ByteBuffer buffer = kind.apply(expected.length + spare);
                     assertEquals(expected.length, Utf8.encode(text, buffer));
                     assertEquals(3 + expected.length, buffer.position());
