@@ -13,6 +13,7 @@ use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
+use super::read::error;
 use crate::choice::choice;
 use crate::json::raise;
 use crate::ledger;
@@ -65,7 +66,7 @@ Copies: none. From 64 KiB on of a `bytes`, other threads run meanwhile.
         with_bytes(py, args.required(0), |bytes| {
             one(bytes, |b| check(b, rules))
         })?
-        .map_err(|e| decode_error(py, e))?;
+        .map_err(|e| error::to_py(py, e))?;
         Ok(py.None().into_bound(py))
     }
 }
@@ -95,7 +96,7 @@ As :func:`validate`, of documents one behind the other, as mongodump writes them
                 check(document, rules)
             })
         })?
-        .map_err(|e| decode_error(py, e))?;
+        .map_err(|e| error::to_py(py, e))?;
         Ok(n.into_pyobject(py)?.into_any())
     }
 }
@@ -396,7 +397,7 @@ fn made<'py>(
     })??;
     match done {
         Ok(chunk) => finish(py, chunk, n_read),
-        Err(Text(ToJsonError::Read(e))) => Err(decode_error(py, e)),
+        Err(Text(ToJsonError::Read(e))) => Err(error::to_py(py, e)),
         Err(Text(_)) => Err(PyMemoryError::new_err(())),
     }
 }
@@ -410,14 +411,6 @@ fn finish(py: Python<'_>, mut chunk: Chunk, n_read: usize) -> PyResult<Bound<'_,
         ledger::enter(py, &mut tally, Stage::Encode)?;
     }
     Ok(BytesMemory::finish(py, chunk)?.into_any())
-}
-
-/// The exception for bytes that are no BSON.
-#[cold]
-fn decode_error(py: Python<'_>, error: ReadError) -> PyErr {
-    super::class(py, "BSONDecodeError")
-        .and_then(|class| class.call1((error.reason.to_string(), error.offset_bytes)))
-        .map_or_else(|e| e, PyErr::from_value)
 }
 
 /// The documents of a text: one, or all that stand in it.

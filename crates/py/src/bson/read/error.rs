@@ -7,7 +7,7 @@ use pyo3::types::PyType;
 
 /// The exception for bytes that are no BSON; the offset is from the start of what the caller gave.
 #[cold]
-pub(super) fn to_py(py: Python<'_>, error: ReadError) -> PyErr {
+pub(in crate::bson) fn to_py(py: Python<'_>, error: ReadError) -> PyErr {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let made = CLASS
         .import(py, "onecopy.bson", "BSONDecodeError")

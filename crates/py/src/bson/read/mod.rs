@@ -13,7 +13,7 @@
 mod build;
 mod decode;
 mod document;
-mod error;
+pub(super) mod error;
 mod events;
 mod fields;
 mod iter;

@@ -26,7 +26,8 @@ abstract class Utf8Segments {
     /**
      * Writes a string into a segment. Copies: one, the conversion into the segment, which reads from a scratch of a few kilobytes.
      *
-     * <p>Bytes behind what was written may have been overwritten; where it fails, those from {@code at} on. Room for exactly {@link Utf8#encodedLength} is enough;
+     * <p>Bytes behind what was written may have been overwritten; where it fails, those from {@code at} on. Room for exactly
+     * {@link Utf8#encodedLength} is enough;
      * no NUL is written.
      *
      * @param s the string
