@@ -57,11 +57,8 @@ public final class Pools {
         if (dst.isReadOnly()) {
             throw new ReadOnlyBufferException();
         }
-        if (n <= Encoder.SHORT_UNITS) {
-            int written = Pure.encode(s, n, dst, at, limit, malformed);
-            if (written >= 0) {
-                return written;
-            }
+        if (n <= Encoder.SHORT_UNITS && Pure.ascii(s, n, dst, at, limit) == n) {
+            return n;
         }
         Encoder encoder = ENCODERS.take();
         int count = encoder.encode(s, dst, at, limit, malformed);

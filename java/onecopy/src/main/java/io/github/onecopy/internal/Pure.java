@@ -2,17 +2,12 @@ package io.github.onecopy.internal;
 
 import io.github.onecopy.Malformed;
 import io.github.onecopy.MalformedTextException;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
 import java.nio.BufferOverflowException;
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 
 /** UTF-8 (RFC 3629) in plain loops: short texts, what the native library is not there for, and the slow twin of the tests. */
 final class Pure {
     private Pure() {}
-
-    private static final VarHandle WORDS = MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
 
     /** The bytes that a UTF-16 unit takes at most; a pair takes four for two. */
     static final int MOST_BYTES = 3;
@@ -57,50 +52,17 @@ final class Pure {
         return out;
     }
 
-    /**
-     * Writes a short string into what has no array, eight bytes at once.
-     *
-     * @return the bytes written, or -1, and nothing written, where there is less room than that takes
-     */
-    static int encode(String s, int n, ByteBuffer dst, int at, int limit, Malformed malformed) {
-        if (limit - at < MOST_BYTES * n + Long.BYTES) {
-            return -1;
-        }
-        long word = 0;
-        int bits = 0;
-        int out = at;
-        for (int i = 0; i < n; i++) {
+    /** Writes the first of {@code n} units as far as they are ASCII and there is room; returns how many. For what has no array. */
+    static int ascii(String s, int n, ByteBuffer dst, int at, int limit) {
+        int most = Math.min(n, limit - at);
+        for (int i = 0; i < most; i++) {
             char c = s.charAt(i);
-            long bytes;
-            int more;
-            if (c < 0x80) {
-                bytes = c;
-                more = 8;
-            } else if (c < 0x800) {
-                bytes = 0x80C0 | c >> 6 | (c & 0x3F) << 8;
-                more = 16;
-            } else if (!Character.isSurrogate(c)) {
-                bytes = 0x8080E0 | c >> 12 | (c >> 6 & 0x3F) << 8 | (c & 0x3F) << 16;
-                more = 24;
-            } else if (Character.isHighSurrogate(c) && i + 1 < n && Character.isLowSurrogate(s.charAt(i + 1))) {
-                int point = Character.toCodePoint(c, s.charAt(++i));
-                bytes = 0x808080F0L | point >> 18 | (point >> 12 & 0x3F) << 8 | (point >> 6 & 0x3F) << 16 | (long) (point & 0x3F) << 24;
-                more = 32;
-            } else {
-                bytes = lone(c, i, malformed);
-                more = 8;
+            if (c >= 0x80) {
+                return i;
             }
-            word |= bytes << bits;
-            bits += more;
-            if (bits >= Long.SIZE) {
-                WORDS.set(dst, out, word);
-                out += Long.BYTES;
-                bits -= Long.SIZE;
-                word = bits == 0 ? 0 : bytes >>> more - bits;
-            }
+            dst.put(at + i, (byte) c);
         }
-        WORDS.set(dst, out, word);
-        return out - at + bits / Byte.SIZE;
+        return most;
     }
 
     /**
