@@ -59,6 +59,11 @@ fn length<T>(answer: &Answer<T>) -> i64 {
     answer.as_ref().map_or_else(|code| *code, |units| units.len() as i64)
 }
 
+/// The text as a part of an array that begins one unit earlier.
+fn behind_one<T: Copy + Default>(src: &[T]) -> Vec<T> {
+    [&[T::default()], src].concat()
+}
+
 fn from_utf16(src: &[u16], replacement: u32, some: usize) {
     let (p, n) = (src.as_ptr(), src.len());
     let text = decoded(Units::Utf16(src), replacement).map(String::into_bytes);
@@ -66,7 +71,10 @@ fn from_utf16(src: &[u16], replacement: u32, some: usize) {
     unsafe {
         assert_eq!(onecopy_utf8_len_from_utf16(p, n, replacement), length(&text));
         let bson = text.clone().map(|u| [&(u.len() as i32 + 1).to_le_bytes()[..], &u, &[0]].concat());
-        calls(text, 3 * n, some, |dst, room| onecopy_utf16_to_utf8(p, n, dst, room, replacement));
+        calls(text.clone(), 3 * n, some, |dst, room| onecopy_utf16_to_utf8(p, n, dst, room, replacement));
+        let array = behind_one(src);
+        let (q, at) = (array.as_ptr(), 1);
+        calls(text, 3 * n, some, |dst, room| onecopy_utf16_to_utf8_at(q, at, n, dst, 0, room, replacement));
         calls(bson, 3 * n + 5, some, |dst, room| onecopy_bson_string(p, n, dst, room, replacement));
     }
 }
@@ -87,9 +95,15 @@ fn from_utf8(src: &[u8], replacement: u32, some: usize) {
     // SAFETY: as of UTF-16: slices, and places of the size that is said.
     unsafe {
         assert_eq!(onecopy_utf16_len_from_utf8(p, n, replacement), length(&text));
-        calls(text, n, some, |dst, room| onecopy_utf8_to_utf16(p, n, dst, room, replacement));
-        calls(latin1, n, some, |dst, room| onecopy_utf8_to_latin1(p, n, dst, room));
-        calls(Ok(encoded.into_bytes()), 2 * n, some, |dst, room| onecopy_latin1_to_utf8(p, n, dst, room));
+        let encoded: Answer<u8> = Ok(encoded.into_bytes());
+        calls(text.clone(), n, some, |dst, room| onecopy_utf8_to_utf16(p, n, dst, room, replacement));
+        calls(latin1.clone(), n, some, |dst, room| onecopy_utf8_to_latin1(p, n, dst, room));
+        calls(encoded.clone(), 2 * n, some, |dst, room| onecopy_latin1_to_utf8(p, n, dst, room));
+        let array = behind_one(src);
+        let (q, at) = (array.as_ptr(), 1);
+        calls(text, n, some, |dst, room| onecopy_utf8_to_utf16_at(q, at, n, dst, 0, room, replacement));
+        calls(latin1, n, some, |dst, room| onecopy_utf8_to_latin1_at(q, at, n, dst, 0, room));
+        calls(encoded, 2 * n, some, |dst, room| onecopy_latin1_to_utf8_at(q, at, n, dst, 0, room));
         assert_eq!(onecopy_utf8_find_malformed(p, n), malformed as i64);
         let ascii = src.iter().take_while(|b| b.is_ascii()).count();
         assert_eq!(onecopy_utf8_ascii_prefix(p, n), ascii as i64);

@@ -120,6 +120,68 @@ int64_t onecopy_latin1_to_utf8(const uint8_t *src,
                                size_t capacity_bytes);
 
 /**
+ * As `onecopy_utf16_to_utf8`, of `n_units` from `src_at` on, to `dst_at`.
+ *
+ * For callers that can name the beginning of an array alone, as managed runtimes. Positions and counts are from those places on.
+ *
+ * Duties of the caller:
+ * `src` is readable for `src_at` + `n_units`, `dst` writable from `dst_at` on for `capacity_bytes`, both used by nobody else meanwhile.
+ */
+int64_t onecopy_utf16_to_utf8_at(const uint16_t *src,
+                                 size_t src_at,
+                                 size_t n_units,
+                                 uint8_t *dst,
+                                 size_t dst_at,
+                                 size_t capacity_bytes,
+                                 uint32_t replacement);
+
+/**
+ * As `onecopy_utf8_to_utf16`, of `n_bytes` from `src_at` on, to `dst_at`.
+ *
+ * For callers that can name the beginning of an array alone, as managed runtimes. Positions and counts are from those places on.
+ *
+ * Duties of the caller:
+ * `src` is readable for `src_at` + `n_bytes`, `dst` writable from `dst_at` on for `capacity_units`, both used by nobody else meanwhile.
+ */
+int64_t onecopy_utf8_to_utf16_at(const uint8_t *src,
+                                 size_t src_at,
+                                 size_t n_bytes,
+                                 uint16_t *dst,
+                                 size_t dst_at,
+                                 size_t capacity_units,
+                                 uint32_t replacement);
+
+/**
+ * As `onecopy_utf8_to_latin1`, of `n_bytes` from `src_at` on, to `dst_at`.
+ *
+ * For callers that can name the beginning of an array alone, as managed runtimes. Positions and counts are from those places on.
+ *
+ * Duties of the caller:
+ * `src` is readable for `src_at` + `n_bytes`, `dst` writable from `dst_at` on for `capacity_bytes`, both used by nobody else meanwhile.
+ */
+int64_t onecopy_utf8_to_latin1_at(const uint8_t *src,
+                                  size_t src_at,
+                                  size_t n_bytes,
+                                  uint8_t *dst,
+                                  size_t dst_at,
+                                  size_t capacity_bytes);
+
+/**
+ * As `onecopy_latin1_to_utf8`, of `n_bytes` from `src_at` on, to `dst_at`.
+ *
+ * For callers that can name the beginning of an array alone, as managed runtimes. Positions and counts are from those places on.
+ *
+ * Duties of the caller:
+ * `src` is readable for `src_at` + `n_bytes`, `dst` writable from `dst_at` on for `capacity_bytes`, both used by nobody else meanwhile.
+ */
+int64_t onecopy_latin1_to_utf8_at(const uint8_t *src,
+                                  size_t src_at,
+                                  size_t n_bytes,
+                                  uint8_t *dst,
+                                  size_t dst_at,
+                                  size_t capacity_bytes);
+
+/**
  * Units that UTF-8 takes as UTF-16: what `onecopy_utf8_to_utf16` would write. Replacements are counted.
  *
  * Returns the units, or -1 - k. Writes nothing.

@@ -133,6 +133,114 @@ pub unsafe extern "C" fn onecopy_latin1_to_utf8(
     })
 }
 
+/// As `onecopy_utf16_to_utf8`, of `n_units` from `src_at` on, to `dst_at`.
+///
+/// For callers that can name the beginning of an array alone, as managed runtimes. Positions and counts are from those places on.
+///
+/// # Safety
+/// `src` is readable for `src_at` + `n_units`, `dst` writable from `dst_at` on for `capacity_bytes`, both used by nobody else meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onecopy_utf16_to_utf8_at(
+    src: *const u16,
+    src_at: usize,
+    n_units: usize,
+    dst: *mut u8,
+    dst_at: usize,
+    capacity_bytes: usize,
+    replacement: u32,
+) -> i64 {
+    guarded(|| {
+        let (src, dst) = (
+            behind(src, src_at),
+            behind(dst.cast_const(), dst_at).cast_mut(),
+        );
+        // SAFETY: the duties of the caller.
+        let (src, dst) = unsafe { both(src, n_units, dst, capacity_bytes) }?;
+        let replacement = answer::replacement(replacement)?;
+        Ok(answer::of(within::utf16_to_utf8(src, replacement, dst)))
+    })
+}
+
+/// As `onecopy_utf8_to_utf16`, of `n_bytes` from `src_at` on, to `dst_at`.
+///
+/// For callers that can name the beginning of an array alone, as managed runtimes. Positions and counts are from those places on.
+///
+/// # Safety
+/// `src` is readable for `src_at` + `n_bytes`, `dst` writable from `dst_at` on for `capacity_units`, both used by nobody else meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onecopy_utf8_to_utf16_at(
+    src: *const u8,
+    src_at: usize,
+    n_bytes: usize,
+    dst: *mut u16,
+    dst_at: usize,
+    capacity_units: usize,
+    replacement: u32,
+) -> i64 {
+    guarded(|| {
+        let (src, dst) = (
+            behind(src, src_at),
+            behind(dst.cast_const(), dst_at).cast_mut(),
+        );
+        // SAFETY: the duties of the caller.
+        let (src, dst) = unsafe { both(src, n_bytes, dst, capacity_units) }?;
+        let replacement = answer::replacement(replacement)?;
+        Ok(answer::of(within::utf8_to_utf16(src, replacement, dst)))
+    })
+}
+
+/// As `onecopy_utf8_to_latin1`, of `n_bytes` from `src_at` on, to `dst_at`.
+///
+/// For callers that can name the beginning of an array alone, as managed runtimes. Positions and counts are from those places on.
+///
+/// # Safety
+/// `src` is readable for `src_at` + `n_bytes`, `dst` writable from `dst_at` on for `capacity_bytes`, both used by nobody else meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onecopy_utf8_to_latin1_at(
+    src: *const u8,
+    src_at: usize,
+    n_bytes: usize,
+    dst: *mut u8,
+    dst_at: usize,
+    capacity_bytes: usize,
+) -> i64 {
+    guarded(|| {
+        let (src, dst) = (
+            behind(src, src_at),
+            behind(dst.cast_const(), dst_at).cast_mut(),
+        );
+        // SAFETY: the duties of the caller.
+        let (src, dst) = unsafe { both(src, n_bytes, dst, capacity_bytes) }?;
+        Ok(answer::of(within::utf8_to_latin1(src, dst)))
+    })
+}
+
+/// As `onecopy_latin1_to_utf8`, of `n_bytes` from `src_at` on, to `dst_at`.
+///
+/// For callers that can name the beginning of an array alone, as managed runtimes. Positions and counts are from those places on.
+///
+/// # Safety
+/// `src` is readable for `src_at` + `n_bytes`, `dst` writable from `dst_at` on for `capacity_bytes`, both used by nobody else meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onecopy_latin1_to_utf8_at(
+    src: *const u8,
+    src_at: usize,
+    n_bytes: usize,
+    dst: *mut u8,
+    dst_at: usize,
+    capacity_bytes: usize,
+) -> i64 {
+    guarded(|| {
+        let (src, dst) = (
+            behind(src, src_at),
+            behind(dst.cast_const(), dst_at).cast_mut(),
+        );
+        // SAFETY: the duties of the caller.
+        let (src, dst) = unsafe { both(src, n_bytes, dst, capacity_bytes) }?;
+        Ok(answer::of(within::latin1_to_utf8(src, dst)))
+    })
+}
+
 /// Units that UTF-8 takes as UTF-16: what `onecopy_utf8_to_utf16` would write. Replacements are counted.
 ///
 /// Returns the units, or -1 - k. Writes nothing.
@@ -251,6 +359,19 @@ fn guarded(call: impl FnOnce() -> Result<i64, i64>) -> i64 {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(answer) | Err(answer)) => answer,
         Err(_) => ONECOPY_INTERNAL_ERROR,
+    }
+}
+
+/// So many units behind `p`; NULL for NULL, and where that lies outside the address space.
+#[inline(always)]
+fn behind<T>(p: *const T, at: usize) -> *const T {
+    let is_inside = at
+        .checked_mul(size_of::<T>())
+        .is_some_and(|n_bytes| p.addr().checked_add(n_bytes).is_some());
+    if p.is_null() || !is_inside {
+        std::ptr::null()
+    } else {
+        p.wrapping_add(at)
     }
 }
 

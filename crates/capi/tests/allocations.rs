@@ -42,6 +42,10 @@ fn call_all(utf16: &[u16], utf8: &[u8], room: usize, replacement: u32) {
         onecopy_utf8_to_utf16(narrow, n, q, room, replacement);
         onecopy_utf8_to_latin1(narrow, n, p, room);
         onecopy_latin1_to_utf8(narrow, n, p, room);
+        onecopy_utf16_to_utf8_at(wide, 0, n_units, p, 0, room, replacement);
+        onecopy_utf8_to_utf16_at(narrow, 0, n, q, 0, room, replacement);
+        onecopy_utf8_to_latin1_at(narrow, 0, n, p, 0, room);
+        onecopy_latin1_to_utf8_at(narrow, 0, n, p, 0, room);
         onecopy_utf8_find_malformed(narrow, n);
         onecopy_utf8_ascii_prefix(narrow, n);
     }

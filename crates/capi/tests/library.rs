@@ -46,7 +46,7 @@ fn it_exports_what_the_header_declares_and_nothing_else() {
     let mut exported = symbols(true);
     exported.sort_unstable();
     assert_eq!(exported, declared);
-    assert_eq!(exported.len(), 11);
+    assert_eq!(exported.len(), 15);
 }
 
 #[test]

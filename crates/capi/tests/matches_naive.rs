@@ -73,6 +73,11 @@ fn at_capacities<T: Copy + PartialEq + std::fmt::Debug>(
     }
 }
 
+/// The text with two units before it that are not part of it.
+fn behind_two<T: Copy + From<u8>>(src: &[T]) -> Vec<T> {
+    [&[T::from(0xFF), T::from(0xFF)], src].concat()
+}
+
 fn of_utf16(src: &[u16], replacement: u32) {
     let (p, n) = (src.as_ptr(), src.len());
     let text = decoded(Units::Utf16(src), replacement);
@@ -83,6 +88,11 @@ fn of_utf16(src: &[u16], replacement: u32) {
         assert_eq!(onecopy_utf8_len_from_utf16(p, n, replacement), len);
         at_capacities(&full, 3 * n, |dst, room| {
             onecopy_utf16_to_utf8(p, n, dst, room, replacement)
+        });
+        let later = behind_two(src);
+        at_capacities(&full, 3 * n, |dst, room| {
+            let array = dst.sub(1);
+            onecopy_utf16_to_utf8_at(later.as_ptr(), 2, n, array, 1, room, replacement)
         });
         let bson = full.map(|u| [&(u.len() as i32 + 1).to_le_bytes()[..], &u, &[0]].concat());
         at_capacities(&bson, 3 * n + 5, |dst, room| {
@@ -102,6 +112,11 @@ fn of_utf8(src: &[u8], replacement: u32) {
         at_capacities(&full, n, |dst, room| {
             onecopy_utf8_to_utf16(p, n, dst, room, replacement)
         });
+        let later = behind_two(src);
+        at_capacities(&full, n, |dst, room| {
+            let array = dst.sub(1);
+            onecopy_utf8_to_utf16_at(later.as_ptr(), 2, n, array, 1, room, replacement)
+        });
     }
 }
 
@@ -119,6 +134,7 @@ fn of_utf8_without_replacement(src: &[u8]) {
     let malformed = naive::find_malformed(Units::Utf8(src)).map_or(n, |e| e.at_units);
     let ascii = src.iter().take_while(|b| b.is_ascii()).count();
     let encoded: String = src.iter().map(|&b| char::from(b)).collect();
+    let encoded: Result<Vec<u8>, i64> = Ok(encoded.into_bytes());
     // SAFETY: the source is a slice, the destinations as long as they are said to be.
     unsafe {
         assert_eq!(onecopy_utf8_find_malformed(p, n), malformed as i64);
@@ -126,8 +142,16 @@ fn of_utf8_without_replacement(src: &[u8]) {
         at_capacities(&latin1, n, |dst, room| {
             onecopy_utf8_to_latin1(p, n, dst, room)
         });
-        at_capacities(&Ok(encoded.into_bytes()), 2 * n, |dst, room| {
+        let later = behind_two(src);
+        let q = later.as_ptr();
+        at_capacities(&latin1, n, |dst, room| {
+            onecopy_utf8_to_latin1_at(q, 2, n, dst.sub(1), 1, room)
+        });
+        at_capacities(&encoded, 2 * n, |dst, room| {
             onecopy_latin1_to_utf8(p, n, dst, room)
+        });
+        at_capacities(&encoded, 2 * n, |dst, room| {
+            onecopy_latin1_to_utf8_at(q, 2, n, dst.sub(1), 1, room)
         });
     }
 }
@@ -248,6 +272,18 @@ fn arguments_that_break_the_rules_are_refused() {
         for no_character in [0xD800, 0xDFFF, 0x11_0000, u32::MAX] {
             assert_eq!(
                 onecopy_utf16_to_utf8(p, 4, q, 64, no_character),
+                INVALID_ARGUMENT
+            );
+        }
+        // A place in what is NULL, and one outside the address space.
+        for (array, at) in [(std::ptr::null(), 8), (p, usize::MAX), (p, usize::MAX / 2)] {
+            assert_eq!(
+                onecopy_utf16_to_utf8_at(array, at, 1, q, 0, 64, 0),
+                INVALID_ARGUMENT
+            );
+            let array: *mut u8 = array.cast_mut().cast();
+            assert_eq!(
+                onecopy_latin1_to_utf8_at(q, 0, 1, array, usize::MAX, 64),
                 INVALID_ARGUMENT
             );
         }

@@ -127,6 +127,10 @@ fn put_first_two(out: &mut Bounded, units: __m512i, n: usize) {
 #[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn wide(src: &[u16], dst: *mut u8, room: usize) -> Option<usize> {
     let (p, len) = (src.as_ptr(), src.len());
+    if len <= UNITS {
+        // SAFETY: the duty of the caller.
+        return unsafe { brief(src, dst, room) };
+    }
     // SAFETY: every load ends inside src.
     unsafe {
         let mut out = Bounded::new(dst, room);
@@ -162,6 +166,9 @@ pub(in crate::arch) unsafe fn wide(src: &[u16], dst: *mut u8, room: usize) -> Op
             at += if beyond == 0 {
                 put_first_two(&mut out, v, n);
                 n
+            } else if found == 0 {
+                put_without_pairs(&mut out, v, beyond, n);
+                n
             } else if found == beyond {
                 let before = if at == 0 {
                     _mm512_permutexvar_epi16(load(BEFORE.as_ptr().cast()), v)
@@ -184,6 +191,65 @@ pub(in crate::arch) unsafe fn wide(src: &[u16], dst: *mut u8, room: usize) -> Op
             };
         }
         if open == 0 { out.written(dst) } else { None }
+    }
+}
+
+/// As [`wide`], of at most a vector: without its loop, and what that keeps in registers.
+///
+/// # Safety
+/// As [`latin1`].
+#[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+unsafe fn brief(src: &[u16], dst: *mut u8, room: usize) -> Option<usize> {
+    let (p, n) = (src.as_ptr(), src.len());
+    // SAFETY: every load ends inside src.
+    unsafe {
+        let mut out = Bounded::new(dst, room);
+        let v = load_first(p.cast(), 2 * n);
+        let beyond = _mm512_test_epi16_mask(v, splat16(0xF800));
+        if beyond == 0 {
+            put_first_two(&mut out, v, n);
+            return out.written(dst);
+        }
+        let found = super::scan::surrogates(v);
+        if found == 0 {
+            put_without_pairs(&mut out, v, beyond, n);
+            return out.written(dst);
+        }
+        let highs = first_halves(v);
+        if u64::from(highs) << 1 != u64::from(found & !highs) {
+            return None;
+        }
+        if found == beyond {
+            let before = _mm512_permutexvar_epi16(load(BEFORE.as_ptr().cast()), v);
+            put_halves(&mut out, v, before, highs, found, n);
+        } else {
+            put_pairs(&mut out, v, load_first(p.add(1).cast(), 2 * n - 2), n);
+        }
+        out.written(dst)
+    }
+}
+
+/// Puts the first `n` units of a vector, no surrogates; `beyond` are those from U+0800 on.
+#[inline]
+#[target_feature(enable = "avx512bw,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+fn put_without_pairs(out: &mut Bounded, v: __m512i, beyond: u32, n: usize) {
+    let upper = _mm512_extracti64x4_epi64::<1>(v);
+    if u64::from(beyond) == first(n) {
+        // Three bytes each; the units of the second vector are counted from the middle of those of the first.
+        out.put(THREE[0].encode(v), (3 * n).min(BYTES));
+        if 3 * n > BYTES {
+            out.put(
+                THREE[1].encode(_mm512_castsi256_si512(upper)),
+                3 * n - BYTES,
+            );
+        }
+        return;
+    }
+    let which = first(n);
+    let lower = _mm512_castsi512_si256(v);
+    put_any(out, _mm512_cvtepu16_epi32(lower), which as u16);
+    if n > 16 {
+        put_any(out, _mm512_cvtepu16_epi32(upper), (which >> 16) as u16);
     }
 }
 

@@ -1,5 +1,6 @@
 package io.github.onecopy;
 
+import io.github.onecopy.internal.Held;
 import io.github.onecopy.internal.Native;
 
 /**
@@ -7,6 +8,10 @@ import io.github.onecopy.internal.Native;
  *
  * <p>Both give the same bytes and the same errors. The native one needs JDK 22 or newer and Linux on x86-64, and is turned off
  * by the system property {@code onecopy.native=off}, read once.
+ *
+ * <p>With {@code --add-opens java.base/java.lang=ALL-UNNAMED} strings are read where the JVM holds them, which saves a copy into a scratch
+ * and makes ASCII as fast as {@link String#getBytes}. That leans on the insides of {@code String}: they are looked at once, and where
+ * they are not as expected, the option changes nothing.
  */
 public final class Onecopy {
     private Onecopy() {}
@@ -23,9 +28,10 @@ public final class Onecopy {
     /**
      * Which path serves, and why, for a log line or a bug report.
      *
-     * @return a line such as {@code native: onecopy 0.1.0, linux-x86-64} or {@code pure Java: JDK 17 has no java.lang.foreign}
+     * @return a line such as {@code native: onecopy 0.1.0, linux-x86-64} or {@code pure Java: JDK 17 has no java.lang.foreign}; with
+     *     {@code , strings opened} at its end where they are
      */
     public static String nativeStatus() {
-        return Native.status();
+        return Native.status() + (Held.OPEN ? ", strings opened" : "");
     }
 }

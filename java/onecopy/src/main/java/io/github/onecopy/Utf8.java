@@ -37,7 +37,11 @@ public final class Utf8 extends Utf8Segments {
      * @see #encode(String, ByteBuffer, Malformed)
      */
     public static int encode(String s, ByteBuffer dst) {
-        return encode(s, dst, Malformed.THROW);
+        // Not by the other method: each level of calls less lets compilers inline more of what is below.
+        int at = dst.position();
+        int n = Pools.encode(s, dst, at, dst.limit(), Malformed.THROW);
+        dst.position(at + n);
+        return n;
     }
 
     /**

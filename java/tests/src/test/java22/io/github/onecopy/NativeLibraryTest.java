@@ -26,6 +26,8 @@ import org.junit.jupiter.api.io.TempDir;
 /** Each in a JVM of its own, since a library is loaded once. */
 final class NativeLibraryTest {
     private static final String ENABLED = "--enable-native-access=ALL-UNNAMED";
+    private static final String OPENED = "--add-opens";
+    private static final String OF = "java.base/java.lang=ALL-UNNAMED";
     private static final String LIBRARY = "io/github/onecopy/native/linux-x86-64/libonecopy.so";
 
     @TempDir
@@ -121,6 +123,18 @@ final class NativeLibraryTest {
     }
 
     @Test
+    void openedStringsAreReadWithoutAWordInAnyFormThatTheJvmHoldsThemIn() throws Exception {
+        for (String form : new String[] {"-XX:+CompactStrings", "-XX:-CompactStrings"}) {
+            Ended ended = child("", ENABLED, OPENED, OF, form);
+            assertEquals(0, ended.code, ended.err);
+            assertEquals(List.of("native: onecopy 0.1.0, linux-x86-64, strings opened", "right"), ended.out);
+            assertEquals("", ended.err);
+            Ended pure = child("", "-Donecopy.native=off", OPENED, OF, form);
+            assertEquals("right", pure.out.get(1));
+        }
+    }
+
+    @Test
     void itIsTurnedOffByAProperty() throws Exception {
         Ended ended = child("", "-Donecopy.native=off");
         assertPure("the system property onecopy.native is off", ended);
@@ -165,9 +179,15 @@ final class NativeLibraryTest {
     @Test
     void randomCallsUnderTheChecksOfJniHarmNothing() throws Exception {
         String path = placeOf(Utf8.class) + ":" + placeOf(RandomCalls.class);
-        for (String collector : new String[] {"-XX:+UseG1GC", "-XX:+UseParallelGC"}) {
-            Ended ended = run(List.of(
-                    ENABLED, "-Xcheck:jni", "-Xmx128m", collector, "-cp", path, RandomCalls.class.getName(), "11", "3000"));
+        for (List<String> options : List.of(
+                List.of("-XX:+UseG1GC"),
+                List.of("-XX:+UseParallelGC"),
+                List.of("-XX:+UseG1GC", OPENED, OF),
+                List.of("-XX:+UseParallelGC", OPENED, OF, "-XX:-CompactStrings"))) {
+            List<String> command = new ArrayList<>(List.of(ENABLED, "-Xcheck:jni", "-Xmx128m"));
+            command.addAll(options);
+            command.addAll(List.of("-cp", path, RandomCalls.class.getName(), "11", "3000"));
+            Ended ended = run(command);
             assertEquals(0, ended.code, ended.err + String.join("\n", ended.out));
             assertEquals(List.of("3000 rounds"), ended.out);
             assertFalse(ended.err.contains("WARNING"), ended.err);

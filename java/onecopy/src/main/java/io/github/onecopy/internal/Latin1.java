@@ -14,7 +14,7 @@ import java.nio.ByteOrder;
 final class Latin1 {
     private static final String NARROW = "java.lang.StringLatin1$CharsSpliterator";
     private static final VarHandle LONGS = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
-    private static final long HIGH_BITS = 0x8080808080808080L;
+    static final long HIGH_BITS = 0x8080808080808080L;
 
     /** What is copied before it is looked at: where the text is not ASCII, no more is done in vain. */
     private static final int CHUNK = 1024;
@@ -36,17 +36,28 @@ final class Latin1 {
         return s.chars().spliterator().getClass() == SPLITERATOR;
     }
 
+    /** Whether a string is surely held so, asked of it only where three of its characters let that be expected. */
+    static boolean isNarrow(String s) {
+        return sample(s) <= 0xFF && holds(s);
+    }
+
+    /** The bits of three characters; of an empty string those of one that is not narrow. */
+    private static int sample(String s) {
+        int n = s.length();
+        return n == 0 ? 0xFFFF : s.charAt(0) | s.charAt(n >> 1) | s.charAt(n - 1);
+    }
+
     /**
-     * Writes the units from {@code from} on as far as they are ASCII and there is room; it may stop some units before that.
+     * Writes the first units as far as they are ASCII and there is room; it may stop some units before that.
      *
      * @return the index of the first unit that is not written; bytes behind it may be overwritten, up to {@code limit}
      */
-    static int ascii(String s, int from, byte[] dst, int at, int limit) {
-        int n = s.length();
-        if (from >= n || s.charAt(from) >= 0x80 || !holds(s)) {
-            return from;
+    static int ascii(String s, byte[] dst, int at, int limit) {
+        if (sample(s) >= 0x80 || !holds(s)) {
+            return 0;
         }
-        int i = from;
+        int n = s.length();
+        int i = 0;
         while (i < n) {
             int copied = Math.min(Math.min(n - i, CHUNK), limit - at);
             copy(s, i, i + copied, dst, at);
@@ -61,14 +72,13 @@ final class Latin1 {
     }
 
     @SuppressWarnings("deprecation") // It does not encode, which is what it is deprecated for, and just what is wanted.
-    private static void copy(String s, int from, int to, byte[] dst, int at) {
+    static void copy(String s, int from, int to, byte[] dst, int at) {
         s.getBytes(from, to, dst, at);
     }
 
     /** Whether a string is as likely ASCII as three of its characters tell, and surely has no surrogate. */
     static boolean maybeAscii(String s) {
-        int n = s.length();
-        return n > 0 && (s.charAt(0) | s.charAt(n >> 1) | s.charAt(n - 1)) < 0x80 && holds(s);
+        return sample(s) < 0x80 && holds(s);
     }
 
     /** The bytes before a step in which one is not ASCII, or all. */

@@ -49,6 +49,22 @@ public final class Native {
         throw absent();
     }
 
+    static long utf16ToUtf8(byte[] src, int at, int n, byte[] dst, int to, int room, int replacement) {
+        throw absent();
+    }
+
+    static long utf16ToUtf8(byte[] src, int at, int n, ByteBuffer dst, int to, int room, int replacement) {
+        throw absent();
+    }
+
+    static long latin1ToUtf8(byte[] src, int at, int n, byte[] dst, int to, int room) {
+        throw absent();
+    }
+
+    static long latin1ToUtf8(byte[] src, int at, int n, ByteBuffer dst, int to, int room) {
+        throw absent();
+    }
+
     static long utf8ToUtf16(byte[] src, int at, int n, char[] dst, int to, int room, int replacement) {
         throw absent();
     }

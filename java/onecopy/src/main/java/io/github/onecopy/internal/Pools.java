@@ -11,6 +11,9 @@ public final class Pools {
     /** What the JVM makes at most of an array. */
     static final int MOST_BYTES = Integer.MAX_VALUE - 8;
 
+    /** The one for strings that are opened, where it needs no scratch; null where it does. */
+    static final Encoder OPENED = Held.OPEN && Native.available() ? new Encoder() : null;
+
     static final Pool<Encoder> ENCODERS = new Pool<>(Encoder::new);
     static final Pool<Decoder> DECODERS = new Pool<>(Decoder::new);
 
@@ -43,6 +46,10 @@ public final class Pools {
      * @return the bytes written
      */
     public static int encode(String s, ByteBuffer dst, int at, int limit, Malformed malformed) {
+        if (OPENED != null) {
+            return OPENED.encode(s, dst, at, limit, malformed);
+        }
+        // What needs no encoder is done without one.
         int n = s.length();
         if (dst.hasArray()) {
             byte[] array = dst.array();
@@ -51,14 +58,14 @@ public final class Pools {
             if (n <= Encoder.SHORT_UNITS) {
                 return Pure.encode(s, 0, n, array, begin, end, malformed) - begin;
             }
-            int from = Latin1.ascii(s, 0, array, begin, end);
-            return from == n ? n : rest(s, from, array, begin, end, malformed);
+            int done = Latin1.ascii(s, array, begin, end);
+            return done == n ? n : rest(s, done, array, begin, end, malformed);
         }
         if (dst.isReadOnly()) {
             throw new ReadOnlyBufferException();
         }
-        if (n <= Encoder.SHORT_UNITS && Pure.ascii(s, n, dst, at, limit) == n) {
-            return n;
+        if (n <= Encoder.SHORT_UNITS) {
+            return Pure.encode(s, dst, at, limit, malformed) - at;
         }
         Encoder encoder = ENCODERS.take();
         int count = encoder.encode(s, dst, at, limit, malformed);
@@ -66,9 +73,9 @@ public final class Pools {
         return count;
     }
 
-    private static int rest(String s, int from, byte[] dst, int at, int limit, Malformed malformed) {
+    private static int rest(String s, int done, byte[] dst, int at, int limit, Malformed malformed) {
         Encoder encoder = ENCODERS.take();
-        int end = encoder.encode(s, from, dst, at + from, limit, malformed);
+        int end = encoder.encode(s, done, dst, at + done, limit, malformed);
         ENCODERS.give(encoder);
         return end - at;
     }

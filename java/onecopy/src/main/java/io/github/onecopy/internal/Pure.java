@@ -22,15 +22,7 @@ final class Pure {
             throw new BufferOverflowException();
         }
         int out = at;
-        int i = from;
-        for (; i < to; i++) {
-            char c = s.charAt(i);
-            if (c >= 0x80) {
-                break;
-            }
-            dst[out++] = (byte) c;
-        }
-        for (; i < to; i++) {
+        for (int i = from; i < to; i++) {
             char c = s.charAt(i);
             if (c < 0x80) {
                 dst[out++] = (byte) c;
@@ -43,7 +35,7 @@ final class Pure {
                 dst[out + 1] = (byte) (0x80 | c >> 6 & 0x3F);
                 dst[out + 2] = (byte) (0x80 | c & 0x3F);
                 out += 3;
-            } else if (Character.isHighSurrogate(c) && i + 1 < to && Character.isLowSurrogate(s.charAt(i + 1))) {
+            } else if (isPair(s, c, i, to)) {
                 out = pair(c, s.charAt(++i), dst, out);
             } else {
                 dst[out++] = lone(c, i, malformed);
@@ -52,17 +44,53 @@ final class Pure {
         return out;
     }
 
-    /** Writes the first of {@code n} units as far as they are ASCII and there is room; returns how many. For what has no array. */
-    static int ascii(String s, int n, ByteBuffer dst, int at, int limit) {
-        int most = Math.min(n, limit - at);
-        for (int i = 0; i < most; i++) {
+    /**
+     * Writes a short string into a direct buffer, byte by byte: for some 16 units less than an array in between costs.
+     *
+     * @return the index in {@code dst} behind what was written
+     */
+    static int encode(String s, ByteBuffer dst, int at, int limit, Malformed malformed) {
+        int n = s.length();
+        checkRoom(s, limit - at, malformed);
+        int out = at;
+        for (int i = 0; i < n; i++) {
             char c = s.charAt(i);
-            if (c >= 0x80) {
-                return i;
+            if (c < 0x80) {
+                dst.put(out++, (byte) c);
+            } else if (c < 0x800) {
+                dst.put(out, (byte) (0xC0 | c >> 6));
+                dst.put(out + 1, (byte) (0x80 | c & 0x3F));
+                out += 2;
+            } else if (!Character.isSurrogate(c)) {
+                dst.put(out, (byte) (0xE0 | c >> 12));
+                dst.put(out + 1, (byte) (0x80 | c >> 6 & 0x3F));
+                dst.put(out + 2, (byte) (0x80 | c & 0x3F));
+                out += 3;
+            } else if (isPair(s, c, i, n)) {
+                int point = Character.toCodePoint(c, s.charAt(++i));
+                dst.put(out, (byte) (0xF0 | point >> 18));
+                dst.put(out + 1, (byte) (0x80 | point >> 12 & 0x3F));
+                dst.put(out + 2, (byte) (0x80 | point >> 6 & 0x3F));
+                dst.put(out + 3, (byte) (0x80 | point & 0x3F));
+                out += 4;
+            } else {
+                dst.put(out++, lone(c, i, malformed));
             }
-            dst.put(at + i, (byte) c);
         }
-        return most;
+        return out;
+    }
+
+    /** Whether a surrogate at {@code i} is the first half of a pair before {@code to}. */
+    static boolean isPair(String s, char c, int i, int to) {
+        return Character.isHighSurrogate(c) && i + 1 < to && Character.isLowSurrogate(s.charAt(i + 1));
+    }
+
+    /** Makes sure of room for a short string. */
+    static void checkRoom(String s, long room, Malformed malformed) {
+        int n = s.length();
+        if (room < (long) MOST_BYTES * n && room < length(s, 0, n, malformed)) {
+            throw new BufferOverflowException();
+        }
     }
 
     /**
@@ -104,7 +132,7 @@ final class Pure {
     }
 
     /** What is written for a lone surrogate, or the exception. */
-    private static byte lone(char c, int index, Malformed malformed) {
+    static byte lone(char c, int index, Malformed malformed) {
         if (malformed == Malformed.THROW) {
             throw loneSurrogate(c, index);
         }

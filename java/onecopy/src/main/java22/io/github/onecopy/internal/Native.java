@@ -12,6 +12,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.lang.invoke.MethodHandle;
 import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.Objects;
 
 /**
  * The native library: the one place that loads it, holds its handles and calls it. The signatures are those of
@@ -38,6 +40,7 @@ public final class Native {
     // Each static final, so that the compiler sees the very function.
     private static final MethodHandle UTF8_LENGTH;
     private static final MethodHandle UTF16_TO_UTF8;
+    private static final MethodHandle LATIN1_TO_UTF8;
     private static final MethodHandle UTF8_TO_UTF16;
     private static final MethodHandle UTF8_TO_LATIN1;
     private static final MethodHandle UTF16_LENGTH;
@@ -57,9 +60,10 @@ public final class Native {
         AVAILABLE = found != null;
         STATUS = status;
         UTF8_LENGTH = handle(found, JAVA_LONG, "onecopy_utf8_len_from_utf16", ADDRESS, JAVA_LONG, JAVA_INT);
-        UTF16_TO_UTF8 = handle(found, JAVA_LONG, "onecopy_utf16_to_utf8", ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_INT);
-        UTF8_TO_UTF16 = handle(found, JAVA_LONG, "onecopy_utf8_to_utf16", ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_INT);
-        UTF8_TO_LATIN1 = handle(found, JAVA_LONG, "onecopy_utf8_to_latin1", ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG);
+        UTF16_TO_UTF8 = handle(found, "onecopy_utf16_to_utf8_at", JAVA_INT);
+        LATIN1_TO_UTF8 = handle(found, "onecopy_latin1_to_utf8_at");
+        UTF8_TO_UTF16 = handle(found, "onecopy_utf8_to_utf16_at", JAVA_INT);
+        UTF8_TO_LATIN1 = handle(found, "onecopy_utf8_to_latin1_at");
         UTF16_LENGTH = handle(found, JAVA_LONG, "onecopy_utf16_len_from_utf8", ADDRESS, JAVA_LONG, JAVA_INT);
         FIND_MALFORMED = handle(found, JAVA_LONG, "onecopy_utf8_find_malformed", ADDRESS, JAVA_LONG);
         ASCII_PREFIX = handle(found, JAVA_LONG, "onecopy_utf8_ascii_prefix", ADDRESS, JAVA_LONG);
@@ -91,6 +95,7 @@ public final class Native {
         }
         try (Library library = Library.extract()) {
             SymbolLookup found = SymbolLookup.libraryLookup(library.file(), Arena.global());
+            loadWhatCompilersLookAt();
             int abi = (int) handle(found, JAVA_INT, "onecopy_abi_version").invokeExact();
             if (abi != ABI) {
                 throw new Library.Absent("the library's interface is of version " + abi + ", not " + ABI);
@@ -102,6 +107,16 @@ public final class Native {
             throw e;
         } catch (Throwable e) {
             throw new Library.Absent("the library could not be loaded: " + e);
+        }
+    }
+
+    /**
+     * Sees to it that all classes in the signatures of a segment's constructors are loaded. Before they are, compilers do not inline
+     * these, and each segment of a call is an object (96 bytes a call, 8 ns).
+     */
+    private static void loadWhatCompilersLookAt() {
+        try (Arena arena = Arena.ofConfined()) {
+            arena.allocate(1);
         }
     }
 
@@ -126,73 +141,143 @@ public final class Native {
                         Linker.Option.critical(true));
     }
 
+    /** A conversion: source, place, count, destination, place, room, and what else there is. */
+    private static MethodHandle handle(SymbolLookup found, String name, MemoryLayout... more) {
+        MemoryLayout[] ranges = {ADDRESS, JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG};
+        MemoryLayout[] arguments = Arrays.copyOf(ranges, ranges.length + more.length);
+        System.arraycopy(more, 0, arguments, ranges.length, more.length);
+        return handle(found, JAVA_LONG, name, arguments);
+    }
+
     static long utf8Length(char[] src, int at, int n, int replacement) {
         try {
-            return known((long) UTF8_LENGTH.invokeExact(units(src, at, n), (long) n, replacement));
+            return known((long) UTF8_LENGTH.invokeExact(slice(src, at, n), (long) n, replacement));
         } catch (Throwable e) {
             throw thrown(e);
         }
     }
 
     static long utf16ToUtf8(char[] src, int at, int n, byte[] dst, int to, int room, int replacement) {
-        return utf16ToUtf8(units(src, at, n), n, bytes(dst, to, room), room, replacement);
+        check(src, at, n);
+        check(dst, to, room);
+        return utf16ToUtf8(MemorySegment.ofArray(src), at, n, MemorySegment.ofArray(dst), to, room, replacement);
     }
 
     static long utf16ToUtf8(char[] src, int at, int n, ByteBuffer dst, int to, int room, int replacement) {
-        return utf16ToUtf8(units(src, at, n), n, bytes(dst, to, room), room, replacement);
+        check(src, at, n);
+        int place = place(dst, to, room);
+        return utf16ToUtf8(MemorySegment.ofArray(src), at, n, MemorySegment.ofBuffer(dst), place, room, replacement);
     }
 
     /** Up to the end of the segment. */
     static long utf16ToUtf8(char[] src, int at, int n, MemorySegment dst, long to, int replacement) {
-        return utf16ToUtf8(units(src, at, n), n, dst.asSlice(to), dst.byteSize() - to, replacement);
+        check(src, at, n);
+        long room = room(dst, to);
+        return utf16ToUtf8(MemorySegment.ofArray(src), at, n, dst, to, room, replacement);
     }
 
-    private static long utf16ToUtf8(MemorySegment src, long n, MemorySegment dst, long room, int replacement) {
+    /** Of the array that a string holds: two bytes a unit. */
+    static long utf16ToUtf8(byte[] src, int at, int n, byte[] dst, int to, int room, int replacement) {
+        checkHeld(src, at, n);
+        check(dst, to, room);
+        return utf16ToUtf8(MemorySegment.ofArray(src), at, n, MemorySegment.ofArray(dst), to, room, replacement);
+    }
+
+    static long utf16ToUtf8(byte[] src, int at, int n, ByteBuffer dst, int to, int room, int replacement) {
+        checkHeld(src, at, n);
+        int place = place(dst, to, room);
+        return utf16ToUtf8(MemorySegment.ofArray(src), at, n, MemorySegment.ofBuffer(dst), place, room, replacement);
+    }
+
+    static long utf16ToUtf8(byte[] src, int at, int n, MemorySegment dst, long to, int replacement) {
+        checkHeld(src, at, n);
+        long room = room(dst, to);
+        return utf16ToUtf8(MemorySegment.ofArray(src), at, n, dst, to, room, replacement);
+    }
+
+    private static long utf16ToUtf8(
+            MemorySegment src, long at, long n, MemorySegment dst, long to, long room, int replacement) {
         try {
-            return known((long) UTF16_TO_UTF8.invokeExact(src, n, dst, room, replacement));
+            return known((long) UTF16_TO_UTF8.invokeExact(src, at, n, dst, to, room, replacement));
+        } catch (Throwable e) {
+            throw thrown(e);
+        }
+    }
+
+    static long latin1ToUtf8(byte[] src, int at, int n, byte[] dst, int to, int room) {
+        check(src, at, n);
+        check(dst, to, room);
+        return latin1ToUtf8(MemorySegment.ofArray(src), at, n, MemorySegment.ofArray(dst), to, room);
+    }
+
+    static long latin1ToUtf8(byte[] src, int at, int n, ByteBuffer dst, int to, int room) {
+        check(src, at, n);
+        int place = place(dst, to, room);
+        return latin1ToUtf8(MemorySegment.ofArray(src), at, n, MemorySegment.ofBuffer(dst), place, room);
+    }
+
+    /** Up to the end of the segment. */
+    static long latin1ToUtf8(byte[] src, int at, int n, MemorySegment dst, long to) {
+        check(src, at, n);
+        long room = room(dst, to);
+        return latin1ToUtf8(MemorySegment.ofArray(src), at, n, dst, to, room);
+    }
+
+    private static long latin1ToUtf8(MemorySegment src, long at, long n, MemorySegment dst, long to, long room) {
+        try {
+            return known((long) LATIN1_TO_UTF8.invokeExact(src, at, n, dst, to, room));
         } catch (Throwable e) {
             throw thrown(e);
         }
     }
 
     static long utf8ToUtf16(byte[] src, int at, int n, char[] dst, int to, int room, int replacement) {
-        return utf8ToUtf16(bytes(src, at, n), n, units(dst, to, room), room, replacement);
+        check(src, at, n);
+        check(dst, to, room);
+        return utf8ToUtf16(MemorySegment.ofArray(src), at, n, MemorySegment.ofArray(dst), to, room, replacement);
     }
 
     static long utf8ToUtf16(ByteBuffer src, int at, int n, char[] dst, int to, int room, int replacement) {
-        return utf8ToUtf16(bytes(src, at, n), n, units(dst, to, room), room, replacement);
+        int from = place(src, at, n);
+        check(dst, to, room);
+        return utf8ToUtf16(MemorySegment.ofBuffer(src), from, n, MemorySegment.ofArray(dst), to, room, replacement);
     }
 
-    private static long utf8ToUtf16(MemorySegment src, long n, MemorySegment dst, long room, int replacement) {
+    private static long utf8ToUtf16(
+            MemorySegment src, long at, long n, MemorySegment dst, long to, long room, int replacement) {
         try {
-            return known((long) UTF8_TO_UTF16.invokeExact(src, n, dst, room, replacement));
+            return known((long) UTF8_TO_UTF16.invokeExact(src, at, n, dst, to, room, replacement));
         } catch (Throwable e) {
             throw thrown(e);
         }
     }
 
     static long utf8ToLatin1(byte[] src, int at, int n, byte[] dst, int to, int room) {
-        return utf8ToLatin1(bytes(src, at, n), n, bytes(dst, to, room), room);
+        check(src, at, n);
+        check(dst, to, room);
+        return utf8ToLatin1(MemorySegment.ofArray(src), at, n, MemorySegment.ofArray(dst), to, room);
     }
 
     static long utf8ToLatin1(ByteBuffer src, int at, int n, byte[] dst, int to, int room) {
-        return utf8ToLatin1(bytes(src, at, n), n, bytes(dst, to, room), room);
+        int from = place(src, at, n);
+        check(dst, to, room);
+        return utf8ToLatin1(MemorySegment.ofBuffer(src), from, n, MemorySegment.ofArray(dst), to, room);
     }
 
-    private static long utf8ToLatin1(MemorySegment src, long n, MemorySegment dst, long room) {
+    private static long utf8ToLatin1(MemorySegment src, long at, long n, MemorySegment dst, long to, long room) {
         try {
-            return known((long) UTF8_TO_LATIN1.invokeExact(src, n, dst, room));
+            return known((long) UTF8_TO_LATIN1.invokeExact(src, at, n, dst, to, room));
         } catch (Throwable e) {
             throw thrown(e);
         }
     }
 
     static long utf16Length(byte[] src, int at, int n, int replacement) {
-        return utf16Length(bytes(src, at, n), n, replacement);
+        return utf16Length(slice(src, at, n), n, replacement);
     }
 
     static long utf16Length(ByteBuffer src, int at, int n, int replacement) {
-        return utf16Length(bytes(src, at, n), n, replacement);
+        return utf16Length(slice(src, at, n), n, replacement);
     }
 
     private static long utf16Length(MemorySegment src, long n, int replacement) {
@@ -204,11 +289,11 @@ public final class Native {
     }
 
     static long findMalformed(byte[] src, int at, int n) {
-        return findMalformed(bytes(src, at, n), n);
+        return findMalformed(slice(src, at, n), n);
     }
 
     static long findMalformed(ByteBuffer src, int at, int n) {
-        return findMalformed(bytes(src, at, n), n);
+        return findMalformed(slice(src, at, n), n);
     }
 
     private static long findMalformed(MemorySegment src, long n) {
@@ -220,11 +305,11 @@ public final class Native {
     }
 
     static long asciiPrefix(byte[] src, int at, int n) {
-        return asciiPrefix(bytes(src, at, n), n);
+        return asciiPrefix(slice(src, at, n), n);
     }
 
     static long asciiPrefix(ByteBuffer src, int at, int n) {
-        return asciiPrefix(bytes(src, at, n), n);
+        return asciiPrefix(slice(src, at, n), n);
     }
 
     private static long asciiPrefix(MemorySegment src, long n) {
@@ -235,16 +320,40 @@ public final class Native {
         }
     }
 
-    private static MemorySegment units(char[] array, int at, int n) {
+    // Segments of whole arrays and buffers, for calls that take the place in them, made where they are used: each is an object that
+    // compilers leave out only where its last constructor is at most fifteen calls deep.
+
+    private static void check(byte[] array, int at, int n) {
+        Objects.checkFromIndexSize(at, n, array.length);
+    }
+
+    private static void check(char[] array, int at, int n) {
+        Objects.checkFromIndexSize(at, n, array.length);
+    }
+
+    private static void checkHeld(byte[] array, int at, int n) {
+        Objects.checkFromIndexSize(at, n, array.length / 2);
+    }
+
+    /** The place in the segment over a buffer, which begins at its position. */
+    private static int place(ByteBuffer buffer, int at, int n) {
+        return Objects.checkFromIndexSize(at - buffer.position(), n, buffer.remaining());
+    }
+
+    private static long room(MemorySegment segment, long at) {
+        long size = segment.byteSize();
+        return size - Objects.checkFromToIndex(at, size, size);
+    }
+
+    private static MemorySegment slice(char[] array, int at, int n) {
         return MemorySegment.ofArray(array).asSlice(2L * at, 2L * n);
     }
 
-    private static MemorySegment bytes(byte[] array, int at, int n) {
+    private static MemorySegment slice(byte[] array, int at, int n) {
         return MemorySegment.ofArray(array).asSlice(at, n);
     }
 
-    /** A part of a buffer, whatever its position; the limit stands behind it. */
-    private static MemorySegment bytes(ByteBuffer buffer, int at, int n) {
+    private static MemorySegment slice(ByteBuffer buffer, int at, int n) {
         return MemorySegment.ofBuffer(buffer.slice(at, n));
     }
 

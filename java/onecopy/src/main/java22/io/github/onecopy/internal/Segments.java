@@ -4,6 +4,7 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 
 import io.github.onecopy.Malformed;
 import java.lang.foreign.MemorySegment;
+import java.nio.BufferOverflowException;
 import java.nio.ByteBuffer;
 import java.util.Objects;
 
@@ -32,62 +33,89 @@ public final class Segments {
         long size = dst.byteSize();
         Objects.checkFromToIndex(at, size, size);
         int n = s.length();
-        if (n > 0 && n <= Encoder.SHORT_UNITS && ascii(s, n, dst, at, size) == n) {
-            return n;
-        }
         if (n == 0) {
             MemorySegment.copy(NOTHING, 0, dst, JAVA_BYTE, at, 0); // Looks whether the segment may be written to.
             return 0;
         }
-        Encoder encoder = Pools.ENCODERS.take();
-        long out = at;
-        int from = 0;
-        while (n > Encoder.COPIED_UNITS && encoder.asciiPart(s, from)) {
-            int count = (int) Math.min(encoder.ascii - from, size - out);
-            MemorySegment.copy(encoder.bytes, 0, dst, JAVA_BYTE, out, count);
-            out += count;
-            from += count;
-            if (out == size) {
-                break;
+        if (Held.OPEN && n <= Encoder.LOOKED_AT_UNITS && Held.isAscii(s)) {
+            if (n > size - at) {
+                throw new BufferOverflowException();
             }
+            MemorySegment.copy(Held.bytes(s), 0, dst, JAVA_BYTE, at, n);
+            return n;
         }
-        while (from < n) {
+        if (n <= Encoder.SHORT_UNITS) {
+            return brief(s, dst, at, malformed) - at;
+        }
+        Encoder encoder = Pools.OPENED != null ? Pools.OPENED : Pools.ENCODERS.take();
+        boolean narrow = Encoder.isNarrow(s);
+        long out = at;
+        for (int from = 0; from < n; ) {
             int to = Encoder.cut(s, n, from);
-            out += encode(encoder, s, from, to, dst, out, malformed);
+            out = part(encoder, s, narrow, from, to, dst, out, malformed);
             from = to;
         }
-        Pools.ENCODERS.give(encoder);
+        if (Pools.OPENED == null) {
+            Pools.ENCODERS.give(encoder);
+        }
         return out - at;
     }
 
-    private static int encode(
-            Encoder encoder, String s, int from, int to, MemorySegment dst, long at, Malformed malformed) {
+    private static long part(
+            Encoder encoder, String s, boolean narrow, int from, int to, MemorySegment dst, long at, Malformed malformed) {
         int n = to - from;
-        if (n > Encoder.COPIED_UNITS && Native.available()) {
+        if (!Native.available()) {
+            int count = encoder.encodePart(s, from, to, malformed);
+            if (count > dst.byteSize() - at) {
+                throw Encoder.noRoom(s, to, malformed);
+            }
+            MemorySegment.copy(encoder.bytes, 0, dst, JAVA_BYTE, at, count);
+            return at + count;
+        }
+        long result;
+        if (narrow) {
+            byte[] src = Held.OPEN ? Held.bytes(s) : encoder.copied(s, from, to);
+            result = Native.latin1ToUtf8(src, Held.OPEN ? from : 0, n, dst, at);
+        } else if (Held.OPEN) {
+            result = Native.utf16ToUtf8(Held.bytes(s), from, n, dst, at, Encoder.replacement(malformed));
+        } else {
             char[] units = encoder.units(n);
             s.getChars(from, to, units, 0);
-            int replacement = Encoder.replacement(malformed);
-            return Encoder.written(s, from, Native.utf16ToUtf8(units, 0, n, dst, at, replacement), malformed);
+            result = Native.utf16ToUtf8(units, 0, n, dst, at, Encoder.replacement(malformed));
         }
-        int count = encoder.encodePart(s, from, to, malformed);
-        if (count > dst.byteSize() - at) {
-            throw Encoder.noRoom(s, to, malformed);
-        }
-        MemorySegment.copy(encoder.bytes, 0, dst, JAVA_BYTE, at, count);
-        return count;
+        return at + Encoder.written(s, from, result, malformed);
     }
 
-    /** Writes the first units as far as they are ASCII and there is room; returns how many. */
-    private static int ascii(String s, int n, MemorySegment dst, long at, long limit) {
-        int most = (int) Math.min(n, limit - at);
-        for (int i = 0; i < most; i++) {
+    /** As {@link Pure#encode(String, java.nio.ByteBuffer, int, int, Malformed)}, up to the end of the segment. */
+    private static long brief(String s, MemorySegment dst, long at, Malformed malformed) {
+        int n = s.length();
+        Pure.checkRoom(s, dst.byteSize() - at, malformed);
+        long out = at;
+        for (int i = 0; i < n; i++) {
             char c = s.charAt(i);
-            if (c >= 0x80) {
-                return i;
+            if (c < 0x80) {
+                dst.set(JAVA_BYTE, out++, (byte) c);
+            } else if (c < 0x800) {
+                dst.set(JAVA_BYTE, out, (byte) (0xC0 | c >> 6));
+                dst.set(JAVA_BYTE, out + 1, (byte) (0x80 | c & 0x3F));
+                out += 2;
+            } else if (!Character.isSurrogate(c)) {
+                dst.set(JAVA_BYTE, out, (byte) (0xE0 | c >> 12));
+                dst.set(JAVA_BYTE, out + 1, (byte) (0x80 | c >> 6 & 0x3F));
+                dst.set(JAVA_BYTE, out + 2, (byte) (0x80 | c & 0x3F));
+                out += 3;
+            } else if (Pure.isPair(s, c, i, n)) {
+                int point = Character.toCodePoint(c, s.charAt(++i));
+                dst.set(JAVA_BYTE, out, (byte) (0xF0 | point >> 18));
+                dst.set(JAVA_BYTE, out + 1, (byte) (0x80 | point >> 12 & 0x3F));
+                dst.set(JAVA_BYTE, out + 2, (byte) (0x80 | point >> 6 & 0x3F));
+                dst.set(JAVA_BYTE, out + 3, (byte) (0x80 | point & 0x3F));
+                out += 4;
+            } else {
+                dst.set(JAVA_BYTE, out++, Pure.lone(c, i, malformed));
             }
-            dst.set(JAVA_BYTE, at + i, (byte) c);
         }
-        return most;
+        return out;
     }
 
     /**

@@ -1,0 +1,138 @@
+package io.github.onecopy.internal;
+
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.lang.invoke.VarHandle;
+import java.nio.BufferOverflowException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+
+/**
+ * The arrays that strings hold, where the JVM was told to open them (decision 0103):
+ * {@code --add-opens java.base/java.lang=ALL-UNNAMED}. What is encoded from there needs no scratch.
+ *
+ * <p>What the array looks like is asked of strings that are known, once; where it is another than expected, or closed,
+ * {@link #OPEN} is false and nothing else of this may be used. An opened array is only read.
+ */
+public final class Held {
+    private static final VarHandle LONGS = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
+    private static final int WORD = Long.BYTES;
+    private static final VarHandle VALUE = find();
+    private static final MethodHandle HAS_NEGATIVES = findHasNegatives();
+
+    /** Whether the arrays can be seen. */
+    public static final boolean OPEN = VALUE != null && isAsExpected();
+
+    private Held() {}
+
+    private static VarHandle find() {
+        try {
+            return MethodHandles.privateLookupIn(String.class, MethodHandles.lookup())
+                    .findVarHandle(String.class, "value", byte[].class);
+        } catch (ReflectiveOperationException | RuntimeException closed) {
+            return null;
+        }
+    }
+
+    private static MethodHandle findHasNegatives() {
+        try {
+            Class<?> coding = Class.forName("java.lang.StringCoding");
+            MethodType type = MethodType.methodType(boolean.class, byte[].class, int.class, int.class);
+            return MethodHandles.privateLookupIn(coding, MethodHandles.lookup()).findStatic(coding, "hasNegatives", type);
+        } catch (ReflectiveOperationException | RuntimeException absent) {
+            return null;
+        }
+    }
+
+    /** One byte for each character up to U+00FF, else two in the machine's order; with -XX:-CompactStrings always two. */
+    private static boolean isAsExpected() {
+        byte[] narrow = bytes("a\u00E9");
+        byte[] wide = bytes("a\u0434");
+        boolean little = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN;
+        return (narrow.length == 4 || narrow.length == 2 && narrow[0] == 'a' && narrow[1] == (byte) 0xE9)
+                && wide.length == 4
+                && wide[little ? 0 : 1] == 'a'
+                && wide[little ? 2 : 3] == 0x34
+                && wide[little ? 3 : 2] == 0x04;
+    }
+
+    /** The array, which nobody may write to. */
+    static byte[] bytes(String s) {
+        return (byte[]) VALUE.get(s);
+    }
+
+    static boolean isNarrow(String s) {
+        return bytes(s).length == s.length();
+    }
+
+    /** Copies what a string of ASCII holds; returns how many bytes. */
+    static int copy(String s, byte[] dst, int at, int limit) {
+        byte[] held = bytes(s);
+        int n = held.length;
+        if (n > limit - at) {
+            throw new BufferOverflowException();
+        }
+        if (n >= WORD && n <= 2 * WORD) {
+            LONGS.set(dst, at, word(held, 0));
+            LONGS.set(dst, at + n - WORD, word(held, n - WORD));
+        } else {
+            System.arraycopy(held, 0, dst, at, n);
+        }
+        return n;
+    }
+
+    static int copy(String s, ByteBuffer dst, int at, int limit) {
+        byte[] held = bytes(s);
+        int n = held.length;
+        if (n > limit - at) {
+            throw new BufferOverflowException();
+        }
+        if (n >= WORD && n <= 2 * WORD) {
+            long first = word(held, 0);
+            long last = word(held, n - WORD);
+            boolean big = dst.order() == ByteOrder.BIG_ENDIAN;
+            dst.putLong(at, big ? Long.reverseBytes(first) : first);
+            dst.putLong(at + n - WORD, big ? Long.reverseBytes(last) : last);
+        } else {
+            dst.put(at, held, 0, n);
+        }
+        return n;
+    }
+
+    /** Whether a string is ASCII, each of its characters. */
+    static boolean isAscii(String s) {
+        byte[] held = bytes(s);
+        int n = held.length;
+        return n == s.length() && !(HAS_NEGATIVES != null ? hasNegatives(held, n) : hasHighBits(held, n));
+    }
+
+    /** By the JDK's own look, for which compilers know an instruction or two. */
+    private static boolean hasNegatives(byte[] held, int n) {
+        try {
+            return (boolean) HAS_NEGATIVES.invokeExact(held, 0, n);
+        } catch (Throwable e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    /** The same where a JDK has no such method. */
+    static boolean hasHighBits(byte[] held, int n) {
+        if (n < WORD) {
+            int v = 0;
+            for (byte b : held) {
+                v |= b;
+            }
+            return v < 0;
+        }
+        long v = word(held, n - WORD);
+        for (int i = 0; i < n - WORD; i += WORD) {
+            v |= word(held, i);
+        }
+        return (v & Latin1.HIGH_BITS) != 0;
+    }
+
+    private static long word(byte[] b, int at) {
+        return (long) LONGS.get(b, at);
+    }
+}
