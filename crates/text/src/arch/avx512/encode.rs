@@ -17,12 +17,17 @@ const UNITS: usize = BYTES / 2;
 ///
 /// # Safety
 /// `dst` takes `room` bytes, apart from `src` (so for all below).
-#[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+#[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn latin1(src: &[u8], dst: *mut u8, room: usize) -> Option<usize> {
     let (p, len) = (src.as_ptr(), src.len());
     // SAFETY: every load ends inside src.
     unsafe {
-        let mut out = Bounded::new(dst, room);
+        if len <= UNITS {
+            let mut out = Bounded::<true>::new(dst, room);
+            put_latin1(&mut out, load_first(p, len), &LOWER, first(2 * len));
+            return out.written(dst);
+        }
+        let mut out = Bounded::<false>::new(dst, room);
         let mut at = 0;
         while at + BYTES <= len {
             let v = load(p.add(at));
@@ -34,11 +39,13 @@ pub(in crate::arch) unsafe fn latin1(src: &[u8], dst: *mut u8, room: usize) -> O
             }
             at += BYTES;
         }
-        while at < len {
-            let n = (len - at).min(UNITS);
-            put_latin1(&mut out, load_first(p.add(at), n), &LOWER, first(2 * n));
-            at += n;
+        if len - at > UNITS {
+            put_latin1(&mut out, load_first(p.add(at), UNITS), &LOWER, u64::MAX);
+            at += UNITS;
         }
+        let mut out = out.brief();
+        let n = len - at;
+        put_latin1(&mut out, load_first(p.add(at), n), &LOWER, first(2 * n));
         out.written(dst)
     }
 }
@@ -46,8 +53,13 @@ pub(in crate::arch) unsafe fn latin1(src: &[u8], dst: *mut u8, room: usize) -> O
 /// Puts 32 bytes of a vector, in each lane of 16 bits the one that `twice` gives; of the bytes that they become those of
 /// `which`.
 #[inline]
-#[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-fn put_latin1(out: &mut Bounded, v: __m512i, twice: &'static [u8; 64], which: u64) {
+#[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+fn put_latin1<const BRIEF: bool>(
+    out: &mut Bounded<BRIEF>,
+    v: __m512i,
+    twice: &'static [u8; 64],
+    which: u64,
+) {
     let (bytes, needed) = latin1_pairs(v, twice);
     let needed = needed & which;
     let n = needed.count_ones() as usize;
@@ -103,8 +115,8 @@ pub(super) fn two(units: __m512i) -> (__m512i, u64) {
 
 /// Puts 32 units below U+0800.
 #[inline]
-#[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-fn put_two(out: &mut Bounded, units: __m512i) {
+#[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+fn put_two(out: &mut Bounded<false>, units: __m512i) {
     let (bytes, needed) = two(units);
     let n = needed.count_ones() as usize;
     out.put(_mm512_maskz_compress_epi8(needed, bytes), n);
@@ -112,8 +124,8 @@ fn put_two(out: &mut Bounded, units: __m512i) {
 
 /// As [`put_two`], the first `n`.
 #[inline]
-#[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-fn put_first_two(out: &mut Bounded, units: __m512i, n: usize) {
+#[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+fn put_first_two<const BRIEF: bool>(out: &mut Bounded<BRIEF>, units: __m512i, n: usize) {
     let (bytes, needed) = two(units);
     let needed = needed & first(2 * n);
     let n = needed.count_ones() as usize;
@@ -133,7 +145,7 @@ pub(in crate::arch) unsafe fn wide(src: &[u16], dst: *mut u8, room: usize) -> Op
     }
     // SAFETY: every load ends inside src.
     unsafe {
-        let mut out = Bounded::new(dst, room);
+        let mut out = Bounded::<false>::new(dst, room);
         let mut at = 0;
         // Whether the unit before is the first half of a pair, of whose bytes the first two are put.
         let mut open = 0;
@@ -141,6 +153,10 @@ pub(in crate::arch) unsafe fn wide(src: &[u16], dst: *mut u8, room: usize) -> Op
         let mut is_mixed = false;
         while at < len {
             let n = (len - at).min(UNITS);
+            if n < UNITS && open == 0 && !out.full {
+                let n_bytes = brief(&src[at..], out.at, out.left())?;
+                return Some(out.at as usize - dst as usize + n_bytes);
+            }
             let v = if n == UNITS {
                 // Two at a time, where they are of a kind and no pair is open.
                 if len - at >= 2 * UNITS && !is_mixed {
@@ -198,12 +214,13 @@ pub(in crate::arch) unsafe fn wide(src: &[u16], dst: *mut u8, room: usize) -> Op
 ///
 /// # Safety
 /// As [`latin1`].
+#[inline(never)]
 #[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 unsafe fn brief(src: &[u16], dst: *mut u8, room: usize) -> Option<usize> {
     let (p, n) = (src.as_ptr(), src.len());
     // SAFETY: every load ends inside src.
     unsafe {
-        let mut out = Bounded::new(dst, room);
+        let mut out = Bounded::<true>::new(dst, room);
         let v = load_first(p.cast(), 2 * n);
         let beyond = _mm512_test_epi16_mask(v, splat16(0xF800));
         if beyond == 0 {
@@ -231,8 +248,13 @@ unsafe fn brief(src: &[u16], dst: *mut u8, room: usize) -> Option<usize> {
 
 /// Puts the first `n` units of a vector, no surrogates; `beyond` are those from U+0800 on.
 #[inline]
-#[target_feature(enable = "avx512bw,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-fn put_without_pairs(out: &mut Bounded, v: __m512i, beyond: u32, n: usize) {
+#[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+fn put_without_pairs<const BRIEF: bool>(
+    out: &mut Bounded<BRIEF>,
+    v: __m512i,
+    beyond: u32,
+    n: usize,
+) {
     let upper = _mm512_extracti64x4_epi64::<1>(v);
     if u64::from(beyond) == first(n) {
         // Three bytes each; the units of the second vector are counted from the middle of those of the first.
@@ -256,8 +278,15 @@ fn put_without_pairs(out: &mut Bounded, v: __m512i, beyond: u32, n: usize) {
 /// Puts the first `n` units of a vector that are below U+0800 or halves of pairs (`found`, of these `highs` first ones): each half makes
 /// two of the pair's four bytes. `before` has the unit before each.
 #[inline]
-#[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-fn put_halves(out: &mut Bounded, v: __m512i, before: __m512i, highs: u32, found: u32, n: usize) {
+#[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+fn put_halves<const BRIEF: bool>(
+    out: &mut Bounded<BRIEF>,
+    v: __m512i,
+    before: __m512i,
+    highs: u32,
+    found: u32,
+    n: usize,
+) {
     // The first half, from U+10000 on: its bits from 8 on to the lead, those from 2 on to the second byte.
     let w = _mm512_add_epi16(v, splat16(0x0040_u16.wrapping_sub(0xD800)));
     let w = _mm512_or_si512(_mm512_srli_epi16::<8>(w), _mm512_slli_epi16::<6>(w));
@@ -293,8 +322,8 @@ static BEFORE: [u16; UNITS] = {
 
 /// Puts the two bytes that the second half of a pair makes.
 #[cold]
-#[target_feature(enable = "avx512bw,bmi2")]
-fn put_second_half(out: &mut Bounded, high: u16, low: u16) {
+#[target_feature(enable = "avx512bw,avx512vl,bmi2")]
+fn put_second_half(out: &mut Bounded<false>, high: u16, low: u16) {
     let bytes = [0x80 | (high & 3) << 4 | low >> 6 & 0x0F, 0x80 | low & 0x3F];
     let both = i32::from(bytes[0]) | i32::from(bytes[1]) << 8;
     out.put(_mm512_castsi128_si512(_mm_cvtsi32_si128(both)), 2);
@@ -305,8 +334,8 @@ fn put_second_half(out: &mut Bounded, high: u16, low: u16) {
 /// # Safety
 /// `p` is readable for them.
 #[inline]
-#[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-unsafe fn put_alike(out: &mut Bounded, p: *const u16, a: __m512i, b: __m512i) -> bool {
+#[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+unsafe fn put_alike(out: &mut Bounded<false>, p: *const u16, a: __m512i, b: __m512i) -> bool {
     let any = _mm512_or_si512(a, b);
     let most = splat16(0xF800);
     if _mm512_test_epi16_mask(any, splat16(0xFF80)) == 0 {
@@ -388,7 +417,7 @@ impl Three {
 /// Puts the first `n` units of a vector, whole characters with pairs among them; `behind` has the unit behind each.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-fn put_pairs(out: &mut Bounded, v: __m512i, behind: __m512i, n: usize) {
+fn put_pairs<const BRIEF: bool>(out: &mut Bounded<BRIEF>, v: __m512i, behind: __m512i, n: usize) {
     let (lower, _, _) = pairs(_mm512_castsi512_si256(v), _mm512_castsi512_si256(behind));
     let (upper, _, _) = pairs(
         _mm512_extracti64x4_epi64::<1>(v),
@@ -427,8 +456,8 @@ pub(super) fn any(chars: __m512i, which: u16) -> (__m512i, u64) {
 
 /// Puts the code points of the lanes `which`.
 #[inline]
-#[target_feature(enable = "avx512bw,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-fn put_any(out: &mut Bounded, chars: __m512i, which: u16) {
+#[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+fn put_any<const BRIEF: bool>(out: &mut Bounded<BRIEF>, chars: __m512i, which: u16) {
     let (bytes, needed) = any(chars, which);
     let n = needed.count_ones() as usize;
     out.put(_mm512_maskz_compress_epi8(needed, bytes), n);
@@ -449,7 +478,7 @@ pub(in crate::arch) unsafe fn ucs4(src: &[u32], dst: *mut u8, room: usize) -> Op
     };
     // SAFETY: every load ends inside src.
     unsafe {
-        let mut out = Bounded::new(dst, room);
+        let mut out = Bounded::<false>::new(dst, room);
         let mut at = 0;
         while at + 64 <= len {
             let part = |k: usize| load(p.add(at + 16 * k).cast());

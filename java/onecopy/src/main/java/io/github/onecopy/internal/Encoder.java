@@ -51,29 +51,32 @@ public final class Encoder {
         Objects.checkFromToIndex(at, limit, dst.length);
         int n = s.length();
         int done = 0;
+        boolean narrow;
         if (Held.OPEN) {
             if (n <= LOOKED_AT_UNITS && Held.isAscii(s)) {
                 return Held.copy(s, dst, at, limit);
             }
-            if (n <= SHORT_UNITS) {
+            if (n <= 6) {
                 return Pure.encode(s, 0, n, dst, at, limit, malformed) - at;
             }
+            narrow = Held.isNarrow(s);
         } else {
             if (n <= SHORT_UNITS) {
                 return Pure.encode(s, 0, n, dst, at, limit, malformed) - at;
             }
-            done = Latin1.ascii(s, dst, at, limit);
+            Latin1.Form form = Latin1.form(s);
+            done = form == Latin1.Form.LIKELY_ASCII ? Latin1.ascii(s, dst, at, limit) : 0;
             if (done == n) {
                 return n;
             }
+            narrow = form != Latin1.Form.UNKNOWN;
         }
-        return encode(s, done, dst, at + done, limit, malformed) - at;
+        return encode(s, narrow, done, dst, at + done, limit, malformed) - at;
     }
 
     /** Writes the units from {@code from} on; returns the index behind what was written. */
-    int encode(String s, int from, byte[] dst, int at, int limit, Malformed malformed) {
+    int encode(String s, boolean narrow, int from, byte[] dst, int at, int limit, Malformed malformed) {
         int n = s.length();
-        boolean narrow = isNarrow(s);
         int out = at;
         for (int i = from; i < n; ) {
             int to = cut(s, n, i);
@@ -173,7 +176,7 @@ public final class Encoder {
 
     /** Whether a string is known to be held as one byte for each character; asking costs little where that is not likely. */
     static boolean isNarrow(String s) {
-        return Held.OPEN ? Held.isNarrow(s) : Latin1.isNarrow(s);
+        return Held.OPEN ? Held.isNarrow(s) : Latin1.form(s) != Latin1.Form.UNKNOWN;
     }
 
     static int replacement(Malformed malformed) {

@@ -36,26 +36,32 @@ final class Latin1 {
         return s.chars().spliterator().getClass() == SPLITERATOR;
     }
 
-    /** Whether a string is surely held so, asked of it only where three of its characters let that be expected. */
-    static boolean isNarrow(String s) {
-        return sample(s) <= 0xFF && holds(s);
+    /** What is known of a string without looking at all of it. */
+    enum Form {
+        /** It may be held in any way. */
+        UNKNOWN,
+        /** It is held as one byte for each character. */
+        NARROW,
+        /** It is, and a few characters that were looked at are ASCII. */
+        LIKELY_ASCII;
     }
 
-    /** The bits of three characters; of an empty string those of one that is not narrow. */
-    private static int sample(String s) {
+    /** Asks in which form a string is held only where three of its characters let the answer be expected. */
+    static Form form(String s) {
         int n = s.length();
-        return n == 0 ? 0xFFFF : s.charAt(0) | s.charAt(n >> 1) | s.charAt(n - 1);
+        int sample = n == 0 ? 0xFFFF : s.charAt(0) | s.charAt(n >> 1) | s.charAt(n - 1);
+        if (sample > 0xFF || !holds(s)) {
+            return Form.UNKNOWN;
+        }
+        return sample < 0x80 ? Form.LIKELY_ASCII : Form.NARROW;
     }
 
     /**
-     * Writes the first units as far as they are ASCII and there is room; it may stop some units before that.
+     * Writes the first units of a narrow string as far as they are ASCII and there is room; it may stop some units before that.
      *
      * @return the index of the first unit that is not written; bytes behind it may be overwritten, up to {@code limit}
      */
     static int ascii(String s, byte[] dst, int at, int limit) {
-        if (sample(s) >= 0x80 || !holds(s)) {
-            return 0;
-        }
         int n = s.length();
         int i = 0;
         while (i < n) {
@@ -74,11 +80,6 @@ final class Latin1 {
     @SuppressWarnings("deprecation") // It does not encode, which is what it is deprecated for, and just what is wanted.
     static void copy(String s, int from, int to, byte[] dst, int at) {
         s.getBytes(from, to, dst, at);
-    }
-
-    /** Whether a string is as likely ASCII as three of its characters tell, and surely has no surrogate. */
-    static boolean maybeAscii(String s) {
-        return sample(s) < 0x80 && holds(s);
     }
 
     /** The bytes before a step in which one is not ASCII, or all. */

@@ -58,8 +58,9 @@ public final class Pools {
             if (n <= Encoder.SHORT_UNITS) {
                 return Pure.encode(s, 0, n, array, begin, end, malformed) - begin;
             }
-            int done = Latin1.ascii(s, array, begin, end);
-            return done == n ? n : rest(s, done, array, begin, end, malformed);
+            Latin1.Form form = Latin1.form(s);
+            int done = form == Latin1.Form.LIKELY_ASCII ? Latin1.ascii(s, array, begin, end) : 0;
+            return done == n ? n : rest(s, form, done, array, begin, end, malformed);
         }
         if (dst.isReadOnly()) {
             throw new ReadOnlyBufferException();
@@ -73,9 +74,10 @@ public final class Pools {
         return count;
     }
 
-    private static int rest(String s, int done, byte[] dst, int at, int limit, Malformed malformed) {
+    private static int rest(
+            String s, Latin1.Form form, int done, byte[] dst, int at, int limit, Malformed malformed) {
         Encoder encoder = ENCODERS.take();
-        int end = encoder.encode(s, done, dst, at + done, limit, malformed);
+        int end = encoder.encode(s, form != Latin1.Form.UNKNOWN, done, dst, at + done, limit, malformed);
         ENCODERS.give(encoder);
         return end - at;
     }
@@ -88,7 +90,7 @@ public final class Pools {
      * @return its UTF-8
      */
     public static byte[] encodeToBytes(String s, Malformed malformed) {
-        if (Latin1.maybeAscii(s)) {
+        if (Latin1.form(s) == Latin1.Form.LIKELY_ASCII) {
             // Where an array is wanted, nothing is faster: the JVM copies what it holds.
             return s.getBytes(StandardCharsets.UTF_8);
         }
