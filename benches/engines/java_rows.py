@@ -32,6 +32,7 @@ class Group:
     def __init__(self, given: dict[str, Any], rounds: int, only: str) -> None:
         self.base: str = given["base"]
         self.rounds: int = given.get("rounds", rounds)
+        self.flags: list[str] = given.get("flags", [])
         self.taken: list[dict[jvm.Key, float]] = []
         self.rows = [row for row in _rows(given) if only in f"{row.name}, {row.way}"]
 
@@ -43,7 +44,7 @@ class Group:
             "content": list(dict.fromkeys(row.content for row in self.rows)),
             "length": list(dict.fromkeys(str(row.length) for row in self.rows)),
         }
-        self.taken.append(jvm.jmh(jdk, pattern, parameters, once=once))
+        self.taken.append(jvm.jmh(jdk, pattern, parameters, flags=self.flags, once=once))
 
     def result(self, row: Row) -> dict[str, Any]:
         """Its line of the record: medians over the rounds, the ratio that of the same round."""
