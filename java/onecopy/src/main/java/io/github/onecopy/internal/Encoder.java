@@ -56,7 +56,7 @@ public final class Encoder {
             if (n <= LOOKED_AT_UNITS && Held.isAscii(s)) {
                 return Held.copy(s, dst, at, limit);
             }
-            if (n <= 6) {
+            if (n <= SHORT_UNITS) {
                 return Pure.encode(s, 0, n, dst, at, limit, malformed) - at;
             }
             narrow = Held.isNarrow(s);
