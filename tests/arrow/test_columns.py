@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import onecopy
 from tests.conftest import Database
 from tests.support import table
+from tests.support.properties import tried
 
 
 def values(column: Any) -> list[Any]:
@@ -228,7 +229,7 @@ def test_columns_are_taken_by_drivers(request: pytest.FixtureRequest, profile: s
     con.close()
 
 
-@settings(max_examples=50, deadline=None)
+@tried(50)
 @given(
     st.lists(
         st.tuples(st.none() | st.integers(-(2**63), 2**63 - 1), st.none() | st.floats(allow_nan=False)), max_size=300

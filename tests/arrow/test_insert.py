@@ -11,11 +11,12 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import onecopy
 from tests.support import table
+from tests.support.properties import tried
 
 pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
 
@@ -154,7 +155,7 @@ _CELLS = st.tuples(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@tried(50)
 @given(st.lists(_CELLS, max_size=60), st.integers(1, 20))
 def test_a_stream_means_the_same_as_its_rows(rows: list[tuple[Any, ...]], chunk: int) -> None:
     con = onecopy.connect("sqlite::memory:")

@@ -10,10 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import onecopy
+from tests.support.properties import tried
 
 
 def table(cursor: Any) -> pa.Table:
@@ -184,7 +185,7 @@ _FLOATS = st.none() | st.floats(allow_nan=False)
 _BYTES = st.none() | st.binary(max_size=40)
 
 
-@settings(max_examples=60, deadline=None)
+@tried(60)
 @given(st.lists(st.tuples(_VALUES, _TEXT, _FLOATS, _BYTES), max_size=80), st.integers(1, 4000))
 def test_arrow_equals_fetchall(values: list[tuple[Any, ...]], batch_bytes: int) -> None:
     con = onecopy.connect("sqlite::memory:")

@@ -13,11 +13,12 @@ from typing import Any
 
 import bson as pymongo
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onecopy import bson
 from tests.bson.decoding import document, element, string, untyped
+from tests.support.properties import tried
 
 VALUES = [{"id": i, "text": "東京" * (i % 50), "inner": {"list": list(range(i % 7))}} for i in range(300)]
 DATA = b"".join(map(pymongo.encode, VALUES))
@@ -39,7 +40,7 @@ def test_documents_come_one_by_one_from_each_kind_of_source(tmp_path: Path) -> N
 
 
 @given(st.lists(st.integers(0, len(DATA)), max_size=30).map(sorted))
-@settings(max_examples=150, deadline=None)
+@tried(150)
 def test_pieces_may_be_parted_anywhere(cuts: list[int]) -> None:
     places = [0, *cuts, len(DATA)]
     pieces = [DATA[start:end] for start, end in itertools.pairwise(places)]

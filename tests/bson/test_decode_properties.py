@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import bson as pymongo
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from onecopy import bson
 from tests.bson.decoding import AS_PYMONGO, OPTIONS, document, documents, element, same
+from tests.support.properties import tried
 
 
 @given(documents)
-@settings(max_examples=400, deadline=None)
+@tried(400)
 def test_what_pymongo_encodes_is_decoded_as_by_pymongo(value: dict[str, Any]) -> None:
     data = pymongo.encode(value)
     expected = pymongo.decode(data, OPTIONS)
@@ -23,7 +24,7 @@ def test_what_pymongo_encodes_is_decoded_as_by_pymongo(value: dict[str, Any]) ->
 
 
 @given(documents)
-@settings(max_examples=300, deadline=None)
+@tried(300)
 def test_own_types_are_written_by_pymongo_as_they_were(value: dict[str, Any]) -> None:
     data = pymongo.encode(value)
     made = bson.decode(data, datetime_range="auto")
@@ -35,7 +36,7 @@ def test_own_types_are_written_by_pymongo_as_they_were(value: dict[str, Any]) ->
         st.dictionaries(st.sampled_from("abcdefgh"), st.one_of(st.integers(0, 9), st.text(max_size=3))), max_size=60
     )
 )
-@settings(max_examples=200, deadline=None)
+@tried(200)
 def test_documents_of_changing_shapes_keep_their_keys(values: list[dict[str, Any]]) -> None:
     data = b"".join(map(pymongo.encode, values))
     assert same(bson.decode_all(data), values)
@@ -62,7 +63,7 @@ def _harmed(data: bytes, harms: list[tuple[int, int]], is_small: bool) -> bytes:
     documents, st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), min_size=1, max_size=3), st.booleans()
 )
 @example({"a": 1}, [(0, 255)], False)
-@settings(max_examples=600, deadline=None)
+@tried(600)
 def test_what_was_harmed_is_refused_or_is_what_pymongo_decodes(
     value: dict[str, Any], harms: list[tuple[int, int]], is_small: bool
 ) -> None:
@@ -73,7 +74,7 @@ def test_what_was_harmed_is_refused_or_is_what_pymongo_decodes(
 
 
 @given(st.binary(max_size=80))
-@settings(max_examples=300, deadline=None)
+@tried(300)
 def test_any_bytes_are_refused_or_are_what_pymongo_decodes(body: bytes) -> None:
     data = document(body)
     for whole in (data, body, document(element(0x03, data)), document(element(0x04, data))):

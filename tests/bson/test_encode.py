@@ -24,10 +24,11 @@ from bson.codec_options import CodecOptions
 from bson.datetime_ms import DatetimeMS as TheirDatetimeMS
 from bson.raw_bson import RawBSONDocument
 from bson.son import SON
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onecopy import bson
+from tests.support.properties import tried
 
 UTC = dt.timezone.utc
 EAST = dt.timezone(dt.timedelta(hours=5, minutes=30))
@@ -329,7 +330,7 @@ DOCUMENTS = st.dictionaries(_KEYS.filter(lambda key: key != "_id"), _VALUES, max
 
 
 @given(DOCUMENTS)
-@settings(deadline=None, max_examples=400)
+@tried(400)
 def test_any_document_is_written_as_by_pymongo(doc: dict[str, Any]) -> None:
     expected = theirs.encode(doc)
     assert bson.encode(doc) == expected

@@ -13,10 +13,11 @@ from typing import Any
 
 import bson as pymongo
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from onecopy import bson
 from tests.bson.decoding import AS_PYMONGO, OPTIONS, document, documents, element, same, string, untyped
+from tests.support.properties import tried
 
 VALUE: dict[str, Any] = {
     "a": 1,
@@ -193,7 +194,7 @@ def test_threads_may_share_one() -> None:
 
 
 @given(documents)
-@settings(max_examples=200, deadline=None)
+@tried(200)
 def test_each_field_is_what_the_whole_decodes_to(value: dict[str, Any]) -> None:
     data = pymongo.encode(value)
     whole = pymongo.decode(data, OPTIONS)

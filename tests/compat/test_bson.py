@@ -16,11 +16,12 @@ import pytest
 from bson.codec_options import CodecOptions, TypeEncoder, TypeRegistry
 from bson.datetime_ms import DatetimeMS as TheirDatetimeMS
 from bson.raw_bson import RawBSONDocument
-from hypothesis import given, settings
+from hypothesis import given
 
 import onecopy.bson
 from onecopy.compat import bson as ours
 from tests.bson.test_encode import DOCUMENTS
+from tests.support.properties import tried
 
 OID = theirs.ObjectId()
 
@@ -87,7 +88,7 @@ def test_each_document_is_written_or_refused_as_by_pymongo(doc: Any, check_keys:
 
 
 @given(DOCUMENTS)
-@settings(deadline=None, max_examples=100)
+@tried(100)
 def test_any_document_is_written_as_by_pymongo(doc: dict[str, Any]) -> None:
     doc = {**doc, "_id": 5}
     assert ours.encode(doc) == theirs.encode(doc)

@@ -15,10 +15,11 @@ from typing import Any
 
 import orjson as theirs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from onecopy.compat import orjson as ours
 from tests.json.values import anything, harmed, harms, same
+from tests.support.properties import tried
 
 OPTIONS = [name for name in dir(theirs) if name.startswith("OPT_")]
 
@@ -170,7 +171,7 @@ def test_more_keys_are_taken_than_by_orjson() -> None:
 
 
 @given(anything)
-@settings(max_examples=300, deadline=None)
+@tried(300)
 def test_any_value_is_written_and_read_as_by_orjson(value: Any) -> None:
     for option in (None, ours.OPT_INDENT_2, ours.OPT_SORT_KEYS, ours.OPT_APPEND_NEWLINE | ours.OPT_INDENT_2):
         _same_dumps(value, None, option)
@@ -180,7 +181,7 @@ def test_any_value_is_written_and_read_as_by_orjson(value: Any) -> None:
 
 
 @given(anything, harms)
-@settings(max_examples=300, deadline=None)
+@tried(300)
 def test_a_text_that_was_harmed_is_taken_or_refused_as_by_orjson(value: Any, changes: Any) -> None:
     data = harmed(standard.dumps(value, ensure_ascii=False).encode(), changes)
     mine, wanted = outcome(lambda: ours.loads(data)), outcome(lambda: theirs.loads(data))

@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 import ujson as theirs
-from hypothesis import given, settings
+from hypothesis import given
 
 from onecopy.compat import ujson as ours
 from tests.json.values import anything, same
+from tests.support.properties import tried
 
 
 class Level(enum.IntEnum):
@@ -105,7 +106,7 @@ def test_a_value_is_written_as_by_ujson_with_each_keyword(value: Any) -> None:
 
 
 @given(anything)
-@settings(max_examples=300, deadline=None)
+@tried(300)
 def test_any_value_is_written_and_read_as_by_ujson(value: Any) -> None:
     options: list[dict[str, Any]] = [
         {},

@@ -6,7 +6,7 @@ import json as standard
 import re
 from typing import Any
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from onecopy import json
@@ -24,6 +24,7 @@ from tests.json.values import (
     same,
     texts,
 )
+from tests.support.properties import tried
 
 
 def _compact(value: Any, **options: Any) -> str:
@@ -39,7 +40,7 @@ def _plain_numbers(text: str) -> str:
 
 
 @given(anything)
-@settings(max_examples=400, deadline=None)
+@tried(400)
 def test_what_is_encoded_means_the_same(value: Any) -> None:
     assert same(oracle(json.dumps(value)), value)
     assert same(json.loads(json.dumps(value)), value)
@@ -47,7 +48,7 @@ def test_what_is_encoded_means_the_same(value: Any) -> None:
 
 
 @given(anything)
-@settings(max_examples=300, deadline=None)
+@tried(300)
 def test_the_bytes_are_those_of_the_standard_library(value: Any) -> None:
     compact = _plain_numbers(_compact(value, ensure_ascii=False))
     assert _plain_numbers(json.dumps(value).decode()) == compact
@@ -59,21 +60,21 @@ def test_the_bytes_are_those_of_the_standard_library(value: Any) -> None:
 
 
 @given(anything, st.sampled_from([1, 2, 3, 4, 7, 17]))
-@settings(max_examples=150, deadline=None)
+@tried(150)
 def test_indented_text_is_that_of_the_standard_library(value: Any, by: int) -> None:
     wanted = standard.dumps(value, indent=by, ensure_ascii=False)
     assert _plain_numbers(json.dumps(value, indent=by).decode()) == _plain_numbers(wanted)
 
 
 @given(documents)
-@settings(max_examples=150, deadline=None)
+@tried(150)
 def test_sorted_keys_are_in_the_order_of_their_characters(value: Any) -> None:
     wanted = _compact(value, ensure_ascii=False, sort_keys=True)
     assert _plain_numbers(json.dumps(value, sort_keys=True).decode()) == _plain_numbers(wanted)
 
 
 @given(anything, st.booleans(), st.sampled_from([None, 2]))
-@settings(max_examples=300, deadline=None)
+@tried(300)
 def test_what_the_standard_library_writes_is_read_as_it_reads_it(value: Any, escaped: bool, by: int | None) -> None:
     text = standard.dumps(value, ensure_ascii=escaped, indent=by)
     assert same(json.loads(text.encode()), value)
@@ -82,7 +83,7 @@ def test_what_the_standard_library_writes_is_read_as_it_reads_it(value: Any, esc
 
 @given(anything, harms)
 @example({"a": "я"}, [(4, 1, b"\xff")])
-@settings(max_examples=600, deadline=None)
+@tried(600)
 def test_a_text_that_was_harmed_is_taken_or_refused_as_by_the_oracle(value: Any, changes: Any) -> None:
     data = harmed(json.dumps(value), changes)
     ours, theirs = outcome(lambda: json.loads(data)), outcome(lambda: oracle(data))
@@ -91,7 +92,7 @@ def test_a_text_that_was_harmed_is_taken_or_refused_as_by_the_oracle(value: Any,
 
 
 @given(st.binary(max_size=60))
-@settings(max_examples=500, deadline=None)
+@tried(500)
 def test_any_bytes_are_taken_or_refused_as_by_the_oracle(data: bytes) -> None:
     ours, theirs = outcome(lambda: json.loads(data)), outcome(lambda: oracle(data))
     assert (ours is NotJson) == (theirs is NotJson)
@@ -99,7 +100,7 @@ def test_any_bytes_are_taken_or_refused_as_by_the_oracle(data: bytes) -> None:
 
 
 @given(st.text('[]{}",:\\/0123456789.-+eEtrufalsn \n', max_size=30))
-@settings(max_examples=600, deadline=None)
+@tried(600)
 def test_any_text_of_the_characters_of_json_is_taken_or_refused_as_by_the_oracle(text: str) -> None:
     data = text.encode()
     ours, theirs = outcome(lambda: json.loads(data)), outcome(lambda: oracle(data))
@@ -110,7 +111,7 @@ def test_any_text_of_the_characters_of_json_is_taken_or_refused_as_by_the_oracle
 
 
 @given(st.text(max_size=80), st.text(st.characters(categories=["Cs"]), max_size=3), texts)
-@settings(max_examples=200, deadline=None)
+@tried(200)
 def test_a_lone_surrogate_is_refused_replaced_or_escaped(before: str, surrogates: str, behind: str) -> None:
     text = before + surrogates + behind
     lone = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace") != text
@@ -126,7 +127,7 @@ def test_a_lone_surrogate_is_refused_replaced_or_escaped(before: str, surrogates
 
 
 @given(floats)
-@settings(max_examples=500, deadline=None)
+@tried(500)
 def test_a_float_is_as_short_as_can_be_and_comes_back(number: float) -> None:
     text = json.dumps(number)
     back = float(text)
@@ -137,14 +138,14 @@ def test_a_float_is_as_short_as_can_be_and_comes_back(number: float) -> None:
 
 
 @given(ints)
-@settings(max_examples=500, deadline=None)
+@tried(500)
 def test_an_int_of_any_size_is_exact_both_ways(number: int) -> None:
     text = json.dumps(number)
     assert text == str(number).encode() and same(json.loads(text), number)
 
 
 @given(rows)
-@settings(max_examples=200, deadline=None)
+@tried(200)
 def test_rows_from_tuples_are_the_bytes_of_the_dicts(made: list[dict[str, Any]]) -> None:
     names = list(made[0]) if made else ["a"]
     tuples = [tuple(row.values()) for row in made]
@@ -155,7 +156,7 @@ def test_rows_from_tuples_are_the_bytes_of_the_dicts(made: list[dict[str, Any]])
 
 
 @given(st.lists(anything, max_size=6))
-@settings(max_examples=200, deadline=None)
+@tried(200)
 def test_lines_are_the_values_each_with_a_line_feed(values: list[Any]) -> None:
     lines = json.dumps_lines(values)
     assert lines == b"".join(json.dumps(value) + b"\n" for value in values)
@@ -164,7 +165,7 @@ def test_lines_are_the_values_each_with_a_line_feed(values: list[Any]) -> None:
 
 
 @given(st.lists(anything, max_size=8), st.integers(1, 300), st.booleans())
-@settings(max_examples=200, deadline=None)
+@tried(200)
 def test_chunks_are_the_bytes_of_the_whole(values: list[Any], size: int, lines: bool) -> None:
     chunks = list(json.iter_chunks(iter(values), lines=lines, chunk_bytes=size))
     assert b"".join(chunks) == (json.dumps_lines(values) if lines else json.dumps(values))

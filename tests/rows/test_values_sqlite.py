@@ -7,11 +7,12 @@ import sqlite3
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import onecopy
 from tests.support import table
+from tests.support.properties import tried
 
 # Without surrogates: SQLite stores UTF-8. NUL characters inside a text are SQLite's own matter: sqlite3 keeps them too.
 TEXT = st.text(st.characters(codec="utf-8"), max_size=90)
@@ -29,7 +30,7 @@ def same(ours: list[tuple[Any, ...]], theirs: list[tuple[Any, ...]]) -> None:
     assert [[(type(v), repr(v)) for v in row] for row in ours] == [[(type(v), repr(v)) for v in row] for row in theirs]
 
 
-@settings(max_examples=150, deadline=None)
+@tried(150)
 @given(st.integers(1, 6).flatmap(lambda n: st.lists(st.tuples(*[VALUE] * n), min_size=1, max_size=40)))
 def test_random_tables_match_sqlite3(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[Any, ...]]) -> None:
     file = tmp_path_factory.getbasetemp() / "random.db"

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onecopy import text
+from tests.support.properties import tried
 
 CODECS = (
     "utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be", "latin-1", "ascii",
@@ -62,7 +63,7 @@ def outcome(call: Callable[[], Any]) -> Any:
         return type(e), e.encoding, e.object, e.start, e.end, e.reason
 
 
-@settings(max_examples=400, deadline=None)
+@tried(400)
 @given(_texts | _long, st.sampled_from(CODECS))
 def test_a_text_comes_back_as_it_was_and_as_cpython_writes_it(string: str, codec: str) -> None:
     try:
@@ -88,7 +89,7 @@ def test_a_text_comes_back_as_it_was_and_as_cpython_writes_it(string: str, codec
         assert (decode(data), encode(string)) == (string, data)
 
 
-@settings(max_examples=1500, deadline=None)
+@tried(1500)
 @given(_nearly | st.binary(max_size=80), st.sampled_from(CODECS), st.sampled_from(POLICIES))
 def test_any_bytes_are_taken_or_refused_as_by_cpython(data: bytes, codec: str, errors: str) -> None:
     expected = outcome(lambda: data.decode(codec, errors))
@@ -101,7 +102,7 @@ def test_any_bytes_are_taken_or_refused_as_by_cpython(data: bytes, codec: str, e
         assert outcome(lambda: DIRECT[codec][0](data, errors)) == expected
 
 
-@settings(max_examples=600, deadline=None)
+@tried(600)
 @given(_with_surrogates | _texts, st.sampled_from(CODECS), st.sampled_from(POLICIES))
 def test_any_str_is_taken_or_refused_as_by_cpython(string: str, codec: str, errors: str) -> None:
     expected = outcome(lambda: string.encode(codec, errors))

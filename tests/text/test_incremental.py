@@ -6,10 +6,11 @@ import codecs
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onecopy import text
+from tests.support.properties import tried
 
 UNITS = (
     "utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be", "latin-1", "ascii",
@@ -51,7 +52,7 @@ def test_every_split_gives_what_the_whole_gives(encoding: str) -> None:
             assert decoded([data], encoding, errors) == expected
 
 
-@settings(max_examples=500, deadline=None)
+@tried(500)
 @given(st.lists(st.binary(max_size=6) | st.sampled_from(["Жa", "東", "😀", "\ufeff"]).map(str.encode), max_size=6), st.sampled_from(UNITS), st.sampled_from(POLICIES))  # fmt: skip
 def test_parts_give_what_cpython_gives_part_by_part(parts: list[bytes], encoding: str, errors: str) -> None:
     ours, theirs = text.Decoder(encoding, errors), codecs.getincrementaldecoder(encoding)(errors)
@@ -75,7 +76,7 @@ def test_parts_give_what_cpython_gives_part_by_part(parts: list[bytes], encoding
             return
 
 
-@settings(max_examples=300, deadline=None)
+@tried(300)
 @given(st.lists(st.text("aéЖ東あ😀\ufeff\ud800", max_size=5), max_size=5), st.sampled_from([*UNITS, *LEGACY]), st.sampled_from(["strict", "replace", "ignore", "surrogatepass", "backslashreplace", "xmlcharrefreplace", "namereplace"]))  # fmt: skip
 def test_texts_in_parts_are_the_bytes_of_the_whole(parts: list[str], encoding: str, errors: str) -> None:
     encoder = text.Encoder(encoding, errors)

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onecopy import text
+from tests.support.properties import tried
 
 #: Encodings of one byte a character, and CPython's name for each.
 SINGLE = {
@@ -65,7 +66,7 @@ _letters = st.text("aé€ЖяΩא東京あｱ가😀\n\\~\x81", max_size=30)
 _names = st.sampled_from([*SINGLE, *MULTI, "x-user-defined"])
 
 
-@settings(max_examples=400, deadline=None)
+@tried(400)
 @given(_letters, _names, st.sampled_from(POLICIES))
 def test_what_is_written_is_read_and_errors_are_as_cpython_raises_them(string: str, name: str, errors: str) -> None:
     made = outcome(lambda: text.encode(string, name, errors))
@@ -84,7 +85,7 @@ def test_what_is_written_is_read_and_errors_are_as_cpython_raises_them(string: s
             text.encode(string, name, errors)
 
 
-@settings(max_examples=400, deadline=None)
+@tried(400)
 @given(st.binary(max_size=30), st.sampled_from([name for name in SINGLE if name[:3] in ("iso", "mac", "ibm")]), st.sampled_from(POLICIES))  # fmt: skip
 def test_any_bytes_are_taken_or_refused_as_by_cpython(data: bytes, name: str, errors: str) -> None:
     expected = outcome(lambda: data.decode(SINGLE[name], errors))

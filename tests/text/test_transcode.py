@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onecopy import text
+from tests.support.properties import tried
 
 #: The module as one who has no type checker calls it.
 untyped: Any = text
@@ -21,7 +22,7 @@ UNITS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "ut
 POLICIES = ("strict", "replace", "ignore", "surrogatepass", "backslashreplace")
 
 
-@settings(max_examples=500, deadline=None)
+@tried(500)
 @given(st.binary(max_size=40) | st.text("aé\x80Ж東😀\ufeff", max_size=20).map(str.encode), st.sampled_from(UNITS), st.sampled_from(UNITS), st.sampled_from(POLICIES))  # fmt: skip
 def test_any_two_encodings_are_what_cpython_makes_of_them(data: bytes, source: str, target: str, errors: str) -> None:
     def failure(call: Callable[[], Any]) -> Any:
