@@ -24,6 +24,9 @@ public final class Decoder {
     /** Up to this many bytes of an array Java looks whether they are ASCII; a native call takes longer. */
     private static final int LOOKED_AT_BYTES = 256;
 
+    /** Of a longer text off the heap so many are looked at one by one. */
+    private static final int FIRST_BYTES = 32;
+
     private static final int REPLACEMENT = 0xFFFD;
 
     private char[] chars = new char[512];
@@ -74,12 +77,12 @@ public final class Decoder {
         if (src.hasArray()) {
             return decode(src.array(), src.arrayOffset() + at, n, malformed);
         }
-        int ascii = n > CHUNK_BYTES && Native.available() ? asciiPrefix(null, src, at, n) : n;
+        int ascii = asciiPrefix(src, at, n);
         String s = ascii < n ? decode(null, src, src.get(at + ascii), at, n, malformed) : null;
         if (s != null) {
             return s;
         }
-        // Short, ASCII, or malformed: an array in between takes less time than making segments of the buffer.
+        // Short, ASCII, or malformed: an array in between takes less time than making a segment of the buffer.
         byte[] copy = source(n);
         src.get(at, copy, 0, n);
         return decode(copy, 0, n, malformed);
@@ -151,6 +154,22 @@ public final class Decoder {
             done += part;
         }
         return out;
+    }
+
+    /** The bytes before one that is not ASCII, or {@code n} where it is better not to ask: of what fits the scratch a few are looked at. */
+    private static int asciiPrefix(ByteBuffer src, int at, int n) {
+        if (n <= LOOKED_AT_BYTES || !Native.available()) {
+            return n;
+        }
+        if (n > CHUNK_BYTES) {
+            return asciiPrefix(null, src, at, n);
+        }
+        for (int i = 0; i < FIRST_BYTES; i++) {
+            if (src.get(at + i) < 0) {
+                return i;
+            }
+        }
+        return n;
     }
 
     private static int asciiPrefix(byte[] array, ByteBuffer buffer, int at, int n) {
