@@ -7,6 +7,7 @@
 
 use std::arch::x86_64::*;
 
+use super::three::THREE;
 use super::utf16::{first_halves, pairs, second_halves};
 use super::{BYTES, Bounded, first, load, load_first, select, splat16, splat32};
 
@@ -359,59 +360,6 @@ unsafe fn put_alike(out: &mut Bounded<false>, p: *const u16, a: __m512i, b: __m5
     out.put(THREE[1].encode(middle), BYTES);
     out.put(THREE[2].encode(b), BYTES);
     true
-}
-
-/// How 64 bytes are made of units from U+0800 on, three each.
-pub(super) struct Three {
-    /// For each 8 bytes, the four units that they are parts of.
-    units: [u16; 32],
-    /// For each byte, the bits of these four that it holds.
-    shifts: [u8; 64],
-    bits: [u8; 64],
-    marks: [u8; 64],
-}
-
-/// The three vectors that 64 units give: they take their units from those at 0, 16 and 32.
-pub(super) static THREE: [Three; 3] = [Three::new(0), Three::new(1), Three::new(2)];
-
-impl Three {
-    const fn new(part: usize) -> Three {
-        let mut made = Three {
-            units: [0; 32],
-            shifts: [0; 64],
-            bits: [0; 64],
-            marks: [0; 64],
-        };
-        let mut i = 0;
-        while i < 64 {
-            let at = 64 * part + i;
-            let begins = (at - at % 8) / 3;
-            let which = at % 3;
-            if i % 8 == 0 {
-                let mut k = 0;
-                while k < 4 {
-                    // The last may be behind those loaded: then no byte holds bits of it.
-                    made.units[i / 2 + k] = ((begins + k - 16 * part) % 32) as u16;
-                    k += 1;
-                }
-            }
-            made.shifts[i] = (16 * (at / 3 - begins) + 12 - 6 * which) as u8;
-            made.bits[i] = if which == 0 { 0x0F } else { 0x3F };
-            made.marks[i] = if which == 0 { 0xE0 } else { 0x80 };
-            i += 1;
-        }
-        made
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512bw,avx512vbmi")]
-    pub(super) fn encode(&self, units: __m512i) -> __m512i {
-        // SAFETY: each of the tables has 64 bytes.
-        let table = |p: *const u8| unsafe { load(p) };
-        let units = _mm512_permutexvar_epi16(table(self.units.as_ptr().cast()), units);
-        let six = _mm512_multishift_epi64_epi8(table(self.shifts.as_ptr()), units);
-        select(table(self.bits.as_ptr()), six, table(self.marks.as_ptr()))
-    }
 }
 
 /// Puts the first `n` units of a vector, whole characters with pairs among them; `behind` has the unit behind each.

@@ -13,6 +13,7 @@
 //! | `widen` | bytes as wider units, at any address |
 //! | `json_read` | the looks of the reader of JSON |
 //! | `encode` | units of any width to UTF-8 |
+//! | `three` | those that take three bytes each |
 //! | `json` | units of any width to the body of a JSON string |
 //! | `float` | the digits of a float |
 //!
@@ -31,6 +32,7 @@ pub(super) mod measure;
 mod runs;
 pub(super) mod scan;
 mod second;
+mod three;
 pub(super) mod utf16;
 pub(super) mod utf8;
 pub(super) mod widen;

@@ -2,8 +2,9 @@
 
 use std::arch::x86_64::*;
 
-use super::super::encode::{THREE, any, two};
+use super::super::encode::{any, two};
 use super::super::scan::narrow;
+use super::super::three::THREE;
 use super::super::{BYTES, first, load, load_first, splat16, splat32, store};
 use super::{UNITS, escapes8, letters, one_by_one, squeeze};
 
