@@ -18,8 +18,6 @@ import wheel
 from house import CACHE, ROOT, in_ci, main, run, say, step
 
 _WANTED = ("3.10", "3.11", "3.12", "3.13", "3.14")
-#: Not dist/: these wheels are for tests alone.
-_WHEELS = ROOT / "target" / "wheels"
 #: What the fast tests import; the linters are not run again.
 _REQUIREMENTS = ROOT / "requirements" / "test.txt"
 
@@ -92,8 +90,7 @@ def _main() -> int:
         passing = {}
         for version, interpreter in there.items():
             with step(f"wheel and environment of CPython {version}"):
-                # Without link-time optimisation, most of the time of a release: what is tested is how each interpreter is spoken to.
-                python = _install(version, interpreter, wheel.build(interpreter, _WHEELS, profile="quick"))
+                python = _install(version, interpreter, wheel.build(interpreter))
             passing[version] = [tester.submit(_passes, version, python, part) for part in ("first", "second")]
         failed = [version for version, parts in passing.items() if not all(part.result() for part in parts)]
     if failed:
