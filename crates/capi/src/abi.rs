@@ -61,12 +61,8 @@ pub unsafe extern "C" fn onecopy_utf16_to_utf8(
     capacity_bytes: usize,
     replacement: u32,
 ) -> i64 {
-    guarded(|| {
-        // SAFETY: the duties of the caller.
-        let (src, dst) = unsafe { both(src, n_units, dst, capacity_bytes) }?;
-        let replacement = answer::replacement(replacement)?;
-        Ok(answer::of(within::utf16_to_utf8(src, replacement, dst)))
-    })
+    // SAFETY: the duties of the caller.
+    unsafe { onecopy_utf16_to_utf8_at(src, 0, n_units, dst, 0, capacity_bytes, replacement) }
 }
 
 /// Writes UTF-8 as UTF-16, without a NUL or a byte order mark; one in the source is a character like others.
@@ -84,12 +80,8 @@ pub unsafe extern "C" fn onecopy_utf8_to_utf16(
     capacity_units: usize,
     replacement: u32,
 ) -> i64 {
-    guarded(|| {
-        // SAFETY: the duties of the caller.
-        let (src, dst) = unsafe { both(src, n_bytes, dst, capacity_units) }?;
-        let replacement = answer::replacement(replacement)?;
-        Ok(answer::of(within::utf8_to_utf16(src, replacement, dst)))
-    })
+    // SAFETY: the duties of the caller.
+    unsafe { onecopy_utf8_to_utf16_at(src, 0, n_bytes, dst, 0, capacity_units, replacement) }
 }
 
 /// Writes UTF-8 as Latin-1 (ISO 8859-1: each byte is its code point).
@@ -106,11 +98,8 @@ pub unsafe extern "C" fn onecopy_utf8_to_latin1(
     dst: *mut u8,
     capacity_bytes: usize,
 ) -> i64 {
-    guarded(|| {
-        // SAFETY: the duties of the caller.
-        let (src, dst) = unsafe { both(src, n_bytes, dst, capacity_bytes) }?;
-        Ok(answer::of(within::utf8_to_latin1(src, dst)))
-    })
+    // SAFETY: the duties of the caller.
+    unsafe { onecopy_utf8_to_latin1_at(src, 0, n_bytes, dst, 0, capacity_bytes) }
 }
 
 /// Writes Latin-1 as UTF-8, without a NUL. No text is malformed.
@@ -126,11 +115,8 @@ pub unsafe extern "C" fn onecopy_latin1_to_utf8(
     dst: *mut u8,
     capacity_bytes: usize,
 ) -> i64 {
-    guarded(|| {
-        // SAFETY: the duties of the caller.
-        let (src, dst) = unsafe { both(src, n_bytes, dst, capacity_bytes) }?;
-        Ok(answer::of(within::latin1_to_utf8(src, dst)))
-    })
+    // SAFETY: the duties of the caller.
+    unsafe { onecopy_latin1_to_utf8_at(src, 0, n_bytes, dst, 0, capacity_bytes) }
 }
 
 /// As `onecopy_utf16_to_utf8`, of `n_units` from `src_at` on, to `dst_at`.
@@ -150,12 +136,9 @@ pub unsafe extern "C" fn onecopy_utf16_to_utf8_at(
     replacement: u32,
 ) -> i64 {
     guarded(|| {
-        let (src, dst) = (
-            behind(src, src_at),
-            behind(dst.cast_const(), dst_at).cast_mut(),
-        );
+        let dst = behind(dst.cast_const(), dst_at).cast_mut();
         // SAFETY: the duties of the caller.
-        let (src, dst) = unsafe { both(src, n_units, dst, capacity_bytes) }?;
+        let (src, dst) = unsafe { both(behind(src, src_at), n_units, dst, capacity_bytes) }?;
         let replacement = answer::replacement(replacement)?;
         Ok(answer::of(within::utf16_to_utf8(src, replacement, dst)))
     })
@@ -178,12 +161,9 @@ pub unsafe extern "C" fn onecopy_utf8_to_utf16_at(
     replacement: u32,
 ) -> i64 {
     guarded(|| {
-        let (src, dst) = (
-            behind(src, src_at),
-            behind(dst.cast_const(), dst_at).cast_mut(),
-        );
+        let dst = behind(dst.cast_const(), dst_at).cast_mut();
         // SAFETY: the duties of the caller.
-        let (src, dst) = unsafe { both(src, n_bytes, dst, capacity_units) }?;
+        let (src, dst) = unsafe { both(behind(src, src_at), n_bytes, dst, capacity_units) }?;
         let replacement = answer::replacement(replacement)?;
         Ok(answer::of(within::utf8_to_utf16(src, replacement, dst)))
     })
@@ -205,12 +185,9 @@ pub unsafe extern "C" fn onecopy_utf8_to_latin1_at(
     capacity_bytes: usize,
 ) -> i64 {
     guarded(|| {
-        let (src, dst) = (
-            behind(src, src_at),
-            behind(dst.cast_const(), dst_at).cast_mut(),
-        );
+        let dst = behind(dst.cast_const(), dst_at).cast_mut();
         // SAFETY: the duties of the caller.
-        let (src, dst) = unsafe { both(src, n_bytes, dst, capacity_bytes) }?;
+        let (src, dst) = unsafe { both(behind(src, src_at), n_bytes, dst, capacity_bytes) }?;
         Ok(answer::of(within::utf8_to_latin1(src, dst)))
     })
 }
@@ -231,12 +208,9 @@ pub unsafe extern "C" fn onecopy_latin1_to_utf8_at(
     capacity_bytes: usize,
 ) -> i64 {
     guarded(|| {
-        let (src, dst) = (
-            behind(src, src_at),
-            behind(dst.cast_const(), dst_at).cast_mut(),
-        );
+        let dst = behind(dst.cast_const(), dst_at).cast_mut();
         // SAFETY: the duties of the caller.
-        let (src, dst) = unsafe { both(src, n_bytes, dst, capacity_bytes) }?;
+        let (src, dst) = unsafe { both(behind(src, src_at), n_bytes, dst, capacity_bytes) }?;
         Ok(answer::of(within::latin1_to_utf8(src, dst)))
     })
 }

@@ -22,7 +22,7 @@ public final class Held {
     private static final MethodHandle HAS_NEGATIVES = findHasNegatives();
 
     /** Whether the arrays can be seen. */
-    public static final boolean OPEN = VALUE != null && isAsExpected();
+    public static final boolean OPEN = VALUE != null && HAS_NEGATIVES != null && isAsExpected();
 
     private Held() {}
 
@@ -104,7 +104,7 @@ public final class Held {
     static boolean isAscii(String s) {
         byte[] held = bytes(s);
         int n = held.length;
-        return n == s.length() && !(HAS_NEGATIVES != null ? hasNegatives(held, n) : hasHighBits(held, n));
+        return n == s.length() && !hasNegatives(held, n);
     }
 
     /** By the JDK's own look, for which compilers know an instruction or two. */
@@ -114,22 +114,6 @@ public final class Held {
         } catch (Throwable e) {
             throw new IllegalStateException(e);
         }
-    }
-
-    /** The same where a JDK has no such method. */
-    static boolean hasHighBits(byte[] held, int n) {
-        if (n < WORD) {
-            int v = 0;
-            for (byte b : held) {
-                v |= b;
-            }
-            return v < 0;
-        }
-        long v = word(held, n - WORD);
-        for (int i = 0; i < n - WORD; i += WORD) {
-            v |= word(held, i);
-        }
-        return (v & Latin1.HIGH_BITS) != 0;
     }
 
     private static long word(byte[] b, int at) {

@@ -14,7 +14,7 @@ import java.nio.ByteOrder;
 final class Latin1 {
     private static final String NARROW = "java.lang.StringLatin1$CharsSpliterator";
     private static final VarHandle LONGS = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
-    static final long HIGH_BITS = 0x8080808080808080L;
+    private static final long HIGH_BITS = 0x8080808080808080L;
 
     /** What is copied before it is looked at: where the text is not ASCII, no more is done in vain. */
     private static final int CHUNK = 1024;
