@@ -110,10 +110,14 @@ def _as_user(command: list[str], user: str | None, log: Path) -> None:
     if user is not None:
         entry = pwd.getpwnam(user)
         process = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
-    with open(log, "ab") as out:
+    with open(log, "a+b") as out:
+        begun = out.seek(0, os.SEEK_END)
         done = subprocess.run(command, stdout=out, stderr=out, cwd="/", check=False, **process)
+        out.seek(begun)
+        said = out.read().decode(errors="replace")
     if done.returncode != 0:
-        raise RuntimeError(f"`{' '.join(command)}` failed ({done.returncode}); see {log}")
+        # The log stays on the machine that ran it: what it begins with is what names the cause.
+        raise RuntimeError(f"`{' '.join(command)}` failed ({done.returncode}); see {log}, it begins:\n{said[:1_000]}")
 
 
 def _program(*candidates: str) -> str:
@@ -200,12 +204,17 @@ def _start_mariadb(home: Home) -> Started:
     base, log = home.data_dir / "mariadb", home.log("mariadb")
     user = _owner("mysql", base)
     base.mkdir(exist_ok=True)
+    # A server that starts takes every temporary table in its directory for a leftover of its own and removes it:
+    # where two share one, the second takes the first's away.
+    temporary = base / "tmp"
+    _owner("mysql", temporary)
+    temporary.mkdir(exist_ok=True)
     data, ready = base / "data", home.state_dir / "mariadb.ready"
     fresh = not (ready.exists() and data.exists())
     if fresh:
         shutil.rmtree(data, ignore_errors=True)
-        command = [install, "--no-defaults", f"--datadir={data}", "--auth-root-authentication-method=normal"]
-        _as_user([*command, "--skip-test-db"], user, log)
+        command = [install, "--no-defaults", f"--datadir={data}", f"--tmpdir={temporary}", "--skip-test-db"]
+        _as_user([*command, "--auth-root-authentication-method=normal"], user, log)
         ready.touch()
     setup = base / "setup.sql"
     setup.write_text(
@@ -217,7 +226,8 @@ def _start_mariadb(home: Home) -> Started:
     setup.chmod(0o644)
     stop_forgotten(base / "pid", base, signal.SIGTERM)
     port = _port(home, "mariadb")
-    command = [server, "--no-defaults", f"--datadir={data}", f"--init-file={setup}", f"--port={port}"]
+    command = [server, "--no-defaults", f"--datadir={data}", f"--tmpdir={temporary}"]
+    command += [f"--init-file={setup}", f"--port={port}"]
     # A socket's path may have 107 bytes: it stands in the temporary directory, under a short name.
     mark = hashlib.sha256(str(base).encode()).hexdigest()[:8]
     command += [f"--socket={tempfile.gettempdir()}/onecopy-{mark}.sock", f"--pid-file={base}/pid", "--local-infile=1"]
