@@ -208,7 +208,7 @@ pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
             }),
             Kind::Ascii | Kind::Latin1 => return None,
             Kind::Ucs2 => two(new, kind, n, false, |out| {
-                utf8::to_ucs2::<false>(text, out, n);
+                utf8::to_utf16::<false, false>(text, out, n);
             }),
             Kind::Ucs4 => four(new, kind, n, false, |out| {
                 utf8::to_ucs4::<false>(text, out, n);

@@ -30,27 +30,37 @@ fn check_utf8(src: &[u8]) {
         let (good, got) = into_place(n, |p| unsafe { utf8::to_latin1::<true>(src, p, n) });
         expect(good, got.into_iter().map(u32::from).collect());
     }
-    if max <= 0xEF {
-        // SAFETY: AVX-512 is there; the place takes what is written.
-        let (good, got) = into_place(2 * n, |p| unsafe {
-            utf8::to_ucs2::<true>(src, p.cast(), n)
-        });
-        let got = units(&got, u16::from_ne_bytes);
-        expect(good, got.into_iter().map(u32::from).collect());
-        if text.is_ok() {
-            // SAFETY: AVX-512 is there; the text is well-formed, and the place takes what is written.
-            let (good, got) = into_place(2 * n, |p| unsafe {
-                utf8::to_ucs2::<false>(src, p.cast(), n)
-            });
-            let got = units(&got, u16::from_ne_bytes);
-            expect(good, got.into_iter().map(u32::from).collect());
-        }
-    }
+    check_utf8_to_utf16(src, max);
     // SAFETY: AVX-512 is there; the place takes what is written.
     let (good, got) = into_place(4 * n, |p| unsafe {
         utf8::to_ucs4::<true>(src, p.cast(), n)
     });
     expect(good, units(&got, u32::from_ne_bytes));
+}
+
+/// UTF-8 to UTF-16, with and without pairs, into a place of just the size and one with a unit for each byte.
+fn check_utf8_to_utf16(src: &[u8], max: u8) {
+    let expected = naive::to_utf16(Units::Utf8(src), Policy::Strict);
+    // SAFETY: AVX-512 is there (so below).
+    let n_units = unsafe { utf8::units_of(src) };
+    let see = |room: usize, convert: unsafe fn(&[u8], *mut u16, usize) -> Option<usize>| {
+        // SAFETY: the place takes a unit for each byte, or each that begins something and each third one of a sequence of four.
+        let (n, got) = into_place(2 * room, |p| unsafe { convert(src, p.cast(), room) });
+        let got = n.map(|n| units(&got[..2 * n], u16::from_ne_bytes));
+        assert_eq!(got.as_ref(), expected.as_ref().ok(), "{src:x?}");
+    };
+    for room in [n_units, src.len()] {
+        see(room, utf8::to_utf16::<true, true>);
+        if max <= 0xEF {
+            see(room, utf8::to_utf16::<true, false>);
+        }
+        if expected.is_ok() {
+            see(room, utf8::to_utf16::<false, true>);
+            if max <= 0xEF {
+                see(room, utf8::to_utf16::<false, false>);
+            }
+        }
+    }
 }
 
 #[test]

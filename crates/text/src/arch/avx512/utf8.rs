@@ -14,7 +14,7 @@
 use std::arch::x86_64::*;
 
 use super::second::{low_bits, wrong_seconds};
-use super::{BYTES, Out, first, load, load_first, runs, select, splat8, splat32};
+use super::{BYTES, Out, first, load, load_first, select, splat8, splat32};
 use crate::Kind;
 
 /// Which bytes of a vector are what: each bit set is a part of those below it.
@@ -71,14 +71,20 @@ impl Check {
     #[inline]
     #[target_feature(enable = "avx512bw,avx512vbmi")]
     fn step(&mut self, b: Bytes, v: __m512i, second: __m512i) {
-        let due = b.leads << 1 | b.three << 2 | b.four << 3 | self.owed;
-        self.owed = b.leads >> 63 | b.three >> 62 | b.four >> 61;
-        self.bad |= due ^ b.tails;
-        // 0xC0 and 0xC1: overlong.
-        self.bad |= _mm512_mask_cmplt_epu8_mask(b.leads, v, splat8(0xC2));
+        self.places(b, v);
         if b.three != 0 {
             self.bad |= wrong_seconds(b.three, v, second);
         }
+    }
+
+    /// Whether bytes continue something at the places where the leads call for it, and no lead is 0xC0 or 0xC1, overlong.
+    #[inline]
+    #[target_feature(enable = "avx512bw")]
+    fn places(&mut self, b: Bytes, v: __m512i) {
+        let due = b.leads << 1 | b.three << 2 | b.four << 3 | self.owed;
+        self.owed = b.leads >> 63 | b.three >> 62 | b.four >> 61;
+        self.bad |= due ^ b.tails;
+        self.bad |= _mm512_mask_cmplt_epu8_mask(b.leads, v, splat8(0xC2));
     }
 
     fn is_good(self) -> bool {
@@ -154,6 +160,10 @@ macro_rules! each_vector {
     };
 }
 
+mod utf16;
+pub(super) use utf16::units;
+pub(in crate::arch) use utf16::{to_utf16, units_of};
+
 /// Decodes text without a character past U+00FF into `n_chars` units; `false` where it is malformed and
 /// `CHECK` asks.
 ///
@@ -196,119 +206,6 @@ pub(in crate::arch) unsafe fn to_latin1<const CHECK: bool>(
         });
     }
     check.is_good()
-}
-
-/// Decodes text without a character past U+FFFF into `n_chars` units; `false` where it is malformed and
-/// `CHECK` asks.
-///
-/// # Safety
-/// As [`to_latin1`], with no byte above 0xEF.
-#[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-pub(in crate::arch) unsafe fn to_ucs2<const CHECK: bool>(
-    src: &[u8],
-    dst: *mut u16,
-    n_chars: usize,
-) -> bool {
-    let (p, len) = (src.as_ptr(), src.len());
-    let mut check = Check::default();
-    // SAFETY: every load ends inside src; a unit is put for each byte that continues nothing.
-    unsafe {
-        let mut out = Out::new(dst.cast(), 2 * n_chars);
-        let mut at = 0;
-        each_vector!(p, len, at, |v, behind, n| {
-            let b = bytes_of::<3>(v);
-            if b.high | check.owed == 0 {
-                put_units(&mut out, v, _mm512_setzero_si512(), n);
-            } else {
-                if let Some(begun) = runs::looks_like_one(b.tails)
-                    && (!CHECK || check.owed == first(begun))
-                    && len - at - begun >= BYTES
-                {
-                    // Not a whole vector further then, but behind the run.
-                    let run = runs::decode(p.add(at + begun), len - at - begun, &mut out);
-                    if run.n_bytes > 0 {
-                        check.bad |= u64::from(!run.is_good);
-                        check.owed = 0;
-                        at += begun + run.n_bytes;
-                        continue;
-                    }
-                }
-                let starts = !b.tails & first(n);
-                let n_units = starts.count_ones() as usize;
-                let second = behind(1);
-                if b.three == 0 {
-                    // The low byte: six bits of the second, two of the first, which gives three more to the high one.
-                    let low = select(splat8(0xC0), _mm512_slli_epi16::<6>(v), second);
-                    let low = _mm512_mask_mov_epi8(v, b.leads, low);
-                    let high = _mm512_and_si512(_mm512_srli_epi16::<2>(v), splat8(0x07));
-                    let high =
-                        _mm512_maskz_compress_epi8(starts, _mm512_maskz_mov_epi8(b.leads, high));
-                    put_units(
-                        &mut out,
-                        _mm512_maskz_compress_epi8(starts, low),
-                        high,
-                        n_units,
-                    );
-                } else {
-                    // The last two bytes of each character give ten or eleven bits, the lead of three the rest.
-                    let last = _mm512_mask_mov_epi8(second, b.three, behind(2));
-                    let before = _mm512_mask_mov_epi8(v, b.three, second);
-                    let low = select(splat8(0xC0), _mm512_slli_epi16::<6>(before), last);
-                    let low = _mm512_mask_mov_epi8(v, b.leads, low);
-                    let high = _mm512_and_si512(_mm512_srli_epi16::<2>(before), splat8(0x0F));
-                    let high = _mm512_maskz_mov_epi8(b.leads, high);
-                    let top = select(splat8(0xF0), _mm512_slli_epi16::<4>(v), high);
-                    let high = _mm512_mask_mov_epi8(high, b.three, top);
-                    put_units(
-                        &mut out,
-                        _mm512_maskz_compress_epi8(starts, low),
-                        _mm512_maskz_compress_epi8(starts, high),
-                        n_units,
-                    );
-                    if CHECK {
-                        // Of three bytes: below U+0800, and surrogates.
-                        let five = _mm512_and_si512(high, splat8(0xF8));
-                        check.bad |= _mm512_mask_testn_epi8_mask(b.three, five, five);
-                        check.bad |= _mm512_mask_cmpeq_epi8_mask(b.three, five, splat8(0xD8));
-                    }
-                }
-                if CHECK {
-                    let due = b.leads << 1 | b.three << 2 | check.owed;
-                    check.owed = b.leads >> 63 | b.three >> 62;
-                    check.bad |= due ^ b.tails;
-                    check.bad |= _mm512_mask_cmplt_epu8_mask(b.leads, v, splat8(0xC2));
-                }
-            }
-        });
-    }
-    check.is_good()
-}
-
-/// Units of 16 bits, given as low and high bytes.
-#[inline]
-#[target_feature(enable = "avx512bw")]
-pub(super) fn units(low: __m256i, high: __m256i) -> __m512i {
-    let high = _mm512_slli_epi16::<8>(_mm512_cvtepu8_epi16(high));
-    _mm512_or_si512(_mm512_cvtepu8_epi16(low), high)
-}
-
-/// Puts the first `n` [`units`].
-///
-/// # Safety
-/// There is room for them.
-#[inline]
-#[target_feature(enable = "avx512bw,bmi2")]
-unsafe fn put_units(out: &mut Out, low: __m512i, high: __m512i, n: usize) {
-    let (lower_low, lower_high) = (_mm512_castsi512_si256(low), _mm512_castsi512_si256(high));
-    // SAFETY: n units in all, by the caller's word.
-    unsafe {
-        out.put(units(lower_low, lower_high), 2 * n.min(BYTES / 2));
-        if n > BYTES / 2 {
-            let low = _mm512_extracti64x4_epi64::<1>(low);
-            let high = _mm512_extracti64x4_epi64::<1>(high);
-            out.put(units(low, high), 2 * n - BYTES);
-        }
-    }
 }
 
 /// Places of a vector where a character of four bytes may start and end in it.
