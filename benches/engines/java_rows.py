@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benches import jvm
-from benches.jvm import Jdk
+from benches.jvm import Jdk, maven
 
 PACKAGE = "io.github.onecopy.bench"
 
@@ -33,6 +33,7 @@ class Group:
         self.base: str = given["base"]
         self.rounds: int = given.get("rounds", rounds)
         self.flags: list[str] = given.get("flags", [])
+        self.oldest: int = given.get("oldest", maven.OLDEST)
         self.taken: list[dict[jvm.Key, float]] = []
         self.rows = [row for row in _rows(given) if only in f"{row.name}, {row.way}"]
 
@@ -83,7 +84,7 @@ def measure(definition: dict[str, Any], arguments: argparse.Namespace) -> tuple[
     jvm.build(jdk)
     print(f"JDK {jdk.full}: {jvm.java(jdk, [f'{PACKAGE}.Check']).strip()}", flush=True)
     groups = [Group(given, definition["rounds"], arguments.only) for given in definition["group"]]
-    groups = [group for group in groups if group.rows]
+    groups = [group for group in groups if group.rows and group.oldest <= jdk.version]
     if arguments.once:
         for group in groups:
             group.measure(jdk, once=True)

@@ -45,11 +45,8 @@ final class BsonGuideTest {
     @ParameterizedTest
     @MethodSource("programs")
     void itPrintsWhatThePageSays(Program program, @TempDir Path folder) throws IOException, InterruptedException {
-        Path source = Files.writeString(folder.resolve(program.name() + ".java"), program.source());
+        compile(program, folder);
         String before = System.getProperty("java.class.path");
-        int compiled = ToolProvider.getSystemJavaCompiler()
-                .run(null, null, null, "-encoding", "UTF-8", "-Xlint:all,-processing,-classfile,-path", "-Werror", "-cp", before, source.toString());
-        assertEquals(0, compiled);
         Path printed = folder.resolve("printed");
         List<String> command = new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString()));
         command.addAll(List.of("-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-Dsun.stdout.encoding=UTF-8"));
@@ -59,6 +56,19 @@ final class BsonGuideTest {
         Process process = new ProcessBuilder(command).redirectOutput(printed.toFile()).redirectError(ProcessBuilder.Redirect.INHERIT).start();
         assertEquals(0, process.waitFor());
         assertEquals(program.prints(), Files.readString(printed, StandardCharsets.UTF_8).strip());
+    }
+
+    /** Compiles one of the guide's programs into a folder. */
+    static void compile(String name, Path folder) throws IOException {
+        compile(programs().filter(program -> program.name().equals(name)).findFirst().orElseThrow(), folder);
+    }
+
+    private static void compile(Program program, Path folder) throws IOException {
+        Path source = Files.writeString(folder.resolve(program.name() + ".java"), program.source());
+        String path = System.getProperty("java.class.path");
+        int compiled = ToolProvider.getSystemJavaCompiler()
+                .run(null, null, null, "-encoding", "UTF-8", "-Xlint:all,-processing,-classfile,-path", "-Werror", "-cp", path, source.toString());
+        assertEquals(0, compiled);
     }
 
     @Test

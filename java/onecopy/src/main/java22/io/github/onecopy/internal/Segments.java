@@ -4,14 +4,19 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 
 import io.github.onecopy.Malformed;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.BufferOverflowException;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.Objects;
 
 /** Memory segments as the buffers that the encoder and the decoder know; what lies past 2 GiB comes part by part. */
 public final class Segments {
     /** What a buffer over a segment holds at most; a few bytes less than 2 GiB. */
     private static final long MOST_BYTES = Integer.MAX_VALUE - 8;
+
+    private static final ValueLayout.OfShort SHORT = ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+    private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
     private static final byte[] NOTHING = new byte[0];
 
@@ -86,7 +91,10 @@ public final class Segments {
         return at + Encoder.written(s, from, result, malformed);
     }
 
-    /** As {@link Pure#encode(String, java.nio.ByteBuffer, int, int, Malformed)}, up to the end of the segment. */
+    /**
+     * As {@link Pure#encode(String, java.nio.ByteBuffer, int, int, Malformed)}, up to the end of the segment; a store or two for each
+     * character, since each looks whether the segment is alive.
+     */
     private static long brief(String s, MemorySegment dst, long at, Malformed malformed) {
         int n = s.length();
         Pure.checkRoom(s, dst.byteSize() - at, malformed);
@@ -96,20 +104,16 @@ public final class Segments {
             if (c < 0x80) {
                 dst.set(JAVA_BYTE, out++, (byte) c);
             } else if (c < 0x800) {
-                dst.set(JAVA_BYTE, out, (byte) (0xC0 | c >> 6));
-                dst.set(JAVA_BYTE, out + 1, (byte) (0x80 | c & 0x3F));
+                dst.set(SHORT, out, (short) (0x80C0 | c >> 6 | (c & 0x3F) << 8));
                 out += 2;
             } else if (!Character.isSurrogate(c)) {
-                dst.set(JAVA_BYTE, out, (byte) (0xE0 | c >> 12));
-                dst.set(JAVA_BYTE, out + 1, (byte) (0x80 | c >> 6 & 0x3F));
+                dst.set(SHORT, out, (short) (0x80E0 | c >> 12 | (c >> 6 & 0x3F) << 8));
                 dst.set(JAVA_BYTE, out + 2, (byte) (0x80 | c & 0x3F));
                 out += 3;
             } else if (Pure.isPair(s, c, i, n)) {
                 int point = Character.toCodePoint(c, s.charAt(++i));
-                dst.set(JAVA_BYTE, out, (byte) (0xF0 | point >> 18));
-                dst.set(JAVA_BYTE, out + 1, (byte) (0x80 | point >> 12 & 0x3F));
-                dst.set(JAVA_BYTE, out + 2, (byte) (0x80 | point >> 6 & 0x3F));
-                dst.set(JAVA_BYTE, out + 3, (byte) (0x80 | point & 0x3F));
+                int head = 0x80F0 | point >> 18 | (point >> 12 & 0x3F) << 8;
+                dst.set(INT, out, head | (0x80 | point >> 6 & 0x3F) << 16 | (0x80 | point & 0x3F) << 24);
                 out += 4;
             } else {
                 dst.set(JAVA_BYTE, out++, Pure.lone(c, i, malformed));
