@@ -155,6 +155,14 @@ pub(super) unsafe fn str_to_utf16(src: &str, out: &mut [MaybeUninit<u16>]) {
             unsafe { avx512::utf8::to_utf16::<false, true>(src.as_bytes(), out.as_mut_ptr().cast(), n) };
         return debug_assert_eq!(good, Some(n));
     }
+    #[cfg(target_arch = "x86_64")]
+    if is_avx2() {
+        let n = out.len();
+        let good =
+            // SAFETY: AVX2 is there; the rest are the caller's duties.
+            unsafe { avx2::utf8::to_utf16::<false>(src.as_bytes(), out.as_mut_ptr().cast(), n) };
+        return debug_assert_eq!(good, Some(n));
+    }
     if no_simdutf() {
         return scalar::fill(src.encode_utf16().map(u32::from), out);
     }
@@ -359,20 +367,29 @@ pub(super) unsafe fn utf8_to_ucs2_checked(src: &[u8], out: &mut [MaybeUninit<u16
     unreachable!("{src:?} {out:?}")
 }
 
-/// Decodes and validates UTF-8 of any characters at once; `None` where it is malformed or the place too short. Only by the kernels
-/// on 64-byte vectors.
+/// Decodes and validates UTF-8 of any characters at once; `None` where it is malformed or the place too short. Only by kernels of
+/// our own.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn utf8_to_utf16_checked(src: &[u8], out: &mut [MaybeUninit<u16>]) -> Option<usize> {
-    assert!(is_avx512());
     let n = if src.len() <= out.len() {
         src.len()
-    } else {
+    } else if is_avx512() {
         // SAFETY: AVX-512 is there.
         unsafe { avx512::utf8::units_of(src) }
+    } else {
+        assert!(is_avx2());
+        // SAFETY: AVX2 is there.
+        unsafe { avx2::utf8::units_of(src) }
     };
-    let place = out.get_mut(..n)?;
-    // SAFETY: AVX-512 is there; the place has a unit for each byte, or those just counted.
-    unsafe { avx512::utf8::to_utf16::<true, true>(src, place.as_mut_ptr().cast(), n) }
+    let place = out.get_mut(..n)?.as_mut_ptr().cast();
+    // SAFETY: the kernels are there, as is asked; the place has a unit for each byte, or those just counted.
+    unsafe {
+        if is_avx512() {
+            return avx512::utf8::to_utf16::<true, true>(src, place, n);
+        }
+        assert!(is_avx2());
+        avx2::utf8::to_utf16::<true>(src, place, n)
+    }
 }
 
 /// As [`utf8_to_latin1_checked`], with any bytes.

@@ -1,18 +1,18 @@
 //! UTF-8 to UTF-16 and to Latin-1, validated on the way, in a place of any size: our kernels, simdutf's for short text and where ours
-//! are none (on 32-byte vectors for text with pairs too), and the scalar twin where `ONECOPY_KERNEL=scalar` asks for it and under Miri.
+//! are none, and the scalar twin where `ONECOPY_KERNEL=scalar` asks for it and under Miri.
 
 use std::mem::MaybeUninit;
 
 use super::bulk::{
-    self, as_str, as_str_of_shape, checks_while_decoding, is_avx2, no_simdutf,
-    utf8_to_latin1_checked, utf8_to_ucs2_checked,
+    self, as_str, as_str_of_shape, checks_while_decoding, is_avx2, is_avx512, no_simdutf,
+    utf8_to_latin1_checked,
 };
-use super::{is_ascii, scan_utf8};
+use super::scan_utf8;
 use crate::{Kind, Units, naive};
 
-/// Up to so many bytes simdutf's kernels are faster than a count and then ours on 32-byte vectors (measured: texts of 10 to 100
-/// characters of five scripts).
-const FEW_BYTES: usize = 48;
+/// Up to so many bytes simdutf's kernels are faster than ours on 32-byte vectors (measured: texts of 5 to 50 characters of five
+/// scripts).
+const FEW_BYTES: usize = 31;
 
 /// UTF-8 to UTF-16. `None` where it is malformed and where the place is too short, and `out` holds anything then.
 #[inline]
@@ -20,25 +20,10 @@ pub(crate) fn utf8_to_utf16_within(src: &[u8], out: &mut [MaybeUninit<u16>]) -> 
     if no_simdutf() {
         return scalar(src, out, |c, units| Some(c.encode_utf16(units).len()));
     }
-    #[cfg(target_arch = "x86_64")]
-    if bulk::is_avx512() {
-        return bulk::utf8_to_utf16_checked(src, out);
-    }
     let (dst, room) = (out.as_mut_ptr().cast(), out.len());
-    if is_avx2() && !(src.len() <= FEW_BYTES && room >= src.len()) {
-        if is_ascii(src) {
-            if src.len() > room {
-                return None;
-            }
-            // SAFETY: src is readable for its length, and out takes a unit for each byte.
-            return Some(unsafe { simdutf::convert_latin1_to_utf16(src.as_ptr(), src.len(), dst) });
-        }
-        let scan = scan_utf8(src);
-        if scan.max < 0xF0 {
-            let place = out.get_mut(..scan.n_chars)?;
-            // SAFETY: no byte is above 0xEF, and the place has a unit for each byte that continues nothing, just counted.
-            return unsafe { utf8_to_ucs2_checked(src, place) }.then_some(scan.n_chars);
-        }
+    #[cfg(target_arch = "x86_64")]
+    if is_avx512() || is_avx2() && !(src.len() <= FEW_BYTES && room >= src.len()) {
+        return bulk::utf8_to_utf16_checked(src, out);
     }
     if room >= src.len() {
         let result =

@@ -46,10 +46,18 @@ impl Check {
         self.due == (1 << n) - 1
     }
 
-    /// Looks at 32 bytes, and those one place behind each: at the continuation bytes (`tails`) and others past ASCII (`high`).
+    /// Looks at 32 bytes, and those one place behind each: at the continuation bytes (`tails`), others past ASCII (`high`), and those of
+    /// them from 0xF0 on (`four`).
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub(super) fn look<U: Unit>(&mut self, v: __m256i, behind: __m256i, high: u32, tails: u32) {
+    pub(super) fn look<U: Unit>(
+        &mut self,
+        v: __m256i,
+        behind: __m256i,
+        high: u32,
+        tails: u32,
+        four: u32,
+    ) {
         let splat = |byte: u8| _mm256_set1_epi8(byte as i8);
         let mut due = u64::from(high & !tails) << 1 | u64::from(self.due);
         // 0xC0 and 0xC1: overlong.
@@ -62,6 +70,16 @@ impl Check {
             let overlong = _mm256_andnot_si256(upper, _mm256_cmpeq_epi8(v, splat(0xE0)));
             let half = _mm256_and_si256(upper, _mm256_cmpeq_epi8(v, splat(0xED)));
             wrong = _mm256_or_si256(wrong, _mm256_or_si256(overlong, half));
+        }
+        if four != 0 {
+            due |= u64::from(four) << 3;
+            // Overlong below 0x90 there, past U+10FFFF from there on, and from 0xF5 on whatever is behind.
+            let upper = _mm256_cmpgt_epi8(behind, splat(0x8F));
+            let overlong = _mm256_andnot_si256(upper, _mm256_cmpeq_epi8(v, splat(0xF0)));
+            let past = _mm256_cmpeq_epi8(_mm256_max_epu8(v, splat(0xF4)), v);
+            let last = _mm256_cmpeq_epi8(v, splat(0xF4));
+            let past = _mm256_andnot_si256(_mm256_andnot_si256(upper, last), past);
+            wrong = _mm256_or_si256(wrong, _mm256_or_si256(overlong, past));
         }
         self.bad |= due as u32 ^ tails;
         self.due = (due >> 32) as u32;

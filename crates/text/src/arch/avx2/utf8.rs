@@ -1,4 +1,4 @@
-//! UTF-8 to the units of a `str`.
+//! UTF-8 to the units of a `str`, and to UTF-16.
 //!
 //! Every byte of a vector is taken for the start of a character, the character is put together from the bytes behind it, and
 //! then the lanes where none starts are squeezed out by a table. No step waits for the one before it but for the place of its
@@ -15,6 +15,10 @@ use super::check::Check;
 use super::out::{Out, Unit};
 use crate::arch::bulk::as_str;
 use crate::arch::sse2::load_padded;
+
+mod ucs4;
+pub(in crate::arch) use ucs4::to_ucs4;
+pub(super) use ucs4::{chars_of_lanes, fetched};
 
 /// The places of 16 bytes where a character starts.
 ///
@@ -52,51 +56,129 @@ pub(super) fn chars<const WIDE: bool>(v: __m128i, second: __m128i, third: __m128
     _mm256_blendv_epi8(c, three, is_three)
 }
 
-/// Decodes the characters that start at the places of `mask`, given the bytes there and those one and two places behind.
+/// What a byte of `0xF0 + k` becomes in the high byte of a high half with a carry: `0xD8 + k`.
+const HIGH_HALF: u8 = 0xD8_u8.wrapping_sub(0xF0);
+
+/// The units that start at each of 32 places, eight in a vector, given the bytes there and those one and two places behind. Low and
+/// high bytes are put together apart. Where `PAIRS`, a character of four bytes has its high half at its first byte and its low half at its
+/// third, of which each is made.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn wide_units<const PAIRS: bool>(v: __m256i, second: __m256i, third: __m256i) -> [__m128i; 4] {
+    let splat = |byte: u8| _mm256_set1_epi8(byte as i8);
+    let bits = |v, mask| _mm256_and_si256(v, splat(mask));
+    let at_least = |least: u8| _mm256_cmpeq_epi8(_mm256_max_epu8(v, splat(least)), v);
+    // The last two bytes of each character give ten or eleven bits, the lead of three the rest. Continuation bytes are taken for leads
+    // of two.
+    let is_three = at_least(0xE0);
+    let last = _mm256_blendv_epi8(second, third, is_three);
+    let before = _mm256_blendv_epi8(v, second, is_three);
+    let low = _mm256_or_si256(bits(_mm256_slli_epi16::<6>(before), 0xC0), bits(last, 0x3F));
+    let mut low = _mm256_blendv_epi8(v, low, v);
+    let upper = bits(_mm256_srli_epi16::<2>(before), 0x0F);
+    let top = bits(_mm256_slli_epi16::<4>(v), 0xF0);
+    let top = _mm256_and_si256(top, is_three);
+    let mut high = _mm256_or_si256(upper, top);
+    if PAIRS {
+        // Low halves: ten bits, behind 0xDC00, which has two of those that are too much.
+        let is_tail = _mm256_cmpgt_epi8(splat(0xC0), v);
+        high = _mm256_or_si256(high, bits(is_tail, 0xDC));
+    }
+    // ASCII has none.
+    high = _mm256_blendv_epi8(_mm256_setzero_si256(), high, v);
+    if PAIRS {
+        // High halves: the first 14 bits less 0x40, which is U+10000, behind 0xD800.
+        let is_four = at_least(0xF0);
+        let half = _mm256_or_si256(
+            bits(_mm256_slli_epi16::<2>(second), 0xFC),
+            bits(_mm256_srli_epi16::<4>(third), 0x03),
+        );
+        low = _mm256_blendv_epi8(low, _mm256_sub_epi8(half, splat(0x40)), is_four);
+        let borrows = _mm256_cmpeq_epi8(bits(second, 0x30), _mm256_setzero_si256());
+        let half = _mm256_add_epi8(_mm256_add_epi8(v, splat(HIGH_HALF)), borrows);
+        high = _mm256_blendv_epi8(high, half, is_four);
+    }
+    // Places 0 to 7 and 16 to 23, 8 to 15 and 24 to 31.
+    let even = _mm256_unpacklo_epi8(low, high);
+    let odd = _mm256_unpackhi_epi8(low, high);
+    [
+        _mm256_castsi256_si128(even),
+        _mm256_castsi256_si128(odd),
+        _mm256_extracti128_si256::<1>(even),
+        _mm256_extracti128_si256::<1>(odd),
+    ]
+}
+
+/// Decodes the characters that start at the places of `mask`, of 32 bytes at `p`. Where `PAIRS`, the places of third bytes of four are in
+/// the mask too.
 ///
 /// # Safety
-/// AVX2; every character of `mask` lies in the vectors as a whole, none is wider than a unit; `out` has room for them, and
-/// where `ROOMY` for 16 units.
+/// AVX2; 34 bytes are readable. No character of `mask` is wider than a unit, or than two where `PAIRS`; `out` has room for 32 units.
 #[inline(always)]
-unsafe fn step<U: Unit, const ROOMY: bool>(
-    v: __m128i,
-    second: __m128i,
-    third: __m128i,
-    mask: u32,
-    out: &mut Out<U>,
-) {
-    // SAFETY: the caller has AVX2, and grants the room.
+unsafe fn step<U: Unit, const PAIRS: bool>(p: *const u8, mask: u32, out: &mut Out<U>) {
+    // SAFETY: the caller has AVX2, and grants the reads and the room.
     unsafe {
-        let c = if U::WIDE {
-            chars::<true>(v, second, third)
+        let lanes = if U::WIDE {
+            let load = |at: usize| _mm256_loadu_si256(p.add(at).cast());
+            wide_units::<PAIRS>(load(0), load(1), load(2))
         } else {
-            chars::<false>(v, second, third)
+            let load = |at: usize| _mm_loadu_si128(p.add(at).cast());
+            let none = _mm_setzero_si128();
+            let lower = chars::<false>(load(0), load(1), none);
+            let upper = chars::<false>(load(16), load(17), none);
+            [
+                _mm256_castsi256_si128(lower),
+                _mm256_extracti128_si256::<1>(lower),
+                _mm256_castsi256_si128(upper),
+                _mm256_extracti128_si256::<1>(upper),
+            ]
         };
-        out.put::<ROOMY>(_mm256_castsi256_si128(c), mask as u8);
-        out.put::<ROOMY>(_mm256_extracti128_si256::<1>(c), (mask >> 8) as u8);
+        out.put::<true>(lanes[0], mask as u8);
+        out.put::<true>(lanes[1], (mask >> 8) as u8);
+        out.put::<true>(lanes[2], (mask >> 16) as u8);
+        out.put::<true>(lanes[3], (mask >> 24) as u8);
     }
 }
 
-/// As [`step`], of a vector alone.
+/// As [`step`], of 16 bytes and a mask of them.
 ///
 /// # Safety
-/// As there.
+/// AVX2; every character of `mask` lies in the vector as a whole, or its halves do; `out` has room for as many units as there are in the
+/// mask.
 #[inline(always)]
-unsafe fn step_within<U: Unit>(v: __m128i, mask: u32, out: &mut Out<U>) {
-    // SAFETY: the duties are the same.
+unsafe fn step_within<U: Unit, const PAIRS: bool>(v: __m128i, mask: u32, out: &mut Out<U>) {
+    // SAFETY: the caller has AVX2, and grants the room.
     unsafe {
-        step::<U, false>(v, _mm_srli_si128::<1>(v), _mm_srli_si128::<2>(v), mask, out);
+        let (second, third) = (_mm_srli_si128::<1>(v), _mm_srli_si128::<2>(v));
+        let [lower, upper] = if U::WIDE {
+            let whole = |v| _mm256_castsi128_si256(v);
+            let [lower, upper, ..] = wide_units::<PAIRS>(whole(v), whole(second), whole(third));
+            [lower, upper]
+        } else {
+            let c = chars::<false>(v, second, third);
+            [_mm256_castsi256_si128(c), _mm256_extracti128_si256::<1>(c)]
+        };
+        out.put::<false>(lower, mask as u8);
+        out.put::<false>(upper, (mask >> 8) as u8);
     }
+}
+
+/// The places of the vector where a character of four bytes starts.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn fours(v: __m256i) -> u32 {
+    let least = _mm256_set1_epi8(0xF0_u8 as i8);
+    _mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_max_epu8(v, least), v)) as u32
 }
 
 /// Decodes UTF-8, and returns how many units it gave; where it is to be checked, `None` of what is malformed.
 ///
 /// # Safety
-/// AVX2. No character of `src` is wider than a unit, and `out` takes `room` of them, as many as there are bytes that continue
-/// nothing, or more. `src` is valid, or it is checked.
+/// AVX2. No character of `src` is wider than a unit, or than two where `PAIRS`, and `out` takes `room` of them, as many as there are bytes
+/// that continue nothing, or more; where `PAIRS`, one more for each byte above 0xEF. `src` is valid, or it is checked.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-unsafe fn decode<U: Unit, const CHECKED: bool>(
+unsafe fn decode<U: Unit, const CHECKED: bool, const PAIRS: bool>(
     src: &[u8],
     out: *mut U,
     room: usize,
@@ -105,9 +187,23 @@ unsafe fn decode<U: Unit, const CHECKED: bool>(
     // SAFETY: the place that the caller grants.
     let mut out = unsafe { Out::new(out, room) };
     let mut check = Check::new();
-    // SAFETY: every load ends inside src. Those at one and two places behind have what the characters of a step need (kinds
-    // 1 and 2 have no longer ones than 3 bytes). All characters that start at the first 14 of 16 places end among the 16;
-    // those of the last vector end with the text. A step puts as many units as bytes that continue nothing.
+    // The places where the next step has a third byte of four, of a character that started before it.
+    let mut owed = 0;
+    // The places of 16 bytes that give a unit.
+    let units_at = |v: __m128i, owed: &mut u32, n: u32| {
+        // SAFETY: AVX2 is there.
+        let starts = unsafe { starts(v) };
+        if !PAIRS {
+            return starts;
+        }
+        let four = fours(_mm256_castsi128_si256(v)) & 0xFFFF;
+        let lows = four << 2 | *owed;
+        *owed = lows >> n;
+        starts | lows
+    };
+    // SAFETY: every load ends inside src. Those at one and two places behind have what the characters of a step need (a
+    // unit is made of 3 bytes at most). All characters that start at the first 14 of 16 places end among the 16, or their halves do;
+    // those of the last vector end with the text. A step puts as many units as bytes that continue nothing, and third bytes of four.
     unsafe {
         if len < 16 {
             if CHECKED && as_str(src).is_none() {
@@ -115,7 +211,8 @@ unsafe fn decode<U: Unit, const CHECKED: bool>(
             }
             if len > 0 {
                 let v = load_padded(p, len).0;
-                step_within(v, starts(v) & ((1 << len) - 1), &mut out);
+                let mask = units_at(v, &mut owed, 0) & ((1 << len) - 1);
+                step_within::<U, PAIRS>(v, mask, &mut out);
             }
             return Some(room - out.room());
         }
@@ -135,7 +232,7 @@ unsafe fn decode<U: Unit, const CHECKED: bool>(
             }
             let tail = _mm256_set1_epi8(0xC0_u8 as i8);
             let tails = _mm256_movemask_epi8(_mm256_cmpgt_epi8(tail, v)) as u32;
-            if U::WIDE {
+            if U::WIDE && owed == 0 {
                 let begun = tails.trailing_ones() as usize;
                 if begun < 3 && tails == TAILS[begun] && (!CHECKED || check.owes(begun)) {
                     let (from, rest) = (p.add(at + begun), len - at - begun);
@@ -147,14 +244,17 @@ unsafe fn decode<U: Unit, const CHECKED: bool>(
                     }
                 }
             }
+            let four = if PAIRS { fours(v) } else { 0 };
             if CHECKED {
                 let behind = _mm256_loadu_si256(p.add(at + 1).cast());
-                check.look::<U>(v, behind, high, tails);
+                check.look::<U>(v, behind, high, tails, four);
             }
-            let lower = [load(at), load(at + 1), load(at + 2)];
-            step::<U, true>(lower[0], lower[1], lower[2], !tails & 0xFFFF, &mut out);
-            let upper = [load(at + 16), load(at + 17), load(at + 18)];
-            step::<U, true>(upper[0], upper[1], upper[2], !tails >> 16, &mut out);
+            let mut units = !tails;
+            if PAIRS {
+                units |= four << 2 | owed;
+                owed = four >> 30;
+            }
+            step::<U, PAIRS>(p.add(at), units, &mut out);
             at += 32;
         }
         if CHECKED && !check.is_good_with(src, at) {
@@ -162,13 +262,16 @@ unsafe fn decode<U: Unit, const CHECKED: bool>(
         }
         while at + 16 < len {
             let v = load(at);
-            step_within(v, starts(v) & 0x3FFF, &mut out);
+            let mask = units_at(v, &mut owed, 14) & 0x3FFF;
+            step_within::<U, PAIRS>(v, mask, &mut out);
             at += 14;
         }
         let v = load(len - 16);
         // Without those that were decoded in the step before.
-        let fresh = 0xFFFF << (16 - (len - at));
-        step_within(v, starts(v) & fresh & 0xFFFF, &mut out);
+        let done = 16 - (len - at);
+        owed <<= done;
+        let mask = units_at(v, &mut owed, 0) & 0xFFFF << done;
+        step_within::<U, PAIRS>(v, mask & 0xFFFF, &mut out);
     }
     Some(room - out.room())
 }
@@ -249,7 +352,7 @@ unsafe fn run_of_three<U: Unit, const CHECKED: bool>(
 #[target_feature(enable = "avx2,bmi1,popcnt")]
 pub(in crate::arch) unsafe fn to_latin1(src: &[u8], out: *mut u8, room: usize) -> usize {
     // SAFETY: the duties are the same.
-    unsafe { decode::<u8, false>(src, out, room) }.expect("not checked")
+    unsafe { decode::<u8, false, false>(src, out, room) }.expect("not checked")
 }
 
 /// As [`to_latin1`], of bytes that may be malformed: `None` then.
@@ -263,7 +366,7 @@ pub(in crate::arch) unsafe fn to_latin1_checked(
     room: usize,
 ) -> Option<usize> {
     // SAFETY: the duties are the same.
-    unsafe { decode::<u8, true>(src, out, room) }
+    unsafe { decode::<u8, true, false>(src, out, room) }
 }
 
 /// # Safety
@@ -271,7 +374,7 @@ pub(in crate::arch) unsafe fn to_latin1_checked(
 #[target_feature(enable = "avx2,bmi1,popcnt")]
 pub(in crate::arch) unsafe fn to_ucs2(src: &[u8], out: *mut u16, room: usize) -> usize {
     // SAFETY: the duties are the same.
-    unsafe { decode::<u16, false>(src, out, room) }.expect("not checked")
+    unsafe { decode::<u16, false, false>(src, out, room) }.expect("not checked")
 }
 
 /// As [`to_latin1_checked`], with no byte above 0xEF and units of 16 bits.
@@ -285,157 +388,86 @@ pub(in crate::arch) unsafe fn to_ucs2_checked(
     room: usize,
 ) -> Option<usize> {
     // SAFETY: the duties are the same.
-    unsafe { decode::<u16, true>(src, out, room) }
+    unsafe { decode::<u16, true, false>(src, out, room) }
 }
 
-/// The characters whose bytes stand in the lanes, the first one highest.
+/// Units of UTF-16 that [`to_utf16`] makes of the text, if it is well-formed; never less than it writes.
+#[target_feature(enable = "avx2,popcnt")]
+pub(in crate::arch) fn units_of(src: &[u8]) -> usize {
+    let mut vectors = src.chunks_exact(32);
+    let mut n = 0;
+    for bytes in &mut vectors {
+        // SAFETY: 32 bytes.
+        let v = unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) };
+        let starts = _mm256_cmpgt_epi8(v, _mm256_set1_epi8(0xBF_u8 as i8));
+        let starts = _mm256_movemask_epi8(starts) as u32;
+        n += (starts.count_ones() + fours(v).count_ones()) as usize;
+    }
+    for &b in vectors.remainder() {
+        n += usize::from(b & 0xC0 != 0x80) + usize::from(b >= 0xF0);
+    }
+    n
+}
+
+/// Decodes text of any characters, and returns how many units it gave; `None` where it is malformed and `CHECKED`.
+///
+/// # Safety
+/// AVX2. `out` takes `room` units: as many as [`units_of`] counts, or more. `src` is valid, or it is checked.
+#[target_feature(enable = "avx2,bmi1,popcnt")]
+pub(in crate::arch) unsafe fn to_utf16<const CHECKED: bool>(
+    src: &[u8],
+    out: *mut u16,
+    room: usize,
+) -> Option<usize> {
+    // SAFETY: a unit for each byte of ASCII is put where as many are counted; the rest of the duties are the same for the rest.
+    unsafe {
+        let done = widen_ascii(src, out);
+        if done == src.len() {
+            return Some(done);
+        }
+        let rest = decode::<u16, CHECKED, true>(&src[done..], out.add(done), room - done)?;
+        Some(done + rest)
+    }
+}
+
+/// Widens the ASCII that text of 32 bytes and more begins with, whole vectors of it, and returns how many bytes these are: all where there
+/// is nothing else.
+///
+/// # Safety
+/// AVX2. `out` takes a unit for each byte that is ASCII before the first other one.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn chars_of_lanes(bytes: __m256i) -> __m256i {
-    // By the high half of the first byte: how many bits behind the character there are.
-    let shifts = _mm256_broadcastsi128_si256(_mm_setr_epi8(
-        24, 24, 24, 24, 24, 24, 24, 24, 16, 16, 16, 16, 16, 16, 8, 0,
-    ));
-    let class = _mm256_or_si256(
-        _mm256_srli_epi32::<28>(bytes),
-        _mm256_set1_epi32(0x8080_8080_u32 as i32 & !0xFF),
-    );
-    let shift = _mm256_shuffle_epi8(shifts, class);
-    let bits = _mm256_srlv_epi32(_mm256_set1_epi32(0x1F3F_3F3F), shift);
-    let six = _mm256_and_si256(_mm256_srlv_epi32(bytes, shift), bits);
-    let halves = _mm256_maddubs_epi16(six, _mm256_set1_epi32(0x4001_4001));
-    let chars = _mm256_madd_epi16(halves, _mm256_set1_epi32(0x1000_0001));
-    // The lead of four bytes has a mark among those bits.
-    let chars = _mm256_and_si256(chars, _mm256_set1_epi32(0x1F_FFFF));
-    // ASCII has its highest bit not set, and more bits than those.
-    let ascii = _mm256_srli_epi32::<24>(bytes);
-    _mm256_castps_si256(_mm256_blendv_ps(
-        _mm256_castsi256_ps(ascii),
-        _mm256_castsi256_ps(chars),
-        _mm256_castsi256_ps(bytes),
-    ))
-}
-
-/// Decodes the characters that start at the places of `mask`, of the first 8.
-///
-/// # Safety
-/// AVX2; every character of `mask` lies in `v` as a whole; `out` has room for them.
-#[inline(always)]
-unsafe fn step_four(v: __m128i, mask: u8, out: &mut Out<u32>) {
-    // SAFETY: the caller has AVX2, and grants the room.
-    unsafe {
-        // In each lane the byte of its place highest, and the three behind it.
-        let order = _mm256_setr_epi8(
-            3, 2, 1, 0, 4, 3, 2, 1, 5, 4, 3, 2, 6, 5, 4, 3, //
-            7, 6, 5, 4, 8, 7, 6, 5, 9, 8, 7, 6, 10, 9, 8, 7,
-        );
-        let bytes = _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(v), order);
-        out.put_wide(chars_of_lanes(bytes), mask);
-    }
-}
-
-/// Where 32 bytes start as many characters at most, those are fetched one by one.
-const FEW: u32 = 16;
-
-/// Decodes the first eight characters of 32 bytes, given where they start, and returns how many bytes to go on behind.
-///
-/// # Safety
-/// AVX2; 36 bytes from `p` on are readable, of which at least eight start a character; `out` has room for eight.
-#[inline(always)]
-unsafe fn step_sparse(p: *const u8, starts: u32, out: &mut Out<u32>) -> usize {
-    debug_assert!(starts.count_ones() >= 8 && out.room() >= 8);
-    let mut left = starts;
-    // SAFETY: the duties of the caller; each of the eight is a place of 32.
-    unsafe {
-        let mut next = || {
-            let place = left.trailing_zeros() as usize & 31;
-            left = _blsr_u32(left);
-            p.add(place).cast::<u32>().read_unaligned() as i32
-        };
-        let bytes = fetched(&mut next);
-        _mm256_storeu_si256(out.at.cast(), chars_of_lanes(bytes));
-        out.at = out.at.add(8);
-    }
-    // 32 where there is no ninth.
-    left.trailing_zeros() as usize
-}
-
-/// Eight lanes of what is fetched in turn, the first byte of each highest.
-///
-/// # Safety
-/// AVX2.
-#[inline(always)]
-pub(super) unsafe fn fetched(next: &mut impl FnMut() -> i32) -> __m256i {
-    // SAFETY: the caller has AVX2.
-    unsafe {
-        let mut four = || {
-            let v = _mm_cvtsi32_si128(next());
-            let v = _mm_insert_epi32::<1>(v, next());
-            let v = _mm_insert_epi32::<2>(v, next());
-            _mm_insert_epi32::<3>(v, next())
-        };
-        let (lower, upper) = (four(), four());
-        let order = _mm256_broadcastsi128_si256(_mm_setr_epi8(
-            3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12,
-        ));
-        _mm256_shuffle_epi8(_mm256_set_m128i(upper, lower), order)
-    }
-}
-
-/// # Safety
-/// As [`to_latin1`], with any characters and units of 32 bits.
-#[target_feature(enable = "avx2,bmi1,popcnt")]
-pub(in crate::arch) unsafe fn to_ucs4(src: &[u8], out: *mut u32, room: usize) -> usize {
+unsafe fn widen_ascii(src: &[u8], out: *mut u16) -> usize {
     let (p, len) = (src.as_ptr(), src.len());
-    // SAFETY: the place that the caller grants.
-    let mut out = unsafe { Out::new(out, room) };
-    // SAFETY: every load ends inside src. All characters that start at the first 8 of 16 places end among the 16; those of
-    // the last vector end with the text.
+    let mut at = 0;
+    // SAFETY: every load ends inside src, and what is stored is ASCII with all before it.
     unsafe {
-        if len < 16 {
-            if len > 0 {
-                let v = load_padded(p, len).0;
-                let mask = starts(v) & ((1 << len) - 1);
-                step_four(v, mask as u8, &mut out);
-                step_four(_mm_srli_si128::<8>(v), (mask >> 8) as u8, &mut out);
+        let load = |at: usize| _mm256_loadu_si256(p.add(at).cast());
+        while at + 64 <= len {
+            if _mm256_movemask_epi8(_mm256_or_si256(load(at), load(at + 32))) != 0 {
+                break;
             }
-            return room - out.room();
+            for k in 0..4 {
+                let half = _mm_loadu_si128(p.add(at + 16 * k).cast());
+                _mm256_storeu_si256(out.add(at + 16 * k).cast(), _mm256_cvtepu8_epi16(half));
+            }
+            at += 64;
         }
-        let load = |at: usize| _mm_loadu_si128(p.add(at).cast());
-        let mut at = 0;
-        while at + 40 <= len {
-            let v = _mm256_loadu_si256(p.add(at).cast());
-            if _mm256_movemask_epi8(v) == 0 && out.room() >= 32 {
-                for k in 0..4 {
-                    let eight = _mm_loadl_epi64(p.add(at + 8 * k).cast());
-                    _mm256_storeu_si256(out.at.add(8 * k).cast(), _mm256_cvtepu8_epi32(eight));
-                }
-                out.at = out.at.add(32);
-            } else {
-                let tail = _mm256_set1_epi8(0xBF_u8 as i8);
-                let starts = _mm256_movemask_epi8(_mm256_cmpgt_epi8(v, tail)) as u32;
-                if starts.count_ones() <= FEW {
-                    // As valid text has at least eight of 32 bytes, there is room.
-                    at += step_sparse(p.add(at), starts, &mut out);
-                    continue;
-                }
-                step_four(load(at), starts as u8, &mut out);
-                step_four(load(at + 8), (starts >> 8) as u8, &mut out);
-                step_four(load(at + 16), (starts >> 16) as u8, &mut out);
-                step_four(load(at + 24), (starts >> 24) as u8, &mut out);
+        while at + 32 <= len {
+            let v = load(at);
+            if _mm256_movemask_epi8(v) != 0 {
+                return at;
             }
+            u16::put_ascii(v, out.add(at));
             at += 32;
         }
-        while at + 16 < len {
-            let v = load(at);
-            step_four(v, starts(v) as u8, &mut out);
-            at += 8;
+        if at > 0 && at < len {
+            let v = load(len - 32);
+            if _mm256_movemask_epi8(v) == 0 {
+                u16::put_ascii(v, out.add(len - 32));
+                return len;
+            }
         }
-        let v = load(len - 16);
-        // Without those that were decoded in the step before.
-        let mask = starts(v) & (0xFFFF << (16 - (len - at)));
-        step_four(v, mask as u8, &mut out);
-        step_four(_mm_srli_si128::<8>(v), (mask >> 8) as u8, &mut out);
     }
-    room - out.room()
+    at
 }
