@@ -16,7 +16,7 @@ pub(super) fn into_place<R>(len: usize, f: impl FnOnce(*mut u8) -> R) -> (R, Vec
 
 /// Texts of `n` characters, one for each mix of widths.
 pub(super) fn texts(n: usize) -> impl Iterator<Item = String> {
-    let mixes: [&[char]; 12] = [
+    let mixes: [&[char]; 13] = [
         &['a', 'z', '\0'],
         &['é'],
         &['a', 'b', 'é', 'ÿ', '\u{80}'],
@@ -31,6 +31,15 @@ pub(super) fn texts(n: usize) -> impl Iterator<Item = String> {
         &['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', '😀'],
         &['😀', 'a', 'Ж', '東', '\u{10FFFF}', '\u{10000}'],
         &['é', '東', '😀'],
+        &[
+            '\u{1F600}',
+            '\u{2F81A}',
+            '\u{5A5A5}',
+            '\u{A5A5A}',
+            '\u{EDCBA}',
+            '\u{F1234}',
+            '\u{10ABCD}',
+        ],
     ];
     mixes.into_iter().map(move |mix| {
         let mut state = n as u64 * 0x9E37_79B9 + mix.len() as u64;
@@ -45,7 +54,7 @@ pub(super) fn texts(n: usize) -> impl Iterator<Item = String> {
 }
 
 /// Has `check` look at UTF-16 of every length and mix, from the first places on, with other units and surrogates put in, and
-/// cut there.
+/// cut there, and with the halves of a pair apart.
 pub(super) fn each_utf16(mut check: impl FnMut(&[u16])) {
     let harm = [
         0x41, 0xE9, 0x416, 0x6771, 0xD800, 0xDBFF, 0xDC00, 0xDFFF, 0xE000,
@@ -66,6 +75,15 @@ pub(super) fn each_utf16(mut check: impl FnMut(&[u16])) {
                 }
                 wide[at] = kept;
                 check(&wide[..at]);
+            }
+            // Halves that would be a pair if nothing stood between them.
+            for gap in [2, 16, 17, 33, 65] {
+                for at in (0..wide.len().saturating_sub(gap)).filter(|at| n < 110 && at % 16 > 13) {
+                    let kept = (wide[at], wide[at + gap]);
+                    (wide[at], wide[at + gap]) = (0xD83D, 0xDE00);
+                    check(&wide);
+                    (wide[at], wide[at + gap]) = kept;
+                }
             }
         }
     }

@@ -9,7 +9,7 @@
 
 use std::arch::x86_64::*;
 
-use super::encode::TWO;
+use super::lanes::TWO;
 use super::start::{is_readable_behind, load, load_half};
 use crate::arch::scalar::{
     json_bytes_one_by_one as bytes_one_by_one, json_one_by_one as one_by_one,

@@ -3,11 +3,12 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `utf8` | UTF-8 to the units of a `str` |
+//! | `utf8` | UTF-8 to the units of a `str`, and to UTF-16 |
 //! | `check` | whether it is well-formed |
 //! | `utf16` | UTF-16 with pairs, to 32-bit units |
 //! | `measure` | the lengths of units of any width in UTF-8 |
 //! | `encode` | units of any width to UTF-8 |
+//! | `lanes` | the bytes of characters in lanes, and the tables that squeeze them |
 //! | `out` | where they put it |
 //! | `start` | the start of a text of any length, in whole vectors |
 //! | `json` | units of any width to the body of a JSON string |
@@ -27,6 +28,7 @@ pub(super) mod encode;
 pub(super) mod float;
 pub(super) mod json;
 pub(super) mod json_read;
+mod lanes;
 pub(super) mod measure;
 mod out;
 mod start;

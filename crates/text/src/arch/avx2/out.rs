@@ -1,6 +1,9 @@
 //! Where the kernels put what they made: nothing is written outside of the place.
 
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
+
+use super::cell::copy;
 
 /// For each mask of 8 lanes, the order of bytes that brings the lanes of its bits to the front, 2 bytes a lane.
 pub(super) static SQUEEZE_U16: [[u8; 16]; 256] = {
@@ -253,6 +256,9 @@ impl Out<u32> {
     }
 }
 
+/// The bytes that a step of a writer may write.
+pub(super) const STEP: usize = 64;
+
 /// A place for bytes, for writers that do not know how long their text becomes: what does not fit is left out, and the
 /// result with it.
 pub(super) struct Bounded {
@@ -273,24 +279,46 @@ impl Bounded {
         }
     }
 
-    /// Puts the first `n` bytes of a vector, at most 16; what follows them in the place may be written over.
+    /// Whether so many bytes more may be written.
+    #[inline(always)]
+    pub(super) fn takes(&self, n_bytes: usize) -> bool {
+        self.left() >= n_bytes
+    }
+
+    #[inline(always)]
+    fn left(&self) -> usize {
+        self.end as usize - self.at as usize
+    }
+
+    /// Puts what a step writes, which is told where to, and tells how many of the bytes there it needed.
     ///
     /// # Safety
-    /// SSE2.
+    /// There is room for all that it writes, of which the first so many count.
     #[inline(always)]
-    pub(super) unsafe fn put(&mut self, v: __m128i, n: usize) {
-        debug_assert!(n <= 16);
-        let left = self.end as usize - self.at as usize;
-        // SAFETY: the whole vector is stored where as many bytes are left, else just the first n if these are.
+    pub(super) unsafe fn put(&mut self, step: impl FnOnce(*mut u8) -> usize) {
+        let n = step(self.at);
+        debug_assert!(self.takes(n));
+        // SAFETY: no more than there is room for.
+        self.at = unsafe { self.at.add(n) };
+    }
+
+    /// As [`Bounded::put`] where there may be less room: the step writes elsewhere, [`STEP`] bytes at most, and what counts is copied if it
+    /// fits.
+    ///
+    /// # Safety
+    /// AVX2; as there but for the room.
+    #[inline(always)]
+    pub(super) unsafe fn put_if_it_fits(&mut self, step: impl FnOnce(*mut u8) -> usize) {
+        let mut place = [const { MaybeUninit::<u8>::uninit() }; STEP];
+        let start = place.as_mut_ptr().cast();
+        let n = step(start);
+        if n > self.left() {
+            self.full = true;
+            return;
+        }
+        // SAFETY: the step wrote n bytes, and as many are left.
         unsafe {
-            if left >= 16 {
-                _mm_storeu_si128(self.at.cast(), v);
-            } else if n <= left {
-                store_first(v, self.at, n);
-            } else {
-                self.full = true;
-                return;
-            }
+            copy(std::slice::from_raw_parts(start, n), self.at);
             self.at = self.at.add(n);
         }
     }

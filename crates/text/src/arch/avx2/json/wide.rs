@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::super::encode::{ANY, any, five, three};
+use super::super::lanes::{ANY, any, five, three};
 use super::super::start::{bytes, load_half, load_most, load_start};
 use super::{letters, mask, one_by_one, put_lanes};
 
