@@ -302,19 +302,24 @@ unsafe fn put_mixed<const PAIRS: bool>(
     unsafe { put_squeezed(to, lead, last, [more, _mm256_setzero_si256()], n) }
 }
 
-/// Puts the first `n` of 16 code points, the others zeros, none of which is malformed.
+/// Puts the first `n` of 16 code points, the others zeros; lanes of `bad` are set for what is malformed.
 ///
 /// # Safety
 /// As there.
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
-unsafe fn put_planes(to: *mut u8, a: __m256i, b: __m256i, n: usize) -> usize {
+unsafe fn put_planes(to: *mut u8, a: __m256i, b: __m256i, n: usize, bad: &mut __m256i) -> usize {
     let splat = |bits: u16| _mm256_set1_epi16(bits as i16);
     let bits = |v, mask| _mm256_and_si256(v, splat(mask));
     let low = _mm256_set1_epi32(0xFFFF);
     let v = packed(_mm256_and_si256(a, low), _mm256_and_si256(b, low));
     let plane = packed(_mm256_srli_epi32::<16>(a), _mm256_srli_epi32::<16>(b));
     let not_four = _mm256_cmpeq_epi16(plane, _mm256_setzero_si256());
+    // Past U+10FFFF, unsigned; and surrogates.
+    let past = _mm256_cmpeq_epi16(_mm256_max_epu16(plane, splat(0x11)), plane);
+    let half = _mm256_cmpeq_epi16(bits(v, 0xF800), splat(0xD800));
+    let half = _mm256_and_si256(half, not_four);
+    *bad = _mm256_or_si256(*bad, _mm256_or_si256(past, half));
     let at_least = |least| {
         let is = _mm256_cmpeq_epi16(_mm256_max_epu16(v, splat(least)), v);
         // All ones where the plane is another.
@@ -394,14 +399,6 @@ unsafe fn put_squeezed(
 pub(in crate::arch) unsafe fn ucs4(src: &[u32], dst: *mut u8, room: usize) -> Option<usize> {
     let (p, len) = (src.as_ptr(), src.len());
     let mut bad = _mm256_setzero_si256();
-    let mut look = |chars| {
-        let top = _mm256_and_si256(chars, _mm256_set1_epi32(0xFFFF_F800_u32 as i32));
-        let half = _mm256_cmpeq_epi32(top, _mm256_set1_epi32(0xD800));
-        // Unsigned: the larger of both is the one where it is larger.
-        let least_past = _mm256_set1_epi32(0x11_0000);
-        let past = _mm256_cmpeq_epi32(_mm256_max_epu32(chars, least_past), chars);
-        bad = _mm256_or_si256(bad, _mm256_or_si256(half, past));
-    };
     // SAFETY: every load ends inside src.
     unsafe {
         let mut out = Bounded::new(dst, room);
@@ -423,9 +420,7 @@ pub(in crate::arch) unsafe fn ucs4(src: &[u32], dst: *mut u8, room: usize) -> Op
                 at += 32;
                 continue;
             }
-            look(a);
-            look(b);
-            out.put(|to| put_planes(to, a, b, 16));
+            out.put(|to| put_planes(to, a, b, 16, &mut bad));
             at += 16;
         }
         while at < len {
@@ -437,9 +432,7 @@ pub(in crate::arch) unsafe fn ucs4(src: &[u32], dst: *mut u8, room: usize) -> Op
                 _mm256_maskload_epi32(p.wrapping_add(at).cast(), there)
             };
             let (a, b) = (load(at, n), load(at + 8, n.saturating_sub(8)));
-            look(a);
-            look(b);
-            out.put_if_it_fits(|to| put_planes(to, a, b, n));
+            out.put_if_it_fits(|to| put_planes(to, a, b, n, &mut bad));
             at += n;
         }
         if _mm256_testz_si256(bad, bad) == 0 {
