@@ -141,61 +141,31 @@ pub(super) unsafe fn str_to_latin1(src: &str, out: &mut [MaybeUninit<u8>]) {
     assert_eq!(n, out.len(), "measured text has another length");
 }
 
-/// Valid UTF-8 to UTF-16 units.
+/// Valid UTF-8 to UTF-16 units; without `PAIRS` to those of kind 2.
 ///
 /// # Safety
-/// `out` is as long as the text in UTF-16.
+/// `out` is as long as the text in UTF-16; without `PAIRS` all characters are below U+10000.
 #[inline]
-pub(super) unsafe fn str_to_utf16(src: &str, out: &mut [MaybeUninit<u16>]) {
+pub(super) unsafe fn str_to_utf16<const PAIRS: bool>(src: &str, out: &mut [MaybeUninit<u16>]) {
+    let (bytes, dst, n) = (src.as_bytes(), out.as_mut_ptr().cast::<u16>(), out.len());
     #[cfg(target_arch = "x86_64")]
     if is_avx512() {
-        let n = out.len();
-        let good =
-            // SAFETY: AVX-512 is there; the rest are the caller's duties.
-            unsafe { avx512::utf8::to_utf16::<false, true>(src.as_bytes(), out.as_mut_ptr().cast(), n) };
-        return debug_assert_eq!(good, Some(n));
+        // SAFETY: AVX-512 is there; the rest are the caller's duties.
+        let made = unsafe { avx512::utf8::to_utf16::<false, PAIRS>(bytes, dst, n) };
+        return debug_assert_eq!(made, Some(n));
     }
     #[cfg(target_arch = "x86_64")]
     if is_avx2() {
-        let n = out.len();
-        let good =
-            // SAFETY: AVX2 is there; the rest are the caller's duties.
-            unsafe { avx2::utf8::to_utf16::<false>(src.as_bytes(), out.as_mut_ptr().cast(), n) };
-        return debug_assert_eq!(good, Some(n));
+        // SAFETY: AVX2 is there; the rest are the caller's duties.
+        let made = unsafe { avx2::utf8::to_utf16::<false, PAIRS>(bytes, dst, n) };
+        return debug_assert_eq!(made, Some(n));
     }
     if no_simdutf() {
         return scalar::fill(src.encode_utf16().map(u32::from), out);
     }
     // SAFETY: a str is valid; the rest are the caller's duties.
-    let n = unsafe {
-        simdutf::convert_valid_utf8_to_utf16(src.as_ptr(), src.len(), out.as_mut_ptr().cast())
-    };
-    assert_eq!(n, out.len(), "measured text has another length");
-}
-
-/// Valid UTF-8 to units of kind 2.
-///
-/// # Safety
-/// All characters are below U+10000, and `out` is as long as there are characters.
-#[inline]
-pub(super) unsafe fn str_to_ucs2(src: &str, out: &mut [MaybeUninit<u16>]) {
-    #[cfg(target_arch = "x86_64")]
-    if is_avx512() {
-        let n = out.len();
-        let good =
-            // SAFETY: AVX-512 is there; the rest are the caller's duties.
-            unsafe { avx512::utf8::to_utf16::<false, false>(src.as_bytes(), out.as_mut_ptr().cast(), n) };
-        return debug_assert_eq!(good, Some(n));
-    }
-    #[cfg(target_arch = "x86_64")]
-    if is_avx2() {
-        let n = out.len();
-        // SAFETY: AVX2 is there; the rest are the caller's duties.
-        let made = unsafe { avx2::utf8::to_ucs2(src.as_bytes(), out.as_mut_ptr().cast(), n) };
-        return debug_assert_eq!(made, n);
-    }
-    // SAFETY: without pairs, UTF-16 has a unit for each character.
-    unsafe { str_to_utf16(src, out) }
+    let made = unsafe { simdutf::convert_valid_utf8_to_utf16(bytes.as_ptr(), bytes.len(), dst) };
+    assert_eq!(made, n, "measured text has another length");
 }
 
 /// Valid UTF-8 to UTF-32 units.
@@ -360,7 +330,7 @@ pub(super) unsafe fn utf8_to_ucs2_checked(src: &[u8], out: &mut [MaybeUninit<u16
                 return avx512::utf8::to_utf16::<true, false>(src, dst, room).is_some();
             }
             assert!(is_avx2());
-            avx2::utf8::to_ucs2_checked(src, dst, room).is_some()
+            avx2::utf8::to_utf16::<true, false>(src, dst, room).is_some()
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -388,7 +358,7 @@ pub(super) fn utf8_to_utf16_checked(src: &[u8], out: &mut [MaybeUninit<u16>]) ->
             return avx512::utf8::to_utf16::<true, true>(src, place, n);
         }
         assert!(is_avx2());
-        avx2::utf8::to_utf16::<true>(src, place, n)
+        avx2::utf8::to_utf16::<true, true>(src, place, n)
     }
 }
 

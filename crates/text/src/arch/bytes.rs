@@ -82,7 +82,7 @@ pub(crate) fn append_utf16(text: &str, out: &mut Vec<u16>) {
     out.reserve(n_units);
     let room = &mut out.spare_capacity_mut()[..n_units];
     // SAFETY: the room is as long as the text in UTF-16, just counted.
-    unsafe { bulk::str_to_utf16(text, room) };
+    unsafe { bulk::str_to_utf16::<true>(text, room) };
     // SAFETY: so many units were written behind the length, inside the capacity.
     unsafe { out.set_len(out.len() + n_units) };
 }

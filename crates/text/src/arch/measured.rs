@@ -174,7 +174,7 @@ impl Measured<'_> {
             (Text::Str(text), StrData::Two(out)) => {
                 assert!(out.len() == n_chars && kind <= Kind::Ucs2);
                 // SAFETY: measured: all below U+10000; out has a unit for each character.
-                unsafe { bulk::str_to_ucs2(text, out) };
+                unsafe { bulk::str_to_utf16::<false>(text, out) };
             }
             (Text::Str(text), StrData::Four(out)) => {
                 assert!(out.len() == n_chars);
@@ -220,7 +220,7 @@ pub(crate) fn append_utf16(measured: &Measured<'_>, out: &mut Vec<u16>) {
             out.reserve(n_chars);
             let room = &mut out.spare_capacity_mut()[..n_chars];
             // SAFETY: measured: all below U+10000, so UTF-16 has a unit for each character, and so has the room.
-            unsafe { bulk::str_to_utf16(text, room) };
+            unsafe { bulk::str_to_utf16::<true>(text, room) };
             // SAFETY: n_chars units were written behind the length, inside the capacity.
             unsafe { out.set_len(out.len() + n_chars) };
         }

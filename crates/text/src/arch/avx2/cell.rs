@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use super::json_read::first;
 use super::out::SQUEEZE_U16;
 use super::start::{load_four, load_quarter, load_start, with_more};
-use super::utf8::{chars, chars_of_lanes, fetched};
+use super::utf8::{chars_of_lanes, fetched, units};
 use crate::Kind;
 use crate::arch::cell::{MOST_CELL_BYTES, four, one, two};
 use crate::arch::large::{Made, NewStr};
@@ -120,8 +120,7 @@ unsafe fn decode<const WIDE: bool>(p: *const u8, len: usize, starts: u64, out: *
         while at < len {
             let load = |behind: usize| load_quarter(p.wrapping_add(at + behind));
             let third = if WIDE { load(2) } else { _mm_setzero_si128() };
-            let c = chars::<WIDE>(load(0), load(1), third);
-            let (lower, upper) = (_mm256_castsi256_si128(c), _mm256_extracti128_si256::<1>(c));
+            let [lower, upper] = units::<WIDE, false>(load(0), load(1), third);
             to = squeeze::<WIDE>(lower, (starts >> at) as u8, to);
             to = squeeze::<WIDE>(upper, (starts >> at >> 8) as u8, to);
             at += 16;

@@ -28,35 +28,25 @@ pub(super) static TWO: [[u8; 16]; 256] = {
 
 /// The last one to four bytes of each of four lanes of 32 bits, by how many are kept but for the last: the low bits of the
 /// four numbers, and the high bits of them.
-pub(super) static ANY: [[u8; 16]; 256] = {
-    let mut all = [[0x80; 16]; 256];
-    let mut index = 0;
-    while index < 256 {
-        let (mut lane, mut to) = (0, 0);
-        while lane < 4 {
-            let more = (index >> lane & 1) + 2 * (index >> (4 + lane) & 1);
-            let mut byte = 3 - more;
-            while byte < 4 {
-                all[index][to] = (4 * lane + byte) as u8;
-                to += 1;
-                byte += 1;
-            }
-            lane += 1;
-        }
-        index += 1;
-    }
-    all
-};
+pub(super) static ANY: [[u8; 16]; 256] = last_bytes(false);
 
 /// The last one to four bytes of each of four lanes of 32 bits, by two bits for each lane: whether it has two or three, and
 /// whether it has three or four.
-pub(super) static SOME: [[u8; 16]; 256] = {
+pub(super) static SOME: [[u8; 16]; 256] = last_bytes(true);
+
+/// For each index, the order of bytes that keeps the last of each of four lanes, and those before it that the index tells of: by two
+/// bits side by side, or by the low bits of all and the high bits of all.
+const fn last_bytes(side_by_side: bool) -> [[u8; 16]; 256] {
     let mut all = [[0x80; 16]; 256];
     let mut index = 0;
     while index < 256 {
         let (mut lane, mut to) = (0, 0);
         while lane < 4 {
-            let more = [0, 1, 3, 2][index >> (2 * lane) & 3];
+            let more = if side_by_side {
+                [0, 1, 3, 2][index >> (2 * lane) & 3]
+            } else {
+                (index >> lane & 1) + 2 * (index >> (4 + lane) & 1)
+            };
             let mut byte = 3 - more;
             while byte < 4 {
                 all[index][to] = (4 * lane + byte) as u8;
@@ -68,7 +58,7 @@ pub(super) static SOME: [[u8; 16]; 256] = {
         index += 1;
     }
     all
-};
+}
 
 /// The bytes of 8 code points, none of which is malformed, the last one highest in each lane; and the lanes that have two or
 /// more, three or more, and four.

@@ -30,30 +30,17 @@ unsafe fn starts(v: __m128i) -> u32 {
     unsafe { _mm_movemask_epi8(_mm_cmpgt_epi8(v, _mm_set1_epi8(0xBF_u8 as i8))) as u32 }
 }
 
-/// The characters that start at each of 16 places, given the bytes there and those one and two places behind; those of three
-/// bytes where `WIDE`.
+/// The characters below U+0800 that start at each of 16 places, given the bytes there and those behind.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn chars<const WIDE: bool>(v: __m128i, second: __m128i, third: __m128i) -> __m256i {
+fn narrow_chars(v: __m128i, second: __m128i) -> __m256i {
     let first = _mm256_cvtepu8_epi16(v);
     let second = _mm256_cvtepu8_epi16(second);
-    let low6 = _mm256_set1_epi16(0x3F);
-    let second = _mm256_and_si256(second, low6);
+    let second = _mm256_and_si256(second, _mm256_set1_epi16(0x3F));
     let lead = _mm256_and_si256(first, _mm256_set1_epi16(0x1F));
     let two = _mm256_or_si256(_mm256_slli_epi16::<6>(lead), second);
     let is_two = _mm256_cmpgt_epi16(first, _mm256_set1_epi16(0xBF));
-    let c = _mm256_blendv_epi8(first, two, is_two);
-    if !WIDE {
-        return c;
-    }
-    let third = _mm256_cvtepu8_epi16(third);
-    let third = _mm256_and_si256(third, low6);
-    let second = _mm256_slli_epi16::<6>(second);
-    // The upper half of the lead falls out of its lane.
-    let three = _mm256_or_si256(_mm256_slli_epi16::<12>(first), second);
-    let three = _mm256_or_si256(three, third);
-    let is_three = _mm256_cmpgt_epi16(first, _mm256_set1_epi16(0xDF));
-    _mm256_blendv_epi8(c, three, is_three)
+    _mm256_blendv_epi8(first, two, is_two)
 }
 
 /// What a byte of `0xF0 + k` becomes in the high byte of a high half with a carry: `0xD8 + k`.
@@ -109,6 +96,24 @@ fn wide_units<const PAIRS: bool>(v: __m256i, second: __m256i, third: __m256i) ->
     ]
 }
 
+/// The units that start at each of 16 places, eight in a vector of lanes of 16 bits, given the bytes there and those one and two
+/// places behind; where not `WIDE`, of characters below U+0800. `PAIRS` as in [`wide_units`].
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn units<const WIDE: bool, const PAIRS: bool>(
+    v: __m128i,
+    second: __m128i,
+    third: __m128i,
+) -> [__m128i; 2] {
+    if !WIDE {
+        let c = narrow_chars(v, second);
+        return [_mm256_castsi256_si128(c), _mm256_extracti128_si256::<1>(c)];
+    }
+    let whole = |v| _mm256_castsi128_si256(v);
+    let [lower, upper, ..] = wide_units::<PAIRS>(whole(v), whole(second), whole(third));
+    [lower, upper]
+}
+
 /// Decodes the characters that start at the places of `mask`, of 32 bytes at `p`. Where `PAIRS`, the places of third bytes of four are in
 /// the mask too.
 ///
@@ -124,19 +129,13 @@ unsafe fn step<U: Unit, const PAIRS: bool>(p: *const u8, mask: u32, out: &mut Ou
         } else {
             let load = |at: usize| _mm_loadu_si128(p.add(at).cast());
             let none = _mm_setzero_si128();
-            let lower = chars::<false>(load(0), load(1), none);
-            let upper = chars::<false>(load(16), load(17), none);
-            [
-                _mm256_castsi256_si128(lower),
-                _mm256_extracti128_si256::<1>(lower),
-                _mm256_castsi256_si128(upper),
-                _mm256_extracti128_si256::<1>(upper),
-            ]
+            let [a, b] = units::<false, false>(load(0), load(1), none);
+            let [c, d] = units::<false, false>(load(16), load(17), none);
+            [a, b, c, d]
         };
-        out.put::<true>(lanes[0], mask as u8);
-        out.put::<true>(lanes[1], (mask >> 8) as u8);
-        out.put::<true>(lanes[2], (mask >> 16) as u8);
-        out.put::<true>(lanes[3], (mask >> 24) as u8);
+        for (k, lanes) in lanes.into_iter().enumerate() {
+            out.put::<true>(lanes, (mask >> (8 * k)) as u8);
+        }
     }
 }
 
@@ -151,12 +150,9 @@ unsafe fn step_within<U: Unit, const PAIRS: bool>(v: __m128i, mask: u32, out: &m
     unsafe {
         let (second, third) = (_mm_srli_si128::<1>(v), _mm_srli_si128::<2>(v));
         let [lower, upper] = if U::WIDE {
-            let whole = |v| _mm256_castsi128_si256(v);
-            let [lower, upper, ..] = wide_units::<PAIRS>(whole(v), whole(second), whole(third));
-            [lower, upper]
+            units::<true, PAIRS>(v, second, third)
         } else {
-            let c = chars::<false>(v, second, third);
-            [_mm256_castsi256_si128(c), _mm256_extracti128_si256::<1>(c)]
+            units::<false, false>(v, second, third)
         };
         out.put::<false>(lower, mask as u8);
         out.put::<false>(upper, (mask >> 8) as u8);
@@ -369,28 +365,6 @@ pub(in crate::arch) unsafe fn to_latin1_checked(
     unsafe { decode::<u8, true, false>(src, out, room) }
 }
 
-/// # Safety
-/// As [`to_latin1`], with characters below U+10000 and units of 16 bits.
-#[target_feature(enable = "avx2,bmi1,popcnt")]
-pub(in crate::arch) unsafe fn to_ucs2(src: &[u8], out: *mut u16, room: usize) -> usize {
-    // SAFETY: the duties are the same.
-    unsafe { decode::<u16, false, false>(src, out, room) }.expect("not checked")
-}
-
-/// As [`to_latin1_checked`], with no byte above 0xEF and units of 16 bits.
-///
-/// # Safety
-/// As there.
-#[target_feature(enable = "avx2,bmi1,popcnt")]
-pub(in crate::arch) unsafe fn to_ucs2_checked(
-    src: &[u8],
-    out: *mut u16,
-    room: usize,
-) -> Option<usize> {
-    // SAFETY: the duties are the same.
-    unsafe { decode::<u16, true, false>(src, out, room) }
-}
-
 /// Units of UTF-16 that [`to_utf16`] makes of the text, if it is well-formed; never less than it writes.
 #[target_feature(enable = "avx2,popcnt")]
 pub(in crate::arch) fn units_of(src: &[u8]) -> usize {
@@ -409,23 +383,26 @@ pub(in crate::arch) fn units_of(src: &[u8]) -> usize {
     n
 }
 
-/// Decodes text of any characters, and returns how many units it gave; `None` where it is malformed and `CHECKED`.
+/// Decodes text, and returns how many units it gave; `None` where it is malformed and `CHECKED`. Without `PAIRS` it has no character past
+/// U+FFFF.
 ///
 /// # Safety
-/// AVX2. `out` takes `room` units: as many as [`units_of`] counts, or more. `src` is valid, or it is checked.
+/// AVX2. `out` takes `room` units: as many as [`units_of`] counts, or more; without `PAIRS` no byte is above 0xEF. `src` is valid, or it is
+/// checked.
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-pub(in crate::arch) unsafe fn to_utf16<const CHECKED: bool>(
+pub(in crate::arch) unsafe fn to_utf16<const CHECKED: bool, const PAIRS: bool>(
     src: &[u8],
     out: *mut u16,
     room: usize,
 ) -> Option<usize> {
     // SAFETY: a unit for each byte of ASCII is put where as many are counted; the rest of the duties are the same for the rest.
     unsafe {
-        let done = widen_ascii(src, out);
-        if done == src.len() {
+        // A `str` of kind 2 is not all ASCII.
+        let done = if PAIRS { widen_ascii(src, out) } else { 0 };
+        if PAIRS && done == src.len() {
             return Some(done);
         }
-        let rest = decode::<u16, CHECKED, true>(&src[done..], out.add(done), room - done)?;
+        let rest = decode::<u16, CHECKED, PAIRS>(&src[done..], out.add(done), room - done)?;
         Some(done + rest)
     }
 }

@@ -83,7 +83,7 @@ impl Steps for Common {
                     bulk::str_to_latin1(text, place(out, n));
                 }),
                 Kind::Ucs2 => two(new, kind, n, false, |out| {
-                    bulk::str_to_ucs2(text, place(out, n));
+                    bulk::str_to_utf16::<false>(text, place(out, n));
                 }),
                 Kind::Ucs4 => four(new, kind, n, false, |out| {
                     bulk::str_to_utf32(text, place(out, n));
