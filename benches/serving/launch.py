@@ -18,11 +18,11 @@ def main() -> None:
         import bjoern
 
         bjoern.run(application, "127.0.0.1", port, listen_backlog=4096)
-    elif server == "fastwsgi":
-        import fastwsgi
+    elif server == "fastpysgi":
+        import fastpysgi
 
-        fastwsgi.server.backlog = 4096
-        fastwsgi.run(wsgi_app=application, host="127.0.0.1", port=port)
+        fastpysgi.server.backlog = 4096
+        fastpysgi.run(application, "127.0.0.1", port)
     else:
         raise SystemExit(f"no server `{server}`")
 

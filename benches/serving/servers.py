@@ -109,7 +109,7 @@ def command(name: str, app: str, port: int) -> list[str]:
             return [_floor(), str(port)]
         case "nginx":
             return _nginx(port)
-        case "bjoern" | "fastwsgi":
+        case "bjoern" | "fastpysgi":
             _needs(name)
             return [sys.executable, str(HERE / "launch.py"), name, app or WSGI, str(port)]
         case "granian":
