@@ -4,18 +4,21 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::slice;
 
-use pyo3::exceptions::{PyBufferError, PyTypeError};
+use onecopy_text::convert::VolatileBytes;
+use pyo3::exceptions::{PyBufferError, PyMemoryError, PyTypeError};
 use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyMemoryView};
 use pyo3::{Borrowed, ffi};
 
-/// The bytes of an object, borrowed for as long as this lives; gathered into a copy where they do not lie in one piece.
+/// The bytes of an object as they were at one moment.
 pub(crate) enum Bytes<'a, 'py> {
     /// The data of a `bytes`, which never moves or changes.
     Immutable(&'a [u8], PhantomData<Python<'py>>),
-    /// A view of an object, held until the drop: its owner neither moves nor frees the memory meanwhile.
+    /// A contiguous view of a `bytes`.
     View(Held<'py>),
-    /// A copy of a buffer in pieces, in the order of its elements.
-    Gathered(Vec<u8>),
+    /// A private copy of any other buffer, in the order of its elements. Its owner, another thread or another process may
+    /// write to the buffer at any time: `readinto`, `recv_into` and `preadv` do so without the GIL.
+    Copied(Vec<u8>),
 }
 
 /// A buffer that is released when this is dropped.
@@ -29,15 +32,60 @@ impl Drop for Held<'_> {
 }
 
 impl Held<'_> {
-    fn bytes(&self) -> &[u8] {
-        let len = usize::try_from(self.0.len).unwrap_or(0);
-        if len == 0 {
+    fn len(&self) -> usize {
+        usize::try_from(self.0.len).unwrap_or(0)
+    }
+
+    /// The data of a contiguous view of a `bytes`.
+    fn stable_bytes(&self) -> &[u8] {
+        if self.len() == 0 {
             return &[];
         }
-        // SAFETY: a contiguous buffer of `len` bytes (asked for with PyBUF_SIMPLE or PyBUF_WRITABLE), held by us. Another
-        // thread may write to it while it runs Python; we are attached for as long as the slice is read, and hold no
-        // invariant on its contents that is trusted later without a new look.
-        unsafe { slice::from_raw_parts(self.0.buf.cast(), len) }
+        // SAFETY: as many bytes of a `bytes`, which nobody may change; the view keeps it alive.
+        unsafe { slice::from_raw_parts(self.0.buf.cast(), self.len()) }
+    }
+
+    /// The memory of a contiguous buffer.
+    fn bytes(&self) -> VolatileBytes<'_> {
+        let at = match self.len() {
+            0 => std::ptr::dangling(),
+            _ => self.0.buf.cast_const().cast(),
+        };
+        // SAFETY: a contiguous buffer of `len` bytes (requested with PyBUF_SIMPLE), whose owner neither moves nor frees it
+        // before it is released, in `drop`. An empty one is not read.
+        unsafe { VolatileBytes::new(at, self.len()) }
+    }
+}
+
+/// Whether the object is a memoryview of a `bytes`, whose data never changes.
+fn is_view_of_bytes(object: Borrowed<'_, '_, PyAny>) -> PyResult<bool> {
+    Ok(object.is_exact_instance_of::<PyMemoryView>()
+        && object.getattr("obj")?.is_exact_instance_of::<PyBytes>())
+}
+
+/// A contiguous buffer that anybody may write to while it is borrowed.
+pub(crate) struct VolatileBuffer<'py>(Held<'py>);
+
+impl<'py> VolatileBuffer<'py> {
+    /// The buffer of any object that has one; `None` of a `bytes`, and of a buffer that is not contiguous.
+    pub(crate) fn of(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Option<Self>> {
+        // SAFETY: any object may be checked.
+        let is_stable = unsafe {
+            ffi::PyBytes_CheckExact(object.as_ptr()) != 0
+                || ffi::PyObject_CheckBuffer(object.as_ptr()) == 0
+        };
+        if is_stable || is_view_of_bytes(object)? {
+            return Ok(None);
+        }
+        match view(object, ffi::PyBUF_SIMPLE) {
+            Ok(view) => Ok(Some(VolatileBuffer(view))),
+            Err(e) if e.is_instance_of::<PyBufferError>(object.py()) => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> VolatileBytes<'_> {
+        self.0.bytes()
     }
 }
 
@@ -67,10 +115,10 @@ fn view<'py>(object: Borrowed<'_, 'py, PyAny>, flags: i32) -> PyResult<Held<'py>
 }
 
 impl<'a, 'py> Bytes<'a, 'py> {
-    /// The bytes of any object with a buffer. Copies: none; one where they do not lie in one piece.
+    /// The bytes of any object with a buffer. Copies: none of a `bytes`, else one.
     ///
     /// # Errors
-    /// `TypeError` for an object without a buffer; what the object raises.
+    /// `TypeError` for an object without a buffer, `MemoryError`; what the object raises.
     #[inline]
     pub(crate) fn of(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Bytes<'a, 'py>> {
         if let Some(bytes) = of_bytes(object) {
@@ -90,21 +138,16 @@ impl<'a, 'py> Bytes<'a, 'py> {
             )));
         }
         match view(object, ffi::PyBUF_SIMPLE) {
-            Ok(view) => return Ok(Bytes::View(view)),
+            Ok(view) if is_view_of_bytes(object)? => return Ok(Bytes::View(view)),
+            Ok(view) => {
+                let bytes = view.bytes().to_vec();
+                let bytes = bytes.ok_or_else(|| PyMemoryError::new_err(()))?;
+                return Ok(Bytes::Copied(bytes));
+            }
             Err(e) if e.is_instance_of::<PyBufferError>(py) => {}
             Err(e) => return Err(e),
         }
-        let mut view = view(object, ffi::PyBUF_FULL_RO)?;
-        let mut bytes = vec![0_u8; usize::try_from(view.0.len).unwrap_or(0)];
-        // SAFETY: the place takes `len` bytes, and 'C' is an order that CPython knows.
-        let failed = unsafe {
-            let (len, order) = (view.0.len, b'C' as std::ffi::c_char);
-            ffi::PyBuffer_ToContiguous(bytes.as_mut_ptr().cast(), &raw mut *view.0, len, order)
-        };
-        if failed != 0 {
-            return Err(PyErr::fetch(py));
-        }
-        Ok(Bytes::Gathered(bytes))
+        gathered(view(object, ffi::PyBUF_FULL_RO)?, py).map(Bytes::Copied)
     }
 
     /// Whether the object has a buffer.
@@ -118,10 +161,31 @@ impl<'a, 'py> Bytes<'a, 'py> {
     pub(crate) fn as_slice(&self) -> &[u8] {
         match self {
             Bytes::Immutable(bytes, _) => bytes,
-            Bytes::View(view) => view.bytes(),
-            Bytes::Gathered(bytes) => bytes,
+            Bytes::View(view) => view.stable_bytes(),
+            Bytes::Copied(bytes) => bytes,
         }
     }
+}
+
+/// The items of a buffer, in the order of its elements. Copies: one.
+fn gathered(mut view: Held<'_>, py: Python<'_>) -> PyResult<Vec<u8>> {
+    let len = view.len();
+    let mut bytes: Vec<u8> = Vec::new();
+    bytes
+        .try_reserve_exact(len)
+        .map_err(|_| PyMemoryError::new_err(()))?;
+    if len > 0 {
+        // SAFETY: the capacity takes `len` bytes, and 'C' is an order that CPython knows; it writes each of them.
+        unsafe {
+            let (n, order) = (view.0.len, b'C' as std::ffi::c_char);
+            let to = bytes.as_mut_ptr().cast();
+            if ffi::PyBuffer_ToContiguous(to, &raw mut *view.0, n, order) != 0 {
+                return Err(PyErr::fetch(py));
+            }
+            bytes.set_len(len);
+        }
+    }
+    Ok(bytes)
 }
 
 /// Writes into a writable, contiguous buffer; `write` gets all of it.
@@ -229,27 +293,21 @@ pub(crate) struct Items {
 /// # Errors
 /// What the object raises where it lends none.
 pub(crate) fn items_of(object: Borrowed<'_, '_, PyAny>) -> PyResult<Items> {
-    let mut view = view(object, ffi::PyBUF_FULL_RO)?;
-    let mut bytes = vec![0_u8; usize::try_from(view.0.len).unwrap_or(0)];
-    // SAFETY: the place takes `len` bytes, and 'C' is an order that CPython knows; a buffer of no bytes is not read. The format
-    // is null or a C string that lives as long as the view.
-    let format = unsafe {
-        let (len, order) = (view.0.len, b'C' as std::ffi::c_char);
-        let at = bytes.as_mut_ptr().cast();
-        if len > 0 && ffi::PyBuffer_ToContiguous(at, &raw mut *view.0, len, order) != 0 {
-            return Err(PyErr::fetch(object.py()));
-        }
-        match view.0.format.is_null() {
-            true => "B".to_owned(),
-            false => std::ffi::CStr::from_ptr(view.0.format)
-                .to_string_lossy()
-                .into_owned(),
-        }
+    let view = view(object, ffi::PyBUF_FULL_RO)?;
+    let format = match view.0.format.is_null() {
+        true => "B".to_owned(),
+        // SAFETY: not null: a C string that lives as long as the view.
+        false => unsafe { std::ffi::CStr::from_ptr(view.0.format) }
+            .to_string_lossy()
+            .into_owned(),
     };
+    let item_bytes = usize::try_from(view.0.itemsize).unwrap_or(0);
+    let n_dimensions = usize::try_from(view.0.ndim).unwrap_or(0);
+    let bytes = gathered(view, object.py())?;
     Ok(Items {
         format,
-        item_bytes: usize::try_from(view.0.itemsize).unwrap_or(0),
-        n_dimensions: usize::try_from(view.0.ndim).unwrap_or(0),
+        item_bytes,
+        n_dimensions,
         bytes,
     })
 }

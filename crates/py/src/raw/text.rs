@@ -8,8 +8,10 @@ use std::slice;
 
 use super::fresh::{Blanks, blank};
 use super::fresh_bytes::SmallBytes;
-use onecopy_text::convert::{self, Ascii, CellEncoding, Kernels, Made, NewStr, StrData};
-use onecopy_text::{Kind, Malformed, Measured, Policy, Shape, Tally, Units, planted};
+use onecopy_text::convert::{
+    self, Ascii, CellEncoding, Kernels, Made, NewStr, StrData, VolatileBytes,
+};
+use onecopy_text::{Encoding, Kind, Malformed, Measured, Policy, Shape, Tally, Units, planted};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -49,6 +51,17 @@ pub(crate) fn make<'py>(
         None => shared(py, &measured),
     }
     .map_err(MakeError::Python)
+}
+
+/// As [`make`], of a long text that may change meanwhile; `None` for any other, and for one that is malformed or was changed.
+pub(crate) fn make_volatile<'py>(
+    py: Python<'py>,
+    text: VolatileBytes<'_>,
+    encoding: Encoding,
+    tally: &mut Tally,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let made = convert::make_volatile(text, encoding, &mut Fresh(py));
+    counted(text.len(), made, tally)
 }
 
 /// As [`make`], for a short well-formed text; `None` for any other, and for one that is a shared `str`.

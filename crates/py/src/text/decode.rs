@@ -1,7 +1,9 @@
 //! Buffer to `str`.
 
-use onecopy_text::convert::{MOST_CELL_BYTES, with_kernels};
-use onecopy_text::{Policy, Stage, Tally, Units};
+use std::mem::MaybeUninit;
+
+use onecopy_text::convert::{MOST_CELL_BYTES, VolatileBytes, with_kernels};
+use onecopy_text::{Encoding, Order as ByteOrder, Policy, Stage, Tally, Units};
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 
@@ -9,7 +11,7 @@ use super::cell::{MIDDLING_BYTES, Short, with_encoding};
 use super::codec::{Codec, Order};
 use super::direct::direct_functions;
 use crate::ledger;
-use crate::raw::buffer::{self, Bytes, as_units};
+use crate::raw::buffer::{self, Bytes, VolatileBuffer, as_units};
 use crate::raw::codecs;
 use crate::raw::method::{self, Args, Function};
 use crate::raw::text::{self, MakeError};
@@ -62,8 +64,51 @@ fn decode<'py>(
     codec: Codec,
     errors: Option<Borrowed<'_, 'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    if let Some(buffer) = VolatileBuffer::of(object)?
+        && let Some(made) = decode_volatile(py, buffer.bytes(), codec)?
+    {
+        return Ok(made);
+    }
     let bytes = Bytes::of(object)?;
     decode_bytes(py, bytes.as_slice(), codec, errors)
+}
+
+/// Decodes a long text in a buffer that may change meanwhile; `None` for any other, for which a private copy is made.
+fn decode_volatile<'py>(
+    py: Python<'py>,
+    bytes: VolatileBytes<'_>,
+    codec: Codec,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let mut start = [MaybeUninit::uninit(); 4];
+    let start = &mut start[..bytes.len().min(4)];
+    let start = bytes.copy_to(0, start);
+    let n_mark = |mark: &[u8]| {
+        if start.starts_with(mark) {
+            mark.len()
+        } else {
+            0
+        }
+    };
+    let (encoding, n_mark) = match codec {
+        Codec::Utf8Marked => (Encoding::Utf8, n_mark(b"\xEF\xBB\xBF")),
+        Codec::Utf16(Order::Marked) => match (n_mark(&[0xFF, 0xFE]), n_mark(&[0xFE, 0xFF])) {
+            (0, 2) => (Encoding::Utf16(ByteOrder::Big), 2),
+            (n, _) => (Encoding::Utf16(ByteOrder::Little), n),
+        },
+        Codec::Utf32(Order::Marked) => {
+            match (n_mark(&[0xFF, 0xFE, 0, 0]), n_mark(&[0, 0, 0xFE, 0xFF])) {
+                (0, 4) => (Encoding::Utf32(ByteOrder::Big), 4),
+                (n, _) => (Encoding::Utf32(ByteOrder::Little), n),
+            }
+        }
+        codec => (codec.into(), 0),
+    };
+    let mut tally = Tally::default();
+    let made = text::make_volatile(py, bytes.after(n_mark), encoding, &mut tally)?;
+    if made.is_some() {
+        ledger::enter(py, &mut tally, Stage::Decode)?;
+    }
+    Ok(made)
 }
 
 /// As [`decode`].
@@ -193,7 +238,9 @@ handler of :mod:`codecs`.
 
 Raises `UnicodeDecodeError` as :meth:`bytes.decode` does: with the same ``start``, ``end`` and ``reason``.
 
-Copies: none besides the conversion; one more for a buffer in pieces.
+Copies: none besides the conversion, from a ``bytes``. Any other buffer may change while it is read, so it is copied once
+more: as a whole if it is short, malformed, not contiguous or in an encoding of the WHATWG standard, else through a block
+of 4 KiB that stays in the cache; not at all if each unit becomes one character of ASCII, Latin-1 or the basic plane.
 
 >>> onecopy.text.decode(b'Z\\xc3\\xbcrich')
 'Zürich'

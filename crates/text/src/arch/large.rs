@@ -11,6 +11,8 @@ use super::{bulk, copy_ascii, copy_bmp, is_ascii, narrow_up_to, scan_u16, scan_u
 use crate::convert::StrData;
 use crate::{Kind, Shape, Units};
 
+pub(crate) mod volatile;
+
 /// From this many bytes on one pass is worth a guess.
 const LARGE_BYTES: usize = 512;
 

@@ -25,7 +25,7 @@ pub fn make_ordered_utf16<const SWAPPED: bool, N: NewStr>(
     text: &[[u8; 2]],
     new: &mut N,
 ) -> Option<Result<Made<N::Str>, N::Error>> {
-    with_kernels(Make::<_, _, SWAPPED>(text, new))
+    with_kernels(Make::<_, _, SWAPPED, true>(text, new))
 }
 
 /// As [`make_ordered_utf16`], of UTF-32.
@@ -36,11 +36,26 @@ pub fn make_ordered_utf32<const SWAPPED: bool, N: NewStr>(
     text: &[[u8; 4]],
     new: &mut N,
 ) -> Option<Result<Made<N::Str>, N::Error>> {
-    with_kernels(Make::<_, _, SWAPPED>(text, new))
+    with_kernels(Make::<_, _, SWAPPED, true>(text, new))
+}
+
+/// As both, where each unit is a character; `None` for other text. It writes one unit for each that it reads, whatever
+/// they are.
+///
+/// # Errors
+/// Those of `new`.
+pub(crate) fn make_ordered_one_to_one<const BYTES: usize, const SWAPPED: bool, N: NewStr>(
+    text: &[[u8; BYTES]],
+    new: &mut N,
+) -> Option<Result<Made<N::Str>, N::Error>>
+where
+    [u8; BYTES]: Unit,
+{
+    with_kernels(Make::<_, _, SWAPPED, false>(text, new))
 }
 
 /// A unit as bytes.
-trait Unit: Copy {
+pub(crate) trait Unit: Copy {
     /// The union of the units, and whether one is no character of its own.
     fn look<const SWAPPED: bool>(units: &[Self]) -> (u32, bool);
 
@@ -126,15 +141,17 @@ impl Unit for [u8; 4] {
     }
 }
 
-/// A `str` to be made.
-struct Make<'a, U, N, const SWAPPED: bool>(&'a [U], &'a mut N);
+/// A `str` to be made; with `PAIRS` of text with pairs too.
+struct Make<'a, U, N, const SWAPPED: bool, const PAIRS: bool>(&'a [U], &'a mut N);
 
 /// Places of a text that are looked at for a guess.
 const LOOKS: usize = 8;
 /// Units looked at in each.
 const LOOK_UNITS: usize = 32;
 
-impl<U: Unit, N: NewStr, const SWAPPED: bool> Work for Make<'_, U, N, SWAPPED> {
+impl<U: Unit, N: NewStr, const SWAPPED: bool, const PAIRS: bool> Work
+    for Make<'_, U, N, SWAPPED, PAIRS>
+{
     type Output = Option<Result<Made<N::Str>, N::Error>>;
 
     #[inline(always)]
@@ -161,6 +178,9 @@ impl<U: Unit, N: NewStr, const SWAPPED: bool> Work for Make<'_, U, N, SWAPPED> {
                 }
                 Err(e) => return Some(Err(e)),
             }
+        }
+        if !PAIRS {
+            return None;
         }
         let n_chars = U::count::<SWAPPED>(text)?;
         let kind = Kind::Ucs4;

@@ -74,13 +74,13 @@ impl Parent<'_> {
     }
 }
 
-/// What keeps the bytes of a buffer where they are: a `bytes` itself, a view of any other; a copy where they lie in pieces.
+/// The `bytes` that a document is in: the buffer itself, or a copy of any other one, which could change.
 pub(super) fn owner_of<'py>(buffer: Borrowed<'_, 'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = buffer.py();
     match Bytes::of(buffer)? {
         Bytes::Immutable(..) => Ok(buffer.to_owned()),
         Bytes::View(_) => Ok(PyMemoryView::from(&buffer)?.into_any()),
-        Bytes::Gathered(bytes) => Ok(PyBytes::new(py, &bytes).into_any()),
+        Bytes::Copied(bytes) => Ok(PyBytes::new(py, &bytes).into_any()),
     }
 }
 
