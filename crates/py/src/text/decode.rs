@@ -238,9 +238,8 @@ handler of :mod:`codecs`.
 
 Raises `UnicodeDecodeError` as :meth:`bytes.decode` does: with the same ``start``, ``end`` and ``reason``.
 
-Copies: none besides the conversion, from a ``bytes``. Any other buffer may change while it is read, so it is copied once
-more: as a whole if it is short, malformed, not contiguous or in an encoding of the WHATWG standard, else through a block
-of 4 KiB that stays in the cache; not at all if each unit becomes one character of ASCII, Latin-1 or the basic plane.
+Copies: none besides the conversion, and one more of a buffer that is not ``bytes`` and so may change while it is read, if it
+is shorter than 1 KiB, malformed, not contiguous or in an encoding of the WHATWG standard.
 
 >>> onecopy.text.decode(b'Z\\xc3\\xbcrich')
 'Zürich'

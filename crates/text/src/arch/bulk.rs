@@ -117,28 +117,61 @@ pub(crate) fn utf16_error_near(src: &[u16]) -> Option<usize> {
 #[inline]
 pub(super) unsafe fn str_to_latin1(src: &str, out: &mut [MaybeUninit<u8>]) {
     #[cfg(target_arch = "x86_64")]
-    if is_avx512() {
-        let n = out.len();
-        let good =
-            // SAFETY: AVX-512 is there; the rest are the caller's duties.
-            unsafe { avx512::utf8::to_latin1::<false>(src.as_bytes(), out.as_mut_ptr().cast(), n) };
-        return debug_assert!(good);
-    }
-    #[cfg(target_arch = "x86_64")]
-    if is_avx2() {
-        let n = out.len();
-        // SAFETY: AVX2 is there; the rest are the caller's duties.
-        let made = unsafe { avx2::utf8::to_latin1(src.as_bytes(), out.as_mut_ptr().cast(), n) };
-        return debug_assert_eq!(made, n);
+    if is_avx512() || is_avx2() {
+        let (bytes, dst, n) = (src.as_bytes(), out.as_mut_ptr().cast(), out.len());
+        // SAFETY: the kernels are there; `out` takes n units.
+        let made = unsafe {
+            if is_avx512() {
+                avx512::utf8::to_latin1::<false>(bytes, dst, n)
+            } else {
+                avx2::utf8::to_latin1(bytes, dst, n)
+            }
+        };
+        return whole(made, n);
     }
     if no_simdutf() {
         return scalar::fill(src.chars().map(u32::from), out);
     }
-    // SAFETY: a str is valid; the rest are the caller's duties.
-    let n = unsafe {
-        simdutf::convert_valid_utf8_to_latin1(src.as_ptr(), src.len(), out.as_mut_ptr().cast())
-    };
-    assert_eq!(n, out.len(), "measured text has another length");
+    by_room(src, out, |part, dst| {
+        // SAFETY: a str is valid, below U+0100 by the caller's word, and `dst` takes a unit for each of its bytes.
+        unsafe { simdutf::convert_valid_utf8_to_latin1(part.as_ptr(), part.len(), dst) }
+    });
+}
+
+/// Fails if a text has changed since it was measured: part of the destination was not written.
+#[inline(always)]
+fn whole(made: Option<usize>, n: usize) {
+    assert_eq!(made, Some(n), "{CHANGED}");
+}
+
+const CHANGED: &str = "the text changed while it was read";
+
+/// Converts a valid text by parts that have no more bytes than there is room for units: `convert` gives a unit at most for each
+/// byte and does not know where the destination ends.
+///
+/// # Panics
+/// If the text changed since it was measured.
+fn by_room<U: TryFrom<u32>>(
+    src: &str,
+    out: &mut [MaybeUninit<U>],
+    convert: impl Fn(&str, *mut U) -> usize,
+) {
+    const FEW: usize = 16;
+    let (mut rest, mut n) = (src, 0);
+    while rest.len() > FEW && out.len() - n > FEW {
+        let mut end = rest.len().min(out.len() - n);
+        while !rest.is_char_boundary(end) {
+            end -= 1;
+        }
+        let (part, after) = rest.split_at(end);
+        n += convert(part, out[n..].as_mut_ptr().cast());
+        rest = after;
+    }
+    if size_of::<U>() == 2 {
+        scalar::fill(rest.encode_utf16().map(u32::from), &mut out[n..]);
+    } else {
+        scalar::fill(rest.chars().map(u32::from), &mut out[n..]);
+    }
 }
 
 /// Valid UTF-8 to UTF-16 units; without `PAIRS` to those of kind 2.
@@ -147,25 +180,26 @@ pub(super) unsafe fn str_to_latin1(src: &str, out: &mut [MaybeUninit<u8>]) {
 /// `out` is as long as the text in UTF-16; without `PAIRS` all characters are below U+10000.
 #[inline]
 pub(super) unsafe fn str_to_utf16<const PAIRS: bool>(src: &str, out: &mut [MaybeUninit<u16>]) {
-    let (bytes, dst, n) = (src.as_bytes(), out.as_mut_ptr().cast::<u16>(), out.len());
     #[cfg(target_arch = "x86_64")]
-    if is_avx512() {
-        // SAFETY: AVX-512 is there; the rest are the caller's duties.
-        let made = unsafe { avx512::utf8::to_utf16::<false, PAIRS>(bytes, dst, n) };
-        return debug_assert_eq!(made, Some(n));
-    }
-    #[cfg(target_arch = "x86_64")]
-    if is_avx2() {
-        // SAFETY: AVX2 is there; the rest are the caller's duties.
-        let made = unsafe { avx2::utf8::to_utf16::<false, PAIRS>(bytes, dst, n) };
-        return debug_assert_eq!(made, Some(n));
+    if is_avx512() || is_avx2() {
+        let (bytes, dst, n) = (src.as_bytes(), out.as_mut_ptr().cast(), out.len());
+        // SAFETY: the kernels are there; `out` takes n units.
+        let made = unsafe {
+            if is_avx512() {
+                avx512::utf8::to_utf16::<false, PAIRS>(bytes, dst, n)
+            } else {
+                avx2::utf8::to_utf16::<false, PAIRS>(bytes, dst, n)
+            }
+        };
+        return whole(made, n);
     }
     if no_simdutf() {
         return scalar::fill(src.encode_utf16().map(u32::from), out);
     }
-    // SAFETY: a str is valid; the rest are the caller's duties.
-    let made = unsafe { simdutf::convert_valid_utf8_to_utf16(bytes.as_ptr(), bytes.len(), dst) };
-    assert_eq!(made, n, "measured text has another length");
+    by_room(src, out, |part, dst| {
+        // SAFETY: a str is valid, and `dst` takes a unit for each of its bytes.
+        unsafe { simdutf::convert_valid_utf8_to_utf16(part.as_ptr(), part.len(), dst) }
+    });
 }
 
 /// Valid UTF-8 to UTF-32 units.
@@ -175,28 +209,25 @@ pub(super) unsafe fn str_to_utf16<const PAIRS: bool>(src: &str, out: &mut [Maybe
 #[inline]
 pub(super) unsafe fn str_to_utf32(src: &str, out: &mut [MaybeUninit<u32>]) {
     #[cfg(target_arch = "x86_64")]
-    if is_avx512() {
-        let n = out.len();
-        let good =
-            // SAFETY: AVX-512 is there; the rest are the caller's duties.
-            unsafe { avx512::utf8::to_ucs4::<false>(src.as_bytes(), out.as_mut_ptr().cast(), n) };
-        return debug_assert!(good);
-    }
-    #[cfg(target_arch = "x86_64")]
-    if is_avx2() {
-        let n = out.len();
-        // SAFETY: AVX2 is there; the rest are the caller's duties.
-        let made = unsafe { avx2::utf8::to_ucs4(src.as_bytes(), out.as_mut_ptr().cast(), n) };
-        return debug_assert_eq!(made, n);
+    if is_avx512() || is_avx2() {
+        let (bytes, dst, n) = (src.as_bytes(), out.as_mut_ptr().cast(), out.len());
+        // SAFETY: the kernels are there; `out` takes n units.
+        let made = unsafe {
+            if is_avx512() {
+                avx512::utf8::to_ucs4::<false>(bytes, dst, n)
+            } else {
+                avx2::utf8::to_ucs4(bytes, dst, n)
+            }
+        };
+        return whole(made, n);
     }
     if no_simdutf() {
         return scalar::fill(src.chars().map(u32::from), out);
     }
-    // SAFETY: a str is valid; the rest are the caller's duties.
-    let n = unsafe {
-        simdutf::convert_valid_utf8_to_utf32(src.as_ptr(), src.len(), out.as_mut_ptr().cast())
-    };
-    assert_eq!(n, out.len(), "measured text has another length");
+    by_room(src, out, |part, dst| {
+        // SAFETY: a str is valid, and `dst` takes a unit for each of its bytes.
+        unsafe { simdutf::convert_valid_utf8_to_utf32(part.as_ptr(), part.len(), dst) }
+    });
 }
 
 /// Valid UTF-16 to UTF-32 units.
@@ -206,27 +237,35 @@ pub(super) unsafe fn str_to_utf32(src: &str, out: &mut [MaybeUninit<u32>]) {
 #[inline]
 pub(super) unsafe fn valid_utf16_to_utf32(src: &[u16], out: &mut [MaybeUninit<u32>]) {
     #[cfg(target_arch = "x86_64")]
-    if is_avx512() && 2 * src.len() <= LONG_BYTES {
-        let n = out.len();
-        // SAFETY: AVX-512 is there; the rest are the caller's duties.
-        let good = unsafe { avx512::utf16::to_ucs4(src, out.as_mut_ptr().cast(), n) };
-        return debug_assert!(good);
-    }
-    #[cfg(target_arch = "x86_64")]
-    if is_avx2() {
-        let n = out.len();
-        // SAFETY: AVX2 is there; the rest are the caller's duties.
-        let made = unsafe { avx2::utf16::to_ucs4(src, out.as_mut_ptr().cast(), n) };
-        return debug_assert_eq!(made, n);
+    if is_avx512() && 2 * src.len() <= LONG_BYTES || is_avx2() {
+        let (dst, n) = (out.as_mut_ptr().cast(), out.len());
+        // SAFETY: the kernels are there; `out` takes n units.
+        let made = unsafe {
+            if is_avx512() {
+                avx512::utf16::to_ucs4(src, dst, n)
+            } else {
+                avx2::utf16::to_ucs4(src, dst, n)
+            }
+        };
+        return whole(made, n);
     }
     if no_simdutf() {
         return scalar::fill(scalar::lossy(Units::Utf16(src)), out);
     }
-    // SAFETY: the caller's duties are those of simdutf.
-    let n = unsafe {
-        simdutf::convert_valid_utf16_to_utf32(src.as_ptr(), src.len(), out.as_mut_ptr().cast())
-    };
-    assert_eq!(n, out.len(), "measured text has another length");
+    // As `by_room`, of units.
+    let (mut rest, mut n) = (src, 0);
+    while rest.len() > 16 && out.len() - n > 16 {
+        let mut end = rest.len().min(out.len() - n);
+        if end < rest.len() && rest[end - 1] & 0xFC00 == 0xD800 {
+            end -= 1;
+        }
+        let (part, after) = rest.split_at(end);
+        let dst = out[n..].as_mut_ptr().cast();
+        // SAFETY: a unit gives one at most, and `dst` takes as many as the part has.
+        n += unsafe { simdutf::convert_valid_utf16_to_utf32(part.as_ptr(), part.len(), dst) };
+        rest = after;
+    }
+    scalar::fill(scalar::lossy(Units::Utf16(rest)), &mut out[n..]);
 }
 
 /// Code points without surrogates and up to U+10FFFF as UTF-16, at the start of a place.
@@ -277,7 +316,7 @@ const BLOCK_BYTES: usize = 16 << 10;
 
 /// Validates and decodes block by block; `decode` is given a valid block and how many units the blocks before it gave.
 #[cfg(target_arch = "x86_64")]
-fn by_blocks(src: &[u8], mut decode: impl FnMut(&[u8], usize) -> usize) -> bool {
+fn by_blocks(src: &[u8], mut decode: impl FnMut(&[u8], usize) -> Option<usize>) -> Option<usize> {
     let (mut rest, mut n_units) = (src, 0);
     while !rest.is_empty() {
         let mut end = rest.len().min(BLOCK_BYTES);
@@ -286,13 +325,11 @@ fn by_blocks(src: &[u8], mut decode: impl FnMut(&[u8], usize) -> usize) -> bool 
             end -= 1;
         }
         let (block, after) = rest.split_at(end);
-        if as_str(block).is_none() {
-            return false;
-        }
-        n_units += decode(block, n_units);
+        as_str(block)?;
+        n_units += decode(block, n_units)?;
         rest = after;
     }
-    true
+    Some(n_units)
 }
 
 /// Decodes and validates at once; `false` where the text is malformed. Only where [`checks_while_decoding`].
@@ -306,10 +343,10 @@ pub(super) unsafe fn utf8_to_latin1_checked(src: &[u8], out: &mut [MaybeUninit<u
         // SAFETY: the kernels are there, as is asked; the rest are the caller's duties (so for those below).
         unsafe {
             if is_avx512() {
-                return avx512::utf8::to_latin1::<true>(src, dst, room);
+                return avx512::utf8::to_latin1::<true>(src, dst, room) == Some(room);
             }
             assert!(is_avx2());
-            avx2::utf8::to_latin1_checked(src, dst, room).is_some()
+            avx2::utf8::to_latin1_checked(src, dst, room) == Some(room)
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -327,10 +364,10 @@ pub(super) unsafe fn utf8_to_ucs2_checked(src: &[u8], out: &mut [MaybeUninit<u16
         // SAFETY: the kernels are there, as is asked.
         unsafe {
             if is_avx512() {
-                return avx512::utf8::to_utf16::<true, false>(src, dst, room).is_some();
+                return avx512::utf8::to_utf16::<true, false>(src, dst, room) == Some(room);
             }
             assert!(is_avx2());
-            avx2::utf8::to_utf16::<true, false>(src, dst, room).is_some()
+            avx2::utf8::to_utf16::<true, false>(src, dst, room) == Some(room)
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -373,12 +410,12 @@ pub(super) unsafe fn utf8_to_ucs4_checked(src: &[u8], out: &mut [MaybeUninit<u32
         // SAFETY: the kernels are there, as is asked; all characters of the blocks have a unit each.
         unsafe {
             if is_avx512() {
-                return avx512::utf8::to_ucs4::<true>(src, dst, room);
+                return avx512::utf8::to_ucs4::<true>(src, dst, room) == Some(room);
             }
             assert!(is_avx2());
             by_blocks(src, |block, n| {
                 avx2::utf8::to_ucs4(block, dst.add(n), room - n)
-            })
+            }) == Some(room)
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -393,7 +430,8 @@ pub(super) unsafe fn utf16_to_ucs4_checked(src: &[u16], out: &mut [MaybeUninit<u
     #[cfg(target_arch = "x86_64")]
     if is_avx512() {
         // SAFETY: AVX-512 is there; the rest are the caller's duties.
-        return unsafe { avx512::utf16::to_ucs4(src, out.as_mut_ptr().cast(), out.len()) };
+        let made = unsafe { avx512::utf16::to_ucs4(src, out.as_mut_ptr().cast(), out.len()) };
+        return made == Some(out.len());
     }
     if !is_utf16(src) {
         return false;

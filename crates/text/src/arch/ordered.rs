@@ -32,7 +32,7 @@ pub(crate) fn utf16_to_ucs4<const SWAPPED: bool>(
     if kernel() == Kernel::Avx512 {
         let (to, n) = (out.as_mut_ptr().cast(), out.len());
         // SAFETY: AVX-512 is there; out takes a unit for each that is no second half, counted above.
-        return unsafe { avx512::utf16::to_ucs4_ordered::<SWAPPED>(src, to, n) };
+        return unsafe { avx512::utf16::to_ucs4_ordered::<SWAPPED>(src, to, n) } == Some(n);
     }
     // In the machine's order first, a block at a time: it stays in the first cache.
     let mut block = [0_u16; BLOCK];

@@ -59,6 +59,8 @@ pub(super) struct Out<U> {
     end: *mut U,
     /// Whether the place takes 8 units in all.
     has_eight: bool,
+    /// Whether something did not fit.
+    is_over: bool,
 }
 
 impl<U> Out<U> {
@@ -70,7 +72,21 @@ impl<U> Out<U> {
             // SAFETY: the end of the place that the caller grants.
             end: unsafe { at.add(len) },
             has_eight: len >= 8,
+            is_over: false,
         }
+    }
+
+    /// Of `len` units those that were written; `None` if something did not fit.
+    #[inline(always)]
+    pub(super) fn written(&self, len: usize) -> Option<usize> {
+        (!self.is_over).then(|| len - self.room())
+    }
+
+    /// How many of `n` units fit.
+    #[inline(always)]
+    fn fitting(&mut self, n: usize) -> usize {
+        self.is_over |= n > self.room();
+        n.min(self.room())
     }
 
     /// Units that there is room for.
@@ -141,18 +157,19 @@ impl<U: Unit> Out<U> {
     /// Puts the lanes of `mask`.
     ///
     /// # Safety
-    /// AVX2; the place has room for the lanes of `mask`, and where `ROOMY` for 8 units.
+    /// AVX2; where `ROOMY` the place has room for 8 units.
     #[inline(always)]
     pub(super) unsafe fn put<const ROOMY: bool>(&mut self, v: __m128i, mask: u8) {
         // SAFETY: the store of 8 units is made where as many fit, and else just those of the mask.
         unsafe {
             let order = _mm_loadu_si128(SQUEEZE_U16[usize::from(mask)].as_ptr().cast());
             let v = U::pack(_mm_shuffle_epi8(v, order));
-            let n = mask.count_ones() as usize;
-            debug_assert!(n <= self.room() && (!ROOMY || self.room() >= 8));
+            let mut n = mask.count_ones() as usize;
+            debug_assert!(!ROOMY || self.room() >= 8);
             if ROOMY || self.room() >= 8 {
                 store_eight::<U>(v, self.at);
             } else if self.has_eight {
+                n = self.fitting(n);
                 // The last 8 units of the place at once, those written before taken from where they are: no branch on
                 // how many there are.
                 let before = 8 - self.room();
@@ -164,6 +181,7 @@ impl<U: Unit> Out<U> {
                 let v = _mm_blendv_epi8(_mm_shuffle_epi8(v, slide), old, below);
                 store_eight::<U>(v, end);
             } else {
+                n = self.fitting(n);
                 store_first(v, self.at.cast(), n * size_of::<U>());
             }
             self.at = self.at.add(n);
@@ -234,18 +252,18 @@ impl Out<u32> {
     /// Puts the lanes of `mask`.
     ///
     /// # Safety
-    /// AVX2; the place has room for the lanes of `mask`.
+    /// AVX2.
     #[inline(always)]
     pub(super) unsafe fn put_wide(&mut self, v: __m256i, mask: u8) {
         // SAFETY: the store of 8 units is made where as many fit, and else just those of the mask.
         unsafe {
             let order = _mm_loadl_epi64(SQUEEZE[usize::from(mask)].as_ptr().cast());
             let v = _mm256_permutevar8x32_epi32(v, _mm256_cvtepu8_epi32(order));
-            let n = mask.count_ones() as usize;
-            debug_assert!(n <= self.room());
+            let mut n = mask.count_ones() as usize;
             if self.room() >= 8 {
                 _mm256_storeu_si256(self.at.cast(), v);
             } else {
+                n = self.fitting(n);
                 // The lanes below n, by their sign bits.
                 let lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
                 let kept = _mm256_cmpgt_epi32(_mm256_set1_epi32(n as i32), lanes);

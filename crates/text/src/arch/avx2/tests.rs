@@ -71,7 +71,7 @@ fn check_utf8(src: &[u8]) {
         if max <= 0xFF {
             // SAFETY: AVX2 is there; the place takes what is written (so below).
             let (made, got) = into_place(room, |p| unsafe { utf8::to_latin1(src, p, room) });
-            assert_eq!(made, n);
+            assert_eq!(made, Some(n));
             assert!(
                 got[..n]
                     .iter()
@@ -82,8 +82,23 @@ fn check_utf8(src: &[u8]) {
         let (made, got) =
             // SAFETY: AVX2 is there; the place takes what is written.
             into_place(4 * room, |p| unsafe { utf8::to_ucs4(src, p.cast(), room) });
-        assert_eq!(made, n);
+        assert_eq!(made, Some(n));
         assert_eq!(units(&got, u32::from_ne_bytes)[..n], text);
+    }
+    // Where the text has grown since it was counted.
+    for room in [0, n / 2, n.saturating_sub(1)]
+        .into_iter()
+        .filter(|&room| room < n)
+    {
+        if max <= 0xFF {
+            // SAFETY: AVX2 is there; the kernel knows the room.
+            let made = into_place(room, |p| unsafe { utf8::to_latin1(src, p, room) }).0;
+            assert_eq!(made, None);
+        }
+        let made =
+            // SAFETY: AVX2 is there; the kernel knows the room.
+            into_place(4 * room, |p| unsafe { utf8::to_ucs4(src, p.cast(), room) }).0;
+        assert_eq!(made, None);
     }
 }
 
@@ -185,8 +200,16 @@ fn check_utf16(src: &[u16]) {
             assert_eq!(len, expected.len());
             for room in [n, n + 40] {
                 let (made, got) = into_place(4 * room, |p| utf16::to_ucs4(src, p.cast(), room));
-                assert_eq!(made, n);
+                assert_eq!(made, Some(n));
                 assert_eq!(&units(&got, u32::from_ne_bytes)[..n], text);
+            }
+            // Where the text has grown since it was counted.
+            for room in [0, n / 2, n.saturating_sub(1)]
+                .into_iter()
+                .filter(|&room| room < n)
+            {
+                let made = into_place(4 * room, |p| utf16::to_ucs4(src, p.cast(), room)).0;
+                assert_eq!(made, None);
             }
         }
         check_encoder(expected, 3 * src.len(), |p, room| {

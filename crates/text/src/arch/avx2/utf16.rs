@@ -91,7 +91,7 @@ unsafe fn starts_u16(v: __m128i) -> u32 {
 /// # Safety
 /// AVX2; `out` takes `room` units, as many as there are characters or more.
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-pub(in crate::arch) unsafe fn to_ucs4(src: &[u16], out: *mut u32, room: usize) -> usize {
+pub(in crate::arch) unsafe fn to_ucs4(src: &[u16], out: *mut u32, room: usize) -> Option<usize> {
     let (p, len) = (src.as_ptr(), src.len());
     // SAFETY: the place that the caller grants.
     let mut out = unsafe { Out::new(out, room) };
@@ -105,7 +105,7 @@ pub(in crate::arch) unsafe fn to_ucs4(src: &[u16], out: *mut u32, room: usize) -
                 let mask = starts_u16(v) & ((1 << len) - 1);
                 within(v, mask as u8, &mut out);
             }
-            return room - out.room();
+            return out.written(room);
         }
         let load = |at: usize| _mm_loadu_si128(p.add(at).cast());
         let mut at = 0;
@@ -119,5 +119,5 @@ pub(in crate::arch) unsafe fn to_ucs4(src: &[u16], out: *mut u32, room: usize) -
         let fresh = 0xFF << (8 - (len - at));
         within(v, (starts_u16(v) & fresh) as u8, &mut out);
     }
-    room - out.room()
+    out.written(room)
 }

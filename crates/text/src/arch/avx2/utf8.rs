@@ -210,7 +210,7 @@ unsafe fn decode<U: Unit, const CHECKED: bool, const PAIRS: bool>(
                 let mask = units_at(v, &mut owed, 0) & ((1 << len) - 1);
                 step_within::<U, PAIRS>(v, mask, &mut out);
             }
-            return Some(room - out.room());
+            return out.written(room);
         }
         let load = |at: usize| _mm_loadu_si128(p.add(at).cast());
         let mut at = 0;
@@ -269,7 +269,7 @@ unsafe fn decode<U: Unit, const CHECKED: bool, const PAIRS: bool>(
         let mask = units_at(v, &mut owed, 0) & 0xFFFF << done;
         step_within::<U, PAIRS>(v, mask & 0xFFFF, &mut out);
     }
-    Some(room - out.room())
+    out.written(room)
 }
 
 /// The continuation bytes of 32 inside a run of characters of three bytes, by how many of them its start holds of the
@@ -324,7 +324,7 @@ unsafe fn run_of_three<U: Unit, const CHECKED: bool>(
             let halves = _mm256_maddubs_epi16(v, _mm256_set1_epi32(0x0001_4001));
             _mm256_madd_epi16(halves, _mm256_set1_epi32(0x1000_0001))
         };
-        while at + 52 <= len {
+        while at + 52 <= len && out.room() >= 16 {
             let (a, b) = (two(at), two(at + 12));
             let is_three = |v| _mm256_cmpeq_epi8(_mm256_and_si256(v, marked), marks);
             if _mm256_movemask_epi8(_mm256_and_si256(is_three(a), is_three(b))) != -1 {
@@ -346,9 +346,9 @@ unsafe fn run_of_three<U: Unit, const CHECKED: bool>(
 /// AVX2. `src` is valid UTF-8, all characters below U+0100; `out` takes `room` bytes, as many as there are or more. Returns
 /// how many there are (so for all below).
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-pub(in crate::arch) unsafe fn to_latin1(src: &[u8], out: *mut u8, room: usize) -> usize {
+pub(in crate::arch) unsafe fn to_latin1(src: &[u8], out: *mut u8, room: usize) -> Option<usize> {
     // SAFETY: the duties are the same.
-    unsafe { decode::<u8, false, false>(src, out, room) }.expect("not checked")
+    unsafe { decode::<u8, false, false>(src, out, room) }
 }
 
 /// As [`to_latin1`], of bytes that may be malformed: `None` then.
@@ -398,7 +398,11 @@ pub(in crate::arch) unsafe fn to_utf16<const CHECKED: bool, const PAIRS: bool>(
     // SAFETY: a unit for each byte of ASCII is put where as many are counted; the rest of the duties are the same for the rest.
     unsafe {
         // A `str` of kind 2 is not all ASCII.
-        let done = if PAIRS { widen_ascii(src, out) } else { 0 };
+        let done = if PAIRS {
+            widen_ascii(src, out, room)
+        } else {
+            0
+        };
         if PAIRS && done == src.len() {
             return Some(done);
         }
@@ -411,11 +415,11 @@ pub(in crate::arch) unsafe fn to_utf16<const CHECKED: bool, const PAIRS: bool>(
 /// is nothing else.
 ///
 /// # Safety
-/// AVX2. `out` takes a unit for each byte that is ASCII before the first other one.
+/// AVX2. `out` takes `room` units.
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn widen_ascii(src: &[u8], out: *mut u16) -> usize {
-    let (p, len) = (src.as_ptr(), src.len());
+unsafe fn widen_ascii(src: &[u8], out: *mut u16, room: usize) -> usize {
+    let (p, len) = (src.as_ptr(), src.len().min(room));
     let mut at = 0;
     // SAFETY: every load ends inside src, and what is stored is ASCII with all before it.
     unsafe {

@@ -169,23 +169,17 @@ fn lanes_u16() -> __m512i {
 }
 
 /// Puts the characters that start at the lanes `starts`.
-///
-/// # Safety
-/// There is room for them.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
-unsafe fn put_starts(out: &mut Out, units: __m512i, behind: __m512i, starts: u32) {
+fn put_starts(out: &mut Out, units: __m512i, behind: __m512i, starts: u32) {
     let units = _mm512_maskz_compress_epi16(starts, units);
     let behind = _mm512_maskz_compress_epi16(starts, behind);
     let n = starts.count_ones() as usize;
     let lower = |v| _mm512_castsi512_si256(v);
     let upper = |v| _mm512_extracti64x4_epi64::<1>(v);
-    // SAFETY: the duty of the caller.
-    unsafe {
-        out.put(pairs(lower(units), lower(behind)).0, 4 * n.min(16));
-        if n > 16 {
-            out.put(pairs(upper(units), upper(behind)).0, 4 * (n - 16));
-        }
+    out.put(pairs(lower(units), lower(behind)).0, 4 * n.min(16));
+    if n > 16 {
+        out.put(pairs(upper(units), upper(behind)).0, 4 * (n - 16));
     }
 }
 

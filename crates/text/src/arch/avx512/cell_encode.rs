@@ -176,12 +176,9 @@ pub(in crate::arch) unsafe fn store_all_pairs<const SWAPPED: bool>(
 }
 
 /// Puts the first `n` characters.
-///
-/// # Safety
-/// There is room for them.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
-unsafe fn put_pairs<const SWAPPED: bool>(out: &mut Out, chars: __m512i, n: usize) {
+fn put_pairs<const SWAPPED: bool>(out: &mut Out, chars: __m512i, n: usize) {
     let pairs = pairs_of(chars);
     // The first half in the lower units, the second one in the upper ones.
     let rest = _mm512_sub_epi32(chars, splat32(0x1_0000));
@@ -195,8 +192,7 @@ unsafe fn put_pairs<const SWAPPED: bool>(out: &mut Out, chars: __m512i, n: usize
     if SWAPPED {
         units = swap_u16(units);
     }
-    // SAFETY: the duty of the caller.
-    unsafe { out.put(units, 2 * kept.count_ones() as usize) }
+    out.put(units, 2 * kept.count_ones() as usize);
 }
 
 /// Latin-1, at most 64 bytes, as UTF-8.

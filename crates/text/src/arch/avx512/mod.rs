@@ -133,7 +133,7 @@ fn select(mask: __m512i, a: __m512i, b: __m512i) -> __m512i {
     _mm512_ternarylogic_epi32::<0xCA>(mask, a, b)
 }
 
-/// Where output goes that may not reach past its end.
+/// A destination that nothing is written past, whatever is put: what does not fit is left out, and the result with it.
 struct Out {
     at: *mut u8,
     end: *mut u8,
@@ -145,33 +145,42 @@ impl Out {
     unsafe fn new(p: *mut u8, n_bytes: usize) -> Out {
         Out {
             at: p,
-            // SAFETY: the end of the place that the caller grants.
+            // SAFETY: the end of the destination that the caller grants.
             end: unsafe { p.add(n_bytes) },
         }
     }
 
-    /// Puts the first `n` bytes of a vector; what follows them in the place may be written over.
-    ///
-    /// # Safety
-    /// The place has room for `n` more bytes, at most 64.
+    /// Bytes that there is room for; negative once something did not fit.
+    #[inline(always)]
+    fn left(&self) -> isize {
+        (self.end as isize).wrapping_sub(self.at as isize)
+    }
+
+    /// Puts the first `n` bytes of a vector, at most 64; what follows them in the destination may be written over.
     #[inline]
     #[target_feature(enable = "avx512bw,bmi2")]
-    unsafe fn put(&mut self, v: __m512i, n: usize) {
-        debug_assert!(n <= self.end as usize - self.at as usize);
-        // SAFETY: the whole vector is stored where as many bytes are left, else just those that the caller grants.
+    fn put(&mut self, v: __m512i, n: usize) {
+        let left = self.left();
+        // SAFETY: the whole vector is stored where as many bytes are left, else those of the first n that fit.
         unsafe {
-            if self.end as usize - self.at as usize >= BYTES {
+            if left >= BYTES as isize {
                 store(self.at, v);
             } else {
-                store_first(self.at, v, n);
+                store_first(self.at, v, n.min(left.max(0) as usize));
             }
-            self.at = self.at.add(n);
         }
+        // Past the end where something did not fit: nothing is stored there.
+        self.at = self.at.wrapping_add(n);
+    }
+
+    /// Bytes written since `start`, the start of the destination; `None` if something did not fit.
+    fn written(self, start: *mut u8) -> Option<usize> {
+        (self.left() >= 0).then(|| self.at as usize - start as usize)
     }
 }
 
-/// As [`Out`], for writers that do not know how long their text becomes: what does not fit is left out, and the result with
-/// it. `BRIEF` is for texts that take few stores: near the end these reach no further behind the place than they must.
+/// As [`Out`], for writers that go on with another text after one that did not fit. `BRIEF` is for texts that take few stores:
+/// near the end these reach no further past it than they must.
 struct Bounded<const BRIEF: bool> {
     at: *mut u8,
     end: *mut u8,

@@ -21,21 +21,44 @@ fn check_utf8(src: &[u8]) {
         "{src:x?}"
     );
     let (n, max) = (starts(src), src.iter().copied().max().unwrap_or(0));
-    let expect = |good: bool, got: Vec<u32>| match &text {
-        Ok(text) => assert_eq!((good, &got), (true, text), "{src:x?}"),
-        Err(_) => assert!(!good, "{src:x?}"),
+    let expect = |made: Option<usize>, got: Vec<u32>| match &text {
+        Ok(text) => assert_eq!((made, &got), (Some(n), text), "{src:x?}"),
+        Err(_) => assert_eq!(made, None, "{src:x?}"),
     };
     if max <= 0xC3 {
         // SAFETY: the place takes a unit for each byte that continues nothing (so below).
-        let (good, got) = into_place(n, |p| unsafe { utf8::to_latin1::<true>(src, p, n) });
-        expect(good, got.into_iter().map(u32::from).collect());
+        let (made, got) = into_place(n, |p| unsafe { utf8::to_latin1::<true>(src, p, n) });
+        expect(made, got.into_iter().map(u32::from).collect());
     }
     check_utf8_to_utf16(src, max);
     // SAFETY: AVX-512 is there; the place takes what is written.
-    let (good, got) = into_place(4 * n, |p| unsafe {
+    let (made, got) = into_place(4 * n, |p| unsafe {
         utf8::to_ucs4::<true>(src, p.cast(), n)
     });
-    expect(good, units(&got, u32::from_ne_bytes));
+    expect(made, units(&got, u32::from_ne_bytes));
+    // Where the text has grown since it was counted.
+    for room in [0, n / 2, n.saturating_sub(1)]
+        .into_iter()
+        .filter(|&room| room < n)
+    {
+        if max <= 0xC3 {
+            // SAFETY: AVX-512 is there; the kernel knows the room.
+            let made = into_place(room, |p| unsafe { utf8::to_latin1::<true>(src, p, room) }).0;
+            assert_eq!(made, None);
+        }
+        // SAFETY: AVX-512 is there; the kernel knows the room.
+        let made = into_place(4 * room, |p| unsafe {
+            utf8::to_ucs4::<true>(src, p.cast(), room)
+        })
+        .0;
+        assert_eq!(made, None);
+        // SAFETY: AVX-512 is there; the kernel knows the room.
+        let made = into_place(2 * room, |p| unsafe {
+            utf8::to_utf16::<true, true>(src, p.cast(), room)
+        })
+        .0;
+        assert_eq!(made, None);
+    }
 }
 
 /// UTF-8 to UTF-16, with and without pairs, into a place of just the size and one with a unit for each byte.
@@ -147,10 +170,19 @@ fn check_utf16(src: &[u16]) {
     // SAFETY: AVX-512 is there; the places take what is written (so below).
     assert_eq!(unsafe { utf16::count(src) }, n);
     // SAFETY: AVX-512 is there; the place takes what is written.
-    let (good, got) = into_place(4 * n, |p| unsafe { utf16::to_ucs4(src, p.cast(), n) });
+    let (made, got) = into_place(4 * n, |p| unsafe { utf16::to_ucs4(src, p.cast(), n) });
     match &text {
-        Ok(text) => assert_eq!((good, &units(&got, u32::from_ne_bytes)), (true, text)),
-        Err(_) => assert!(!good, "{src:x?}"),
+        Ok(text) => assert_eq!((made, &units(&got, u32::from_ne_bytes)), (Some(n), text)),
+        Err(_) => assert_eq!(made, None, "{src:x?}"),
+    }
+    // Where the text has grown since it was counted.
+    for room in [0, n / 2, n.saturating_sub(1)]
+        .into_iter()
+        .filter(|&room| room < n)
+    {
+        // SAFETY: AVX-512 is there; the kernel knows the room.
+        let made = into_place(4 * room, |p| unsafe { utf16::to_ucs4(src, p.cast(), room) }).0;
+        assert_eq!(made, None);
     }
     // SAFETY: AVX-512 is there.
     assert_eq!(unsafe { measure::is_utf16(src) }, text.is_ok());

@@ -79,12 +79,12 @@ pub(super) fn first_halves(v: __m512i) -> u32 {
     _mm512_cmpeq_epi16_mask(_mm512_and_si512(v, splat16(0xFC00)), splat16(0xD800))
 }
 
-/// Decodes text into `n_chars` units; `false` where it is malformed.
+/// Decodes text and returns how many units it gave; `None` if it is malformed or gives more than `n_chars`.
 ///
 /// # Safety
-/// `dst` takes `n_chars` units, as many as [`count`] says, apart from `src`.
+/// `dst` takes `n_chars` units, apart from `src`.
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
-pub(in crate::arch) unsafe fn to_ucs4(src: &[u16], dst: *mut u32, n_chars: usize) -> bool {
+pub(in crate::arch) unsafe fn to_ucs4(src: &[u16], dst: *mut u32, n_chars: usize) -> Option<usize> {
     // SAFETY: the duty of the caller.
     unsafe { to_ucs4_ordered::<false>(as_bytes(src), dst, n_chars) }
 }
@@ -98,12 +98,12 @@ pub(in crate::arch) unsafe fn to_ucs4_ordered<const SWAPPED: bool>(
     src: &[[u8; 2]],
     dst: *mut u32,
     n_chars: usize,
-) -> bool {
+) -> Option<usize> {
     let (p, len) = (src.as_ptr(), src.len());
     // Whether the vector before ended with the first half of a pair, and what was found wrong.
     let (mut open, mut bad) = (0, 0);
-    // SAFETY: every load ends inside src; a unit is put for each one that is no second half.
-    unsafe {
+    // SAFETY: every load ends inside src.
+    let n_bytes = unsafe {
         let mut out = Out::new(dst.cast(), 4 * n_chars);
         let mut at = 0;
         while at < len {
@@ -138,7 +138,8 @@ pub(in crate::arch) unsafe fn to_ucs4_ordered<const SWAPPED: bool>(
             }
             at += UNITS;
         }
-    }
+        out.written(dst.cast())
+    };
     // A first half at the very end has zeros behind it in its vector, or opens a vector that never comes.
-    bad | open == 0
+    n_bytes.filter(|_| bad | open == 0).map(|n| n / 4)
 }

@@ -164,22 +164,21 @@ mod utf16;
 pub(super) use utf16::units;
 pub(in crate::arch) use utf16::{to_utf16, units_of};
 
-/// Decodes text without a character past U+00FF into `n_chars` units; `false` where it is malformed and
-/// `CHECK` asks.
+/// Decodes text without a character past U+00FF and returns how many units it gave; `None` if it is malformed and `CHECK`, or
+/// gives more than `n_chars`.
 ///
 /// # Safety
-/// `dst` takes `n_chars` units, as many as there are bytes that continue nothing, apart from `src`. No byte is above
-/// 0xC3.
+/// `dst` takes `n_chars` units, apart from `src`.
 #[target_feature(enable = "avx512bw,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn to_latin1<const CHECK: bool>(
     src: &[u8],
     dst: *mut u8,
     n_chars: usize,
-) -> bool {
+) -> Option<usize> {
     let (p, len) = (src.as_ptr(), src.len());
     let mut check = Check::default();
-    // SAFETY: every load ends inside src; a unit is put for each byte that continues nothing.
-    unsafe {
+    // SAFETY: every load ends inside src.
+    let n_bytes = unsafe {
         let mut out = Out::new(dst, n_chars);
         let mut at = 0;
         each_vector!(p, len, at, |v, behind, n| {
@@ -204,29 +203,29 @@ pub(in crate::arch) unsafe fn to_latin1<const CHECK: bool>(
                 }
             }
         });
-    }
-    check.is_good()
+        out.written(dst)
+    };
+    n_bytes.filter(|_| check.is_good())
 }
 
 /// Places of a vector where a character of four bytes may start and end in it.
 const WHOLE: usize = BYTES - 3;
 
-/// Decodes text into `n_chars` units; `false` where it is malformed and
-/// `CHECK` asks.
+/// As [`to_latin1`], of any text.
 ///
 /// # Safety
-/// As [`to_latin1`], with any bytes.
+/// As there.
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn to_ucs4<const CHECK: bool>(
     src: &[u8],
     dst: *mut u32,
     n_chars: usize,
-) -> bool {
+) -> Option<usize> {
     let (p, len) = (src.as_ptr(), src.len());
     let places = low_bits(&PLACES);
     let mut check = Check::default();
-    // SAFETY: every load ends inside src; a unit is put for each byte that continues nothing.
-    unsafe {
+    // SAFETY: every load ends inside src.
+    let n_bytes = unsafe {
         let mut out = Out::new(dst.cast(), 4 * n_chars);
         let mut at = 0;
         while at < len {
@@ -276,36 +275,31 @@ pub(in crate::arch) unsafe fn to_ucs4<const CHECK: bool>(
             }
             at += WHOLE;
         }
-    }
-    check.is_good()
+        out.written(dst.cast())
+    };
+    n_bytes.filter(|_| check.is_good()).map(|n| n / 4)
 }
 
-/// Puts 64 bytes as units.
-///
-/// # Safety
-/// There is room for them.
+/// Puts 64 bytes as units, as far as they fit.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
-unsafe fn put_ascii(out: &mut Out, v: __m512i) {
-    // SAFETY: 64 units, by the caller's word.
-    unsafe {
-        out.put(
-            _mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32::<0>(v)),
-            BYTES,
-        );
-        out.put(
-            _mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32::<1>(v)),
-            BYTES,
-        );
-        out.put(
-            _mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32::<2>(v)),
-            BYTES,
-        );
-        out.put(
-            _mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32::<3>(v)),
-            BYTES,
-        );
-    }
+fn put_ascii(out: &mut Out, v: __m512i) {
+    out.put(
+        _mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32::<0>(v)),
+        BYTES,
+    );
+    out.put(
+        _mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32::<1>(v)),
+        BYTES,
+    );
+    out.put(
+        _mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32::<2>(v)),
+        BYTES,
+    );
+    out.put(
+        _mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32::<3>(v)),
+        BYTES,
+    );
 }
 
 /// Characters of one to four bytes, in the high bytes of each lane, decoded.

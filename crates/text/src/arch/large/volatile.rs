@@ -1,23 +1,21 @@
 //! Text in memory that others may write to while it is decoded: a `bytearray` that another thread reads a file into, memory
 //! shared with another process.
 //!
-//! A kernel that writes as many units as an earlier pass has counted must see the text that was counted. Such kernels are given
-//! blocks that were copied to private memory. Kernels that write one unit for each unit they read stay inside the destination
-//! whatever they read; they read the volatile memory itself, and the `str` is checked when it is written.
+//! The shape of the `str` comes from a first pass. The kernels of the second one write nothing past the destination and return
+//! how much they wrote, so a text that was changed in between is noticed. A unit that a kernel reads twice may have two values:
+//! the `str` is checked when it is written, unless the kernel checks the very vector that it stores.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 use super::{LOOK_UNITS, Made, NewStr, Tried, bulk, kind_of, looks, of, try_kind};
-use crate::arch::{copy_ascii, copy_bmp, is_ascii, narrow_up_to, scan_utf8};
+use crate::arch::cell::{Kernels, Work, with_kernels};
+use crate::arch::{copy_ascii, copy_bmp, find_high, is_ascii, narrow_up_to, scan_utf8};
 use crate::convert::{StrData, make_ordered_one_to_one};
 use crate::{Encoding, Kind, Order, Shape};
 
 /// Texts up to this length are copied to private memory as a whole and decoded like others.
 const LEAST_BYTES: usize = 1024;
-
-/// Bytes that are copied to private memory at a time: they stay in the first cache until they are decoded.
-const BLOCK_BYTES: usize = 4096;
 
 /// Borrowed memory that is readable, and that anybody may write to meanwhile.
 #[derive(Clone, Copy, Debug)]
@@ -94,7 +92,7 @@ impl<'a> VolatileBytes<'a> {
     /// The bytes as a slice. Each read of a byte may give another value: only for kernels that rely on no two reads being equal.
     fn unstable(&self) -> &'a [u8] {
         // SAFETY: readable, not NULL. The memory may change, which a slice does not allow: it is passed only to kernels whose
-        // loads are vector intrinsics and whose stores are bounded by lengths that come from the slice, not from its contents.
+        // stores are bounded by the length of the slice or of the destination, whatever they read.
         unsafe { std::slice::from_raw_parts(self.at, self.len) }
     }
 }
@@ -103,8 +101,7 @@ impl<'a> VolatileBytes<'a> {
 ///
 /// `None` for a text that is short, malformed or was changed, and for encodings without kernels: a private copy decides then.
 ///
-/// Copies: the conversion, into the `str`; UTF-8 that is not ASCII and pairs of UTF-16 are also copied through a block that
-/// stays in the first cache.
+/// Copies: one, the conversion, into the `str`.
 ///
 /// # Errors
 /// Those of `new`.
@@ -124,14 +121,15 @@ pub fn make_volatile<N: NewStr>(
     let new = &mut Recorded {
         new,
         kind: Kind::Ascii,
+        is_checked: false,
     };
     let bytes = text.unstable();
     let made = match encoding {
-        Encoding::Utf8 => make_utf8(text, true, new),
+        Encoding::Utf8 => make_utf8(text, new),
         Encoding::Ascii => make_ascii(text, new),
         Encoding::Latin1 => make_latin1(text, new),
         Encoding::Utf16(Order::Little) => match as_units(bytes) {
-            Some(units) => make_utf16(text, units, new),
+            Some(units) => make_utf16(units, new),
             None => made_of(make_ordered_one_to_one::<2, false, _>(
                 bytes.as_chunks().0,
                 new,
@@ -155,7 +153,7 @@ pub fn make_volatile<N: NewStr>(
         Ok(made) => made?,
         Err(e) => return Some(Err(e)),
     };
-    new.is_canonical(&mut made.made).then_some(Ok(made))
+    (new.is_checked || new.is_canonical(&mut made.made)).then_some(Ok(made))
 }
 
 fn made_of<S, E>(made: Option<Result<Made<S>, E>>) -> Result<Option<Made<S>>, E> {
@@ -166,6 +164,8 @@ fn made_of<S, E>(made: Option<Result<Made<S>, E>>) -> Result<Option<Made<S>>, E>
 struct Recorded<'n, N> {
     new: &'n mut N,
     kind: Kind,
+    /// Whether the kernel that wrote it has checked the vectors that it stored.
+    is_checked: bool,
 }
 
 impl<N: NewStr> NewStr for Recorded<'_, N> {
@@ -187,14 +187,29 @@ impl<N: NewStr> Recorded<'_, N> {
     /// had changed.
     fn is_canonical(&self, made: &mut N::Str) -> bool {
         match self.data(made) {
-            StrData::One(data) => is_ascii(written(data)) == (self.kind == Kind::Ascii),
+            StrData::One(data) if self.kind == Kind::Ascii => is_ascii(written(data)),
+            StrData::One(data) => {
+                let data = written(data);
+                find_high(data) < data.len()
+            }
             StrData::Two(data) => written(data).iter().any(|&u| u > 0xFF),
             StrData::Four(data) => {
-                // No branch inside: the compiler makes vectors of it.
-                let max = written(data).iter().fold(0, |max, &c| c.max(max));
-                (0x1_0000..=0x10_FFFF).contains(&max)
+                (0x1_0000..=0x10_FFFF).contains(&with_kernels(Largest(written(data))))
             }
         }
+    }
+}
+
+/// The largest of the units.
+struct Largest<'a>(&'a [u32]);
+
+impl Work for Largest<'_> {
+    type Output = u32;
+
+    #[inline(always)]
+    fn run<K: Kernels>(self, _: K) -> u32 {
+        // No branch inside: the compiler makes vectors of it.
+        self.0.iter().fold(0, |max, &c| c.max(max))
     }
 }
 
@@ -202,7 +217,7 @@ impl<N: NewStr> Recorded<'_, N> {
 type Attempt<N> = Result<Option<Made<<N as NewStr>::Str>>, <N as NewStr>::Error>;
 
 /// ASCII into a `str`, as long as it is: `None` from the first other byte on.
-fn make_ascii<N: NewStr>(text: VolatileBytes<'_>, new: &mut N) -> Attempt<N> {
+fn make_ascii<N: NewStr>(text: VolatileBytes<'_>, new: &mut Recorded<'_, N>) -> Attempt<N> {
     let source = text.unstable();
     if !looks(source).all(is_ascii) {
         return Ok(None);
@@ -218,12 +233,15 @@ fn make_ascii<N: NewStr>(text: VolatileBytes<'_>, new: &mut N) -> Attempt<N> {
         },
     )?;
     Ok(match tried {
-        Tried::Made(made) => Some(of(made, true, 0)),
+        Tried::Made(made) => {
+            new.is_checked = true;
+            Some(of(made, true, 0))
+        }
         Tried::UpTo(_) => None,
     })
 }
 
-fn make_latin1<N: NewStr>(text: VolatileBytes<'_>, new: &mut N) -> Attempt<N> {
+fn make_latin1<N: NewStr>(text: VolatileBytes<'_>, new: &mut Recorded<'_, N>) -> Attempt<N> {
     if let Some(made) = make_ascii(text, new)? {
         return Ok(Some(made));
     }
@@ -237,11 +255,11 @@ fn make_latin1<N: NewStr>(text: VolatileBytes<'_>, new: &mut N) -> Attempt<N> {
     })
 }
 
-fn make_utf8<N: NewStr>(text: VolatileBytes<'_>, or_other: bool, new: &mut N) -> Attempt<N> {
+fn make_utf8<N: NewStr>(text: VolatileBytes<'_>, new: &mut Recorded<'_, N>) -> Attempt<N> {
     if let Some(made) = make_ascii(text, new)? {
         return Ok(Some(made));
     }
-    if !or_other || !bulk::checks_while_decoding() {
+    if !bulk::checks_while_decoding() {
         return Ok(None);
     }
     // The shape that the text had when it was counted. Its blocks are checked against it.
@@ -250,23 +268,21 @@ fn make_utf8<N: NewStr>(text: VolatileBytes<'_>, or_other: bool, new: &mut N) ->
     if n_chars < 2 {
         return Ok(None);
     }
-    // SAFETY: each block is private, a part of it has at most `max` as its largest byte and takes as many units as it has
-    // bytes that continue nothing: `by_blocks` checks both (so for all three).
+    // All or nothing: a private copy finds what is malformed, if it is.
+    let all = |is_whole| if is_whole { n_chars } else { usize::MAX };
+    let bytes = text.unstable();
     let tried = match kind {
         Kind::Ascii | Kind::Latin1 => try_kind(new, Kind::Latin1, n_chars, |data| {
-            by_blocks(text, 0xC3, data, |block, out| unsafe {
-                bulk::utf8_to_latin1_checked(block, out)
-            })
+            // SAFETY: the kernel writes no more units than data takes.
+            all(unsafe { bulk::utf8_to_latin1_checked(bytes, data) })
         }),
         Kind::Ucs2 => try_kind(new, kind, n_chars, |data| {
-            by_blocks(text, 0xEF, data, |block, out| unsafe {
-                bulk::utf8_to_ucs2_checked(block, out)
-            })
+            // SAFETY: the kernel writes no more units than data takes.
+            all(unsafe { bulk::utf8_to_ucs2_checked(bytes, data) })
         }),
         Kind::Ucs4 => try_kind(new, kind, n_chars, |data| {
-            by_blocks(text, 0xFF, data, |block, out| unsafe {
-                bulk::utf8_to_ucs4_checked(block, out)
-            })
+            // SAFETY: the kernel writes no more units than data takes.
+            all(unsafe { bulk::utf8_to_ucs4_checked(bytes, data) })
         }),
     };
     Ok(match tried? {
@@ -275,76 +291,37 @@ fn make_utf8<N: NewStr>(text: VolatileBytes<'_>, or_other: bool, new: &mut N) ->
     })
 }
 
-/// Decodes UTF-8 through private blocks; the number of units, or `usize::MAX` where a block does not fit what was counted.
-fn by_blocks<U>(
-    text: VolatileBytes<'_>,
-    max: u8,
-    out: &mut [MaybeUninit<U>],
-    decode: impl Fn(&[u8], &mut [MaybeUninit<U>]) -> bool,
-) -> usize {
-    let mut place = [const { MaybeUninit::<u8>::uninit() }; BLOCK_BYTES];
-    let (mut at, mut n) = (0, 0);
-    while at < text.len() {
-        let len = BLOCK_BYTES.min(text.len() - at);
-        let mut block = text.copy_to(at, &mut place[..len]);
-        if at + len < text.len() {
-            // Up to where a character starts, if the text is well-formed.
-            let start = block.iter().rposition(|&b| b & 0xC0 != 0x80).unwrap_or(0);
-            if start == 0 || len - start > 4 {
-                return usize::MAX;
-            }
-            block = &block[..start];
-        }
-        let scan = scan_utf8(block);
-        if scan.max > max || scan.n_chars > out.len() - n {
-            return usize::MAX;
-        }
-        if !decode(block, &mut out[n..n + scan.n_chars]) {
-            return usize::MAX;
-        }
-        at += block.len();
-        n += scan.n_chars;
-    }
-    n
-}
-
-fn make_utf16<N: NewStr>(text: VolatileBytes<'_>, units: &[u16], new: &mut N) -> Attempt<N> {
+fn make_utf16<N: NewStr>(units: &[u16], new: &mut Recorded<'_, N>) -> Attempt<N> {
     let mut kind = looks(units).map(kind_of).max().unwrap_or(Kind::Ascii);
     let mut in_vain_bytes = 0;
     loop {
-        // SAFETY: `try_kind` has checked that data takes a unit for each unit, and it is borrowed mutably (so for all).
         let tried = match kind {
-            Kind::Ascii => try_kind(
-                new,
-                kind,
-                units.len(),
-                |data: &mut [MaybeUninit<u8>]| unsafe {
-                    narrow_up_to::<0x7F>(units, data.as_mut_ptr().cast::<u8>())
-                },
-            ),
-            Kind::Latin1 => try_kind(
-                new,
-                kind,
-                units.len(),
-                |data: &mut [MaybeUninit<u8>]| unsafe {
-                    narrow_up_to::<0xFF>(units, data.as_mut_ptr().cast::<u8>())
-                },
-            ),
-            Kind::Ucs2 => try_kind(
-                new,
-                kind,
-                units.len(),
-                |data: &mut [MaybeUninit<u16>]| unsafe {
-                    copy_bmp(units, data.as_mut_ptr().cast::<u16>())
-                },
-            ),
+            Kind::Ascii => try_kind(new, kind, units.len(), |data: &mut [MaybeUninit<u8>]| {
+                // SAFETY: data takes a unit for each unit, which `try_kind` has checked.
+                unsafe { narrow_up_to::<0x7F>(units, data.as_mut_ptr().cast::<u8>()) }
+            }),
+            Kind::Latin1 => try_kind(new, kind, units.len(), |data: &mut [MaybeUninit<u8>]| {
+                // SAFETY: data takes a unit for each unit, which `try_kind` has checked.
+                unsafe { narrow_up_to::<0xFF>(units, data.as_mut_ptr().cast::<u8>()) }
+            }),
+            Kind::Ucs2 => try_kind(new, kind, units.len(), |data: &mut [MaybeUninit<u16>]| {
+                // SAFETY: data takes a unit for each unit, which `try_kind` has checked.
+                unsafe { copy_bmp(units, data.as_mut_ptr().cast::<u16>()) }
+            }),
             Kind::Ucs4 => {
                 let n_chars = bulk::count_utf16(units);
-                try_kind(new, kind, n_chars, |data| pairs_by_blocks(text, data))
+                try_kind(new, kind, n_chars, |data| {
+                    // SAFETY: the kernel writes no more units than data takes.
+                    match unsafe { bulk::utf16_to_ucs4_checked(units, data) } {
+                        true => n_chars,
+                        false => usize::MAX,
+                    }
+                })
             }
         };
         match tried? {
             Tried::Made(made) => {
+                new.is_checked = kind == Kind::Ascii;
                 return Ok(Some(of(made, kind == Kind::Ucs2, in_vain_bytes)));
             }
             Tried::UpTo(_) if kind == Kind::Ucs4 => return Ok(None),
@@ -360,42 +337,9 @@ fn make_utf16<N: NewStr>(text: VolatileBytes<'_>, units: &[u16], new: &mut N) ->
     }
 }
 
-/// As [`by_blocks`], of UTF-16 with pairs.
-fn pairs_by_blocks(text: VolatileBytes<'_>, out: &mut [MaybeUninit<u32>]) -> usize {
-    let mut place = [const { MaybeUninit::<u16>::uninit() }; BLOCK_BYTES / 2];
-    let (mut at, mut n) = (0, 0);
-    while at < text.len() {
-        let len = BLOCK_BYTES.min(text.len() - at);
-        let place = &mut place[..len / 2];
-        // SAFETY: the same bytes, of no alignment; MaybeUninit asks nothing of its contents.
-        let bytes = unsafe { std::slice::from_raw_parts_mut(place.as_mut_ptr().cast(), len) };
-        text.copy_to(at, bytes);
-        // SAFETY: all of its bytes were just written, and any bits are a good u16.
-        let mut block =
-            unsafe { std::slice::from_raw_parts(place.as_ptr().cast::<u16>(), place.len()) };
-        if at + len < text.len()
-            && let [rest @ .., last] = block
-            && last & 0xFC00 == 0xD800
-        {
-            block = rest;
-        }
-        let n_chars = bulk::count_utf16(block);
-        let Some(to) = out.get_mut(n..n + n_chars) else {
-            return usize::MAX;
-        };
-        // SAFETY: the block is private, and `to` takes the characters just counted.
-        if !unsafe { bulk::utf16_to_ucs4_checked(block, to) } {
-            return usize::MAX;
-        }
-        at += 2 * block.len();
-        n += n_chars;
-    }
-    n
-}
-
 /// The bytes as units of 16 bits, where they lie as such in memory.
 fn as_units(bytes: &[u8]) -> Option<&[u16]> {
-    if bytes.len() % 2 != 0
+    if !bytes.len().is_multiple_of(2)
         || !bytes.as_ptr().cast::<u16>().is_aligned()
         || cfg!(target_endian = "big")
     {

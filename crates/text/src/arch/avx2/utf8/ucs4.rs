@@ -104,7 +104,7 @@ pub(in crate::arch::avx2) unsafe fn fetched(next: &mut impl FnMut() -> i32) -> _
 /// # Safety
 /// As [`to_latin1`], with any characters and units of 32 bits.
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-pub(in crate::arch) unsafe fn to_ucs4(src: &[u8], out: *mut u32, room: usize) -> usize {
+pub(in crate::arch) unsafe fn to_ucs4(src: &[u8], out: *mut u32, room: usize) -> Option<usize> {
     let (p, len) = (src.as_ptr(), src.len());
     // SAFETY: the place that the caller grants.
     let mut out = unsafe { Out::new(out, room) };
@@ -118,7 +118,7 @@ pub(in crate::arch) unsafe fn to_ucs4(src: &[u8], out: *mut u32, room: usize) ->
                 step_four(v, mask as u8, &mut out);
                 step_four(_mm_srli_si128::<8>(v), (mask >> 8) as u8, &mut out);
             }
-            return room - out.room();
+            return out.written(room);
         }
         let load = |at: usize| _mm_loadu_si128(p.add(at).cast());
         let mut at = 0;
@@ -133,8 +133,7 @@ pub(in crate::arch) unsafe fn to_ucs4(src: &[u8], out: *mut u32, room: usize) ->
             } else {
                 let tail = _mm256_set1_epi8(0xBF_u8 as i8);
                 let starts = _mm256_movemask_epi8(_mm256_cmpgt_epi8(v, tail)) as u32;
-                if starts.count_ones() <= FEW {
-                    // As valid text has at least eight of 32 bytes, there is room.
+                if starts.count_ones() <= FEW && out.room() >= 8 {
                     at += step_sparse(p.add(at), starts, &mut out);
                     continue;
                 }
@@ -156,5 +155,5 @@ pub(in crate::arch) unsafe fn to_ucs4(src: &[u8], out: *mut u32, room: usize) ->
         step_four(v, mask as u8, &mut out);
         step_four(_mm_srli_si128::<8>(v), (mask >> 8) as u8, &mut out);
     }
-    room - out.room()
+    out.written(room)
 }

@@ -54,7 +54,7 @@ pub(in crate::arch) unsafe fn to_utf16<const CHECK: bool, const PAIRS: bool>(
     let mut at = 0;
     // SAFETY: every load ends inside src; a unit is put for each byte that continues nothing, and one for each third byte of
     // a sequence of four, of which there are no more than leads.
-    let end = unsafe {
+    let n_bytes = unsafe {
         let mut out = Out::new(dst.cast(), 2 * n_units);
         if len <= BYTES {
             // Brief text takes less time without what the loop keeps at hand.
@@ -139,9 +139,9 @@ pub(in crate::arch) unsafe fn to_utf16<const CHECK: bool, const PAIRS: bool>(
                 );
             }
         });
-        out.at
+        out.written(dst.cast())
     };
-    check.is_good().then(|| (end as usize - dst as usize) / 2)
+    n_bytes.filter(|_| check.is_good()).map(|n| n / 2)
 }
 
 /// Leads of three bytes and more.
@@ -212,7 +212,7 @@ unsafe fn put_units<const ALWAYS: bool>(out: &mut Out, low: __m512i, high: __m51
     let first = _mm512_unpacklo_epi8(low, high);
     // SAFETY: n units in all, by the caller's word; whole vectors only where there is room for both.
     unsafe {
-        if (ALWAYS || n > BYTES / 2) && out.end as usize - out.at as usize >= 2 * BYTES {
+        if (ALWAYS || n > BYTES / 2) && out.left() >= 2 * BYTES as isize {
             store(out.at, first);
             store(out.at.add(BYTES), _mm512_unpackhi_epi8(low, high));
             out.at = out.at.add(2 * n);
