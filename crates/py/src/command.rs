@@ -7,6 +7,8 @@ use onecopy_cli::Extra;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
+use crate::raw::ending;
+
 /// Tells where this interpreter's packages lie: drivers come as packages too (`mssql-python-odbc`, `mssql-python-rs`).
 pub(crate) fn know_packages(py: Python<'_>) {
     static KNOWN: PyOnceLock<()> = PyOnceLock::new();
@@ -39,7 +41,7 @@ pub(crate) fn run_command(
         version.major, version.minor, version.patch
     )];
     know_packages(py);
-    py.detach(move || {
+    ending::detach(py, move || {
         let extra = Extra {
             features,
             again,

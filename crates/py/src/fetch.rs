@@ -15,6 +15,7 @@ use crate::arrow::PyColumns;
 use crate::errors;
 use crate::limit::Watch;
 use crate::raw::collector::HeldOff;
+use crate::raw::ending;
 use crate::raw::interrupt;
 use crate::raw::seen::Seen;
 use crate::rows::PyRows;
@@ -291,7 +292,7 @@ impl AttachedHost for Host<'_> {
     }
 
     fn released(&self, wait: &mut (dyn FnMut() + Send)) {
-        self.py.detach(wait);
+        ending::detach(self.py, wait);
     }
 }
 
@@ -361,7 +362,7 @@ fn next_block<S: Source>(
         } else if statement.is_at_hand() {
             // Detached, since another thread may be in a call on the connection; nothing is there for Ctrl-C to cancel.
             py.check_signals()?;
-            py.detach(|| statement.fetch(Budget::default()))
+            ending::detach(py, || statement.fetch(Budget::default()))
         } else {
             let cancel = statement.cancel_handle();
             interrupt::detached(py, || cancel, || statement.fetch(Budget::default()))?
@@ -479,7 +480,7 @@ impl<T: Send> Drop for Detached<T> {
         if let Some(inner) = self.0.take() {
             let mut inner = Some(inner);
             // No interpreter to detach from (it is ending): dropped where we are.
-            Python::try_attach(|py| py.detach(|| drop(inner.take())));
+            ending::try_attach(|py| ending::detach(py, || drop(inner.take())));
         }
     }
 }

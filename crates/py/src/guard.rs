@@ -6,10 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
 
 use crate::errors;
-use crate::raw::process;
+use crate::raw::{ending, process, stack};
 
 /// State that belongs to the process it was made in, used by one thread at a time.
 pub(crate) struct Guarded<T> {
@@ -38,18 +37,17 @@ impl<T: Send> Guarded<T> {
     ///
     /// # Errors
     /// `InterfaceError` in a forked child, and where this thread holds the lock already: a finalizer or signal handler
-    /// that comes back to the object it interrupted would wait for itself.
+    /// that comes back to the object it interrupted would wait for itself. `RecursionError` where the stack is nearly full:
+    /// callbacks of the methods of all these objects may nest them.
     #[inline(always)]
     pub(crate) fn lock(&self, py: Python<'_>) -> PyResult<Locked<'_, T>> {
+        stack::check(py)?;
         self.check_process(py)?;
         let me = process::thread_number();
         if self.owner.load(Relaxed) == me {
             return Err(in_use(py, self.what));
         }
-        let state = self
-            .mutex()
-            .lock_py_attached(py)
-            .unwrap_or_else(PoisonError::into_inner);
+        let state = ending::lock(py, self.mutex()).unwrap_or_else(PoisonError::into_inner);
         self.owner.store(me, Relaxed);
         Ok(Locked {
             state,

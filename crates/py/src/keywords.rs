@@ -5,7 +5,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::raw::text;
+use crate::raw::{ending, method, text};
 
 /// A function of the caller's, given back at once: a bare `Py` that is dropped in a call that PyO3 has not made (`raw::method`)
 /// would wait for the next that it makes.
@@ -26,14 +26,14 @@ impl Hook {
     /// The call.
     pub(crate) fn call<'py>(&self, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let hook = self.0.as_ref().expect("it is taken when it is dropped");
-        hook.bind(object.py()).call1((object,))
+        method::call_one(hook.bind(object.py()), object)
     }
 }
 
 impl Drop for Hook {
     fn drop(&mut self) {
         // At the end of the interpreter nobody counts any more.
-        let _ = Python::try_attach(|py| self.0.take().map(|hook| hook.drop_ref(py)));
+        let _ = ending::try_attach(|py| self.0.take().map(|hook| hook.drop_ref(py)));
     }
 }
 

@@ -98,6 +98,7 @@ mod _core {
         raw::temporal::import(module.py())?;
         raw::walk::check_layout(module.py())?;
         raw::process::watch_forks();
+        raw::ending::watch(module.py())?;
         raw::fresh::take_headers(module.py())?;
         raw::fresh_bytes::take_header(module.py())?;
         raw::objects::fresh_number::take(module.py())?;

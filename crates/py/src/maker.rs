@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
+use crate::raw::method::call_one;
 use crate::{errors, types};
 
 /// What becomes of the tuples of one result.
@@ -65,7 +66,7 @@ impl Maker {
         let form = match row_factory {
             None => Form::Tuple,
             Some(factory) if factory.is(dict_row(py)?) => Form::Dict(keys(py, schema)?),
-            Some(factory) => Form::Python(factory.call1((cursor,))?.unbind()),
+            Some(factory) => Form::Python(call_one(factory, cursor)?.unbind()),
         };
         if converters.is_empty() && matches!(form, Form::Tuple) {
             return Ok(None);
@@ -83,7 +84,7 @@ impl Maker {
             for (column, convert) in &self.converters {
                 // NULL stays None, and what was left out stays left out.
                 if !items[*column].is_none() && !items[*column].is(py.Ellipsis()) {
-                    items[*column] = convert.bind(py).call1((&items[*column],))?;
+                    items[*column] = call_one(convert.bind(py), &items[*column])?;
                 }
             }
             PyTuple::new(py, items)?
@@ -97,7 +98,7 @@ impl Maker {
                 }
                 Ok(dict.into_any())
             }
-            Form::Python(make) => make.bind(py).call1((row,)),
+            Form::Python(make) => call_one(make.bind(py), &row),
         }
     }
 }

@@ -9,6 +9,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyInt, PyType};
 
 use crate::raw::binary;
+use crate::raw::ending;
 use crate::raw::output::{Descriptor, Writer, regular_file};
 
 /// What a stream is written to.
@@ -188,7 +189,7 @@ impl<'py> FlushTo<'py> {
             FlushTo::Descriptor(to) => {
                 let mut rest = chunk;
                 while !rest.is_empty() {
-                    match py.detach(|| to.write_some(rest)) {
+                    match ending::detach(py, || to.write_some(rest)) {
                         Ok(n) => rest = &rest[n..],
                         Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {
                             py.check_signals()?;

@@ -14,7 +14,8 @@ use pyo3::types::{
 };
 
 use crate::errors;
-use crate::raw::{binary, number, text, uuid};
+use crate::raw::method::call_one;
+use crate::raw::{binary, ending, number, text, uuid};
 
 /// The text of `string` as UTF-8; `what` names it in the error.
 pub(crate) fn utf8(
@@ -175,7 +176,7 @@ fn value(
         // By its class, then by those it is derived from.
         for class in item.get_type().mro() {
             if let Some(adapt) = adapters.get_item(class)? {
-                let adapted = adapt.call1((item,))?;
+                let adapted = call_one(&adapt, item)?;
                 return plain_value(&adapted, position, dialect, tally);
             }
         }
@@ -420,7 +421,7 @@ impl Rows {
     }
 
     fn read_ahead(&mut self) {
-        Python::attach(|py| {
+        ending::attach(|py| {
             let mut batch = Vec::new();
             let mut n_bytes = 0;
             let mut iterator = self.iterator.bind(py).clone();

@@ -4,6 +4,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
+use crate::raw::ending;
+
 /// A jump back: where every interpreter loop looks at what is asked of it.
 const SOURCE: &std::ffi::CStr = c"def turn():\n    for _ in (None,):\n        pass\n";
 
@@ -23,6 +25,6 @@ pub(crate) fn take(py: Python<'_>) -> PyResult<()> {
         py.run(SOURCE, Some(&names), None)?;
         Ok(names.as_any().get_item("turn")?.unbind())
     })?;
-    turn.bind(py).call0()?;
+    ending::calls(py, || turn.bind(py).call0())?;
     py.check_signals()
 }

@@ -17,7 +17,7 @@ use crate::errors;
 use crate::fetch::Detached;
 use crate::guard::Guarded;
 use crate::parameters;
-use crate::raw::{self, interrupt, process};
+use crate::raw::{self, ending, interrupt, process};
 
 /// What is known of a stream wherever it is.
 #[derive(Default)]
@@ -177,7 +177,7 @@ impl ArrowStream {
     /// Stops the statement, from any thread: the reader's call under way fails, and each later one.
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {
         self.connection.get().db(py)?;
-        py.detach(|| self.cancel.cancel());
+        ending::detach(py, || self.cancel.cancel());
         Ok(())
     }
 

@@ -19,6 +19,7 @@ use crate::json::raise;
 use crate::ledger;
 use crate::raw::binary::BytesMemory;
 use crate::raw::buffer::{Bytes, of_bytes};
+use crate::raw::ending;
 use crate::raw::method::{self, Args, Function};
 use crate::raw::text::{known_ascii, own_units};
 
@@ -304,7 +305,7 @@ fn with_bytes<'py, R: Send>(
     work: impl FnOnce(&[u8]) -> R + Send,
 ) -> PyResult<R> {
     match of_bytes(object) {
-        Some(bytes) if bytes.len() >= DETACHED_BYTES => Ok(py.detach(|| work(bytes))),
+        Some(bytes) if bytes.len() >= DETACHED_BYTES => Ok(ending::detach(py, || work(bytes))),
         Some(bytes) => Ok(work(bytes)),
         None => {
             let bytes = Bytes::of(object)?;
@@ -441,7 +442,7 @@ fn from_text<'py>(py: Python<'py>, args: &Args<'_, 'py>, all: bool) -> PyResult<
         Ok::<_, PyErr>(done.map(|()| chunk))
     };
     let done = match is_fixed && n_read >= DETACHED_BYTES {
-        true => py.detach(work)?,
+        true => ending::detach(py, work)?,
         false => work()?,
     };
     match done {

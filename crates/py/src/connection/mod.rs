@@ -9,12 +9,11 @@ use onecopy_text::{Policy, Tally};
 use onecopy_wire::CancelHandle;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
 use pyo3::types::{PyDict, PyString, PyType};
 
 use crate::cursor::Cursor;
 use crate::limit::TimeLimit;
-use crate::raw::{interrupt, process};
+use crate::raw::{ending, interrupt, process};
 use crate::{command, errors, parameters};
 
 mod run;
@@ -218,7 +217,7 @@ impl Connection {
     /// Stops, from any thread, what runs on this connection at the moment.
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {
         let db = self.db(py)?;
-        py.detach(|| db.cancel_handle().cancel());
+        ending::detach(py, || db.cancel_handle().cancel());
         Ok(())
     }
 
@@ -235,7 +234,7 @@ impl Connection {
 
     #[setter(row_factory)]
     fn set_row_factory(&self, py: Python<'_>, row_factory: Option<Py<PyAny>>) {
-        let factory = self.row_factory.lock_py_attached(py);
+        let factory = ending::lock(py, &self.row_factory);
         let before = std::mem::replace(
             &mut *factory.unwrap_or_else(PoisonError::into_inner),
             row_factory,
@@ -314,7 +313,7 @@ impl Connection {
     #[getter]
     fn autocommit(&self, py: Python<'_>) -> PyResult<bool> {
         let db = self.db(py)?;
-        Ok(py.detach(|| db.autocommit()))
+        Ok(ending::detach(py, || db.autocommit()))
     }
 
     #[setter]

@@ -8,14 +8,13 @@ use onecopy_rows::arrow::BatchRows;
 use onecopy_rows::connect as db;
 use onecopy_text::{Ledger, Policy, Stage, Tally};
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
 use pyo3::types::{PyDict, PyString};
 
 use super::Connection;
 use crate::arrow::{ColumnRows, Into};
 use crate::fetch::Detached;
 use crate::limit::Watch;
-use crate::raw::{self, interrupt, process};
+use crate::raw::{self, ending, interrupt, process};
 use crate::{errors, parameters};
 
 /// What a cursor was told for its next statement.
@@ -44,7 +43,7 @@ impl Connection {
 
     /// What cursors make of rows, unless they are told otherwise.
     pub(crate) fn row_factory(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        let factory = self.row_factory.lock_py_attached(py);
+        let factory = ending::lock(py, &self.row_factory);
         let factory = factory.unwrap_or_else(PoisonError::into_inner);
         factory.as_ref().map(|f| f.clone_ref(py))
     }
@@ -159,7 +158,7 @@ impl Connection {
             (done, rows.failure())
         };
         // The stream's release is its library's code, which may want the lock that we hold.
-        py.detach(|| drop(stream));
+        ending::detach(py, || drop(stream));
         // What ended the rows early comes first.
         failure.map_or(done, |e| Err(errors::to_py(py, &e)))
     }

@@ -13,6 +13,7 @@ use super::pulled::State;
 use crate::arrow::ArrowStream;
 use crate::connection::{Connection, Said};
 use crate::fetch::Active;
+use crate::raw::ending;
 use crate::stream::RowStream;
 use crate::{errors, ledger};
 
@@ -114,8 +115,9 @@ impl Cursor {
     pub(super) fn batches(&self, py: Python<'_>, options: &ArrowOptions) -> PyResult<ArrowStream> {
         let statement = self.untouched(py)?;
         let ledger = ledger::current(py)?;
-        let stream =
-            py.detach(|| onecopy_rows::arrow::ArrowStream::new(statement, options, &ledger));
+        let stream = ending::detach(py, || {
+            onecopy_rows::arrow::ArrowStream::new(statement, options, &ledger)
+        });
         let stream = stream.map_err(|e| errors::to_py(py, &e))?;
         Ok(ArrowStream::new(self.connection.clone_ref(py), stream))
     }
@@ -124,7 +126,7 @@ impl Cursor {
     pub(super) fn stream(&self, py: Python<'_>, format: Format) -> PyResult<RowStream> {
         let statement = self.untouched(py)?;
         let ledger = ledger::current(py)?;
-        let source = py.detach(|| statement.into_chunks(format, &ledger));
+        let source = ending::detach(py, || statement.into_chunks(format, &ledger));
         RowStream::new(
             py,
             self.connection.clone_ref(py),

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use onecopy_files::moving::{Moved, Readiness, wait_for};
 use pyo3::prelude::*;
 
+use crate::raw::ending;
+
 use super::ends::Socket;
 
 /// How long no signal is looked at, in moving and in waiting: one that came right before a wait interrupts nothing.
@@ -50,7 +52,7 @@ impl<'a> Drive<'a> {
         mut step: impl FnMut(u64, u64) -> io::Result<Moved> + Send,
     ) -> PyResult<u64> {
         loop {
-            let pause = py.detach(|| self.steps(&mut step));
+            let pause = ending::detach(py, || self.steps(&mut step));
             match pause? {
                 Pause::Done => break,
                 Pause::Look => py.check_signals()?,

@@ -20,6 +20,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::ledger;
+use crate::raw::ending;
 use drive::{Drive, LOOK_EVERY};
 use ends::{FileEnd, SocketEnd};
 
@@ -179,14 +180,14 @@ pub(crate) fn recv_file(
 #[pyo3(signature = (src, dst, /))]
 pub(crate) fn copy_file(py: Python<'_>, src: PathBuf, dst: PathBuf) -> PyResult<u64> {
     let mut raised = None;
-    let copied = py.detach(|| {
+    let copied = ending::detach(py, || {
         let mut looked = Instant::now();
         moving::copy_file(&src, &dst, |_| {
             if looked.elapsed() < LOOK_EVERY {
                 return Ok(());
             }
             looked = Instant::now();
-            Python::attach(|py| py.check_signals()).map_err(|error| {
+            ending::attach(|py| py.check_signals()).map_err(|error| {
                 raised = Some(error);
                 io::Error::other("stopped by a signal")
             })

@@ -9,6 +9,7 @@ use pyo3::types::PyBytes;
 
 use super::ends::FileEnd;
 use crate::output::write_all;
+use crate::raw::ending;
 
 /// Bytes of a piece.
 const PIECE_BYTES: u64 = 256 * 1024;
@@ -115,7 +116,7 @@ fn read<'py>(
         }
         FileEnd::Descriptor(file) => {
             let mut buffer = vec![0; usize::try_from(most_bytes).unwrap_or(0)];
-            let n = py.detach(|| file.read_at(&mut buffer, at))?;
+            let n = ending::detach(py, || file.read_at(&mut buffer, at))?;
             Ok(PyBytes::new(py, &buffer[..n]).into_any())
         }
     }

@@ -1,14 +1,18 @@
 //! `bytes`, and any object with a buffer (PEP 3118).
 
 use std::any::Any;
+use std::cell::UnsafeCell;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use onecopy_text::{ByteSink, Chunk, ChunkMemory, MOVED_BY_PAGES_BYTES, SinkFull};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+
+use super::ending;
 
 /// A new `bytes`. Copies: one, into it.
 #[inline]
@@ -161,7 +165,7 @@ impl BytesMemory {
 unsafe impl ChunkMemory for BytesMemory {
     fn grow(&mut self, len: usize, capacity: usize) -> Option<(*mut u8, usize)> {
         // Rare: once per chunk, and again where one row is larger than the chunk.
-        Python::attach(|py| self.grow_attached(py, len, capacity))
+        ending::attach(|py| self.grow_attached(py, len, capacity))
     }
 
     fn is_lost(&self) -> bool {
@@ -176,12 +180,49 @@ unsafe impl ChunkMemory for BytesMemory {
 /// Size that a place which turns out too small grows to first: the allocator has it at hand.
 const MIDDLE_BYTES: usize = 120 << 10;
 
-/// A place for a result that is likely short, and what a writer wants to have free in front of each of its steps.
-pub(crate) type ShortPlace = [MaybeUninit<u8>; 4096];
+/// Bytes of a short result, and what a writer wants to have free before each of its steps.
+type Short = [MaybeUninit<u8>; 4096];
+
+/// The memory of [`ShortBuffer`].
+struct Shared(UnsafeCell<Short>);
+
+// SAFETY: only the one `ShortBuffer` that `SHORT_IS_LENT` admits refers to it.
+unsafe impl Sync for Shared {}
+
+static SHORT: Shared = Shared(UnsafeCell::new([MaybeUninit::uninit(); _]));
+static SHORT_IS_LENT: AtomicBool = AtomicBool::new(false);
+
+/// A buffer for a result that is likely short: it is too large for the stack of calls that callbacks may nest. (One for all
+/// threads: the thread-local storage of a shared library costs 5 ns.)
+pub(crate) struct ShortBuffer(*mut Short);
+
+impl ShortBuffer {
+    /// The buffer, where no other call has it.
+    #[inline(always)]
+    pub(crate) fn lend(_: Python<'_>) -> Option<ShortBuffer> {
+        // Attached: with a GIL no other thread comes between the two.
+        let is_lent = match cfg!(Py_GIL_DISABLED) {
+            true => SHORT_IS_LENT.swap(true, Ordering::Acquire),
+            false => SHORT_IS_LENT.load(Ordering::Relaxed),
+        };
+        if is_lent {
+            return None;
+        }
+        SHORT_IS_LENT.store(true, Ordering::Relaxed);
+        Some(ShortBuffer(SHORT.0.get()))
+    }
+}
+
+impl Drop for ShortBuffer {
+    #[inline(always)]
+    fn drop(&mut self) {
+        SHORT_IS_LENT.store(false, Ordering::Release);
+    }
+}
 
 /// A fresh `bytes` that is filled while attached: as a [`Chunk`] in one, without the box and the look for the interpreter.
 ///
-/// A short one is filled in a place of the caller's and then copied into a `bytes` of its size: one that is made with room to spare
+/// A short one is filled in the [`ShortBuffer`] and then copied into a `bytes` of its size: one that is made with room to spare
 /// and cut costs 60 ns, for the allocator splits and joins blocks of its own.
 pub(crate) struct FreshBytes<'s, 'py> {
     py: Python<'py>,
@@ -192,7 +233,7 @@ pub(crate) struct FreshBytes<'s, 'py> {
     moved_bytes: usize,
     /// What it is thought to hold in the end, where somebody has said so.
     expected_bytes: usize,
-    place: PhantomData<&'s mut ShortPlace>,
+    buffer: PhantomData<&'s mut ShortBuffer>,
 }
 
 impl<'s, 'py> FreshBytes<'s, 'py> {
@@ -212,25 +253,25 @@ impl<'s, 'py> FreshBytes<'s, 'py> {
                 bytes: Some(bytes.unbind()),
                 grown_bytes: WHOLE_BYTES,
             },
-            place: PhantomData,
+            buffer: PhantomData,
         })
     }
 
     /// One that is likely short.
     #[inline]
-    pub(crate) fn short(py: Python<'py>, place: &'s mut ShortPlace) -> FreshBytes<'s, 'py> {
+    pub(crate) fn short(py: Python<'py>, buffer: &'s mut ShortBuffer) -> FreshBytes<'s, 'py> {
         FreshBytes {
             py,
-            at: place.as_mut_ptr().cast(),
+            at: buffer.0.cast(),
             len: 0,
-            capacity: place.len(),
+            capacity: size_of::<Short>(),
             moved_bytes: 0,
             expected_bytes: 0,
             memory: BytesMemory {
                 bytes: None,
                 grown_bytes: WHOLE_BYTES,
             },
-            place: PhantomData,
+            buffer: PhantomData,
         }
     }
 

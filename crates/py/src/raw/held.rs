@@ -4,6 +4,8 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use super::ending;
+
 /// From this size on a `bytes` that was sent is let go at once; shorter ones when Python runs next.
 const LET_GO_BYTES: usize = 64 << 10;
 
@@ -53,7 +55,7 @@ impl Drop for HeldBytes {
     fn drop(&mut self) {
         // Else it is let go where this thread, or another one, is attached next.
         if self.len >= LET_GO_BYTES {
-            Python::try_attach(|_| drop(self.object.take()));
+            ending::try_attach(|_| drop(self.object.take()));
         }
     }
 }

@@ -19,7 +19,7 @@ use onecopy_wire::CancelHandle;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-use super::process;
+use super::{ending, process};
 
 /// What the watcher looks at.
 struct Watched {
@@ -210,7 +210,7 @@ pub(crate) fn detached<T: Send>(
     call: impl FnOnce() -> T + Send,
 ) -> PyResult<T> {
     if !ctrl_c_is_ours(py)? || !start_watcher() {
-        let result = py.detach(call);
+        let result = ending::detach(py, call);
         py.check_signals()?;
         return Ok(result);
     }
@@ -229,14 +229,14 @@ pub(crate) fn anywhere<T: Send>(
         return call();
     }
     let mut work = Some((cancel, call));
-    let done = Python::try_attach(|py| {
+    let done = ending::try_attach(|py| {
         let (cancel, call) = work.take().expect("it is taken here and below alone");
         let is_watched = ctrl_c_is_ours(py).unwrap_or(false) && start_watcher();
         if is_watched {
             // Without a look at signals before the call nothing can fail.
             watched(py, cancel(), false, call).ok()
         } else {
-            Some(py.detach(call))
+            Some(ending::detach(py, call))
         }
     });
     match (done, work) {
@@ -261,7 +261,7 @@ fn watched<T: Send>(
     if looks {
         py.check_signals()?;
     }
-    let result = py.detach(move || {
+    let result = ending::detach(py, move || {
         *call_under_way() = Some(cancel);
         if WATCHED.tripped.load(SeqCst) {
             wake_watcher(); // It was woken before there was a call to cancel.

@@ -10,6 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 use pyo3::{Borrowed, ffi};
 
+use super::{ending, stack};
+
 /// A function of the module.
 pub(crate) trait Function {
     /// Its name.
@@ -146,20 +148,49 @@ unsafe extern "C" fn whole_call<F: Function>(
     let made = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: CPython calls attached.
         let py = unsafe { Python::assume_attached() };
-        let made = if names.is_null() && (F::REQUIRED..=F::POSITIONAL).contains(&n) {
+        let mut named = [std::ptr::null_mut(); MOST];
+        let args = if names.is_null() && (F::REQUIRED..=F::POSITIONAL).contains(&n) {
             // SAFETY: as many arguments, held by the caller until we return.
-            let given = unsafe { std::slice::from_raw_parts(args, n) };
-            F::call(py, &Args(given, py))
+            Ok(unsafe { std::slice::from_raw_parts(args, n) })
         } else {
-            // SAFETY: names is null or a tuple of `str`, and as many arguments follow the positional ones.
-            unsafe { call_by_name::<F>(py, args, n, names) }
+            // SAFETY: as this function was called.
+            let arranged = unsafe { arrange::<F>(py, args, n, names, &mut named) };
+            arranged.map(|()| &named[..F::PARAMETERS.len()])
         };
+        let made = args.and_then(|args| {
+            stack::check(py)?;
+            F::call(py, &Args(args, py))
+        });
         match made {
             Ok(made) => made.into_ptr(),
             Err(error) => fail(error),
         }
     }));
     made.unwrap_or_else(|panic| fail_of_panic(&*panic))
+}
+
+/// Calls an object with one argument, with little of the stack: what it calls may call this module again.
+///
+/// # Errors
+/// What it raises.
+#[inline(always)]
+pub(crate) fn call_one<'py>(
+    callable: &Bound<'py, PyAny>,
+    argument: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let made = ending::calls(callable.py(), || {
+        // SAFETY: attached; both are alive. A new reference or null with an error.
+        unsafe { ffi::PyObject_CallOneArg(callable.as_ptr(), argument.as_ptr()) }
+    });
+    owned_or_error(callable.py(), made)
+}
+
+/// # Errors
+/// That which is set, where there is no object.
+#[inline(never)]
+fn owned_or_error(py: Python<'_>, made: *mut ffi::PyObject) -> PyResult<Bound<'_, PyAny>> {
+    // SAFETY: a new reference or null with an error, made by the caller.
+    unsafe { Bound::from_owned_ptr_or_err(py, made) }
 }
 
 /// Sets the exception of a panic.
@@ -178,64 +209,94 @@ fn fail(error: PyErr) -> *mut ffi::PyObject {
     std::ptr::null_mut()
 }
 
-/// A call with keywords, or with too few or too many arguments.
+/// As [`Signature::arrange`].
 ///
 /// # Safety
 /// As [`entry`].
 #[cold]
-unsafe fn call_by_name<'py, F: Function>(
-    py: Python<'py>,
+unsafe fn arrange<F: Function>(
+    py: Python<'_>,
     args: *const *mut ffi::PyObject,
     n: usize,
     names: *mut ffi::PyObject,
-) -> PyResult<Bound<'py, PyAny>> {
-    // SAFETY: null or a tuple that the caller holds.
-    let names = unsafe { Borrowed::from_ptr_or_opt(py, names) };
-    let names = match names {
-        Some(names) => names.to_owned().cast_into::<PyTuple>()?,
-        None => PyTuple::empty(py),
+    given: &mut [*mut ffi::PyObject; MOST],
+) -> PyResult<()> {
+    let signature = Signature {
+        name: F::NAME,
+        parameters: F::PARAMETERS,
+        n_required: F::REQUIRED,
+        n_positional: F::POSITIONAL,
     };
-    let most = F::PARAMETERS.len();
-    if n > F::POSITIONAL {
-        return Err(PyTypeError::new_err(format!(
-            "{}() takes at most {} {}arguments ({n} given)",
-            F::NAME,
-            F::POSITIONAL,
-            if F::POSITIONAL < most {
-                "positional "
-            } else {
-                ""
-            },
-        )));
-    }
-    let mut given = [std::ptr::null_mut(); MOST];
-    // SAFETY: as many positional arguments, held by the caller until we return.
-    given[..n].copy_from_slice(unsafe { std::slice::from_raw_parts(args, n) });
-    for (i, name) in names.iter().enumerate() {
-        let name = name.cast_into::<PyString>()?;
-        let at = F::PARAMETERS.iter().position(|&p| name == p);
-        let Some(at) = at else {
-            return Err(PyTypeError::new_err(format!(
-                "{}() got an unexpected keyword argument '{name}'",
-                F::NAME
-            )));
+    // SAFETY: as this function was called.
+    unsafe { signature.arrange(py, args, n, names, given) }
+}
+
+/// What [`Function`] says of the parameters.
+struct Signature {
+    name: &'static str,
+    parameters: &'static [&'static str],
+    n_required: usize,
+    n_positional: usize,
+}
+
+impl Signature {
+    /// Puts each argument of a call with keywords, or with too few or too many arguments, to the number of its parameter. A
+    /// function of its own, so that its variables are off the stack when the call is made.
+    ///
+    /// # Safety
+    /// As [`entry`].
+    #[inline(never)]
+    unsafe fn arrange(
+        &self,
+        py: Python<'_>,
+        args: *const *mut ffi::PyObject,
+        n: usize,
+        names: *mut ffi::PyObject,
+        given: &mut [*mut ffi::PyObject; MOST],
+    ) -> PyResult<()> {
+        // SAFETY: null or a tuple that the caller holds.
+        let names = unsafe { Borrowed::from_ptr_or_opt(py, names) };
+        let names = match names {
+            Some(names) => names.to_owned().cast_into::<PyTuple>()?,
+            None => PyTuple::empty(py),
         };
-        if !given[at].is_null() {
+        let function = self.name;
+        if n > self.n_positional {
             return Err(PyTypeError::new_err(format!(
-                "{}() got multiple values for argument '{name}'",
-                F::NAME
+                "{function}() takes at most {} {}arguments ({n} given)",
+                self.n_positional,
+                if self.n_positional < self.parameters.len() {
+                    "positional "
+                } else {
+                    ""
+                },
             )));
         }
-        // SAFETY: one argument for each name behind the positional ones.
-        given[at] = unsafe { *args.add(n + i) };
+        // SAFETY: as many positional arguments, held by the caller until we return.
+        given[..n].copy_from_slice(unsafe { std::slice::from_raw_parts(args, n) });
+        for (i, name) in names.iter().enumerate() {
+            let name = name.cast_into::<PyString>()?;
+            let at = self.parameters.iter().position(|&p| name == p);
+            let Some(at) = at else {
+                return Err(PyTypeError::new_err(format!(
+                    "{function}() got an unexpected keyword argument '{name}'"
+                )));
+            };
+            if !given[at].is_null() {
+                return Err(PyTypeError::new_err(format!(
+                    "{function}() got multiple values for argument '{name}'"
+                )));
+            }
+            // SAFETY: one argument for each name after the positional ones.
+            given[at] = unsafe { *args.add(n + i) };
+        }
+        if let Some(missing) = given[..self.n_required].iter().position(|p| p.is_null()) {
+            return Err(PyTypeError::new_err(format!(
+                "{function}() missing required argument '{}' (pos {})",
+                self.parameters[missing],
+                missing + 1
+            )));
+        }
+        Ok(())
     }
-    if let Some(missing) = given[..F::REQUIRED].iter().position(|p| p.is_null()) {
-        return Err(PyTypeError::new_err(format!(
-            "{}() missing required argument '{}' (pos {})",
-            F::NAME,
-            F::PARAMETERS[missing],
-            missing + 1
-        )));
-    }
-    F::call(py, &Args(&given[..most], py))
 }

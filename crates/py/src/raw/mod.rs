@@ -23,6 +23,7 @@
 //! | [`buffer`] | the memory of any object with a buffer, borrowed |
 //! | [`codecs`] | CPython's own codecs, for malformed text |
 //! | [`method`] | functions called with a plain array |
+//! | [`ending`] | threads at the end of the interpreter; all that detaches and attaches |
 //! | [`environ`] | the environ of a WSGI request |
 //! | [`held`] | `bytes` that are sent from where they lie |
 //! | [`binary`] | `bytes`, and any object with a buffer |
@@ -30,6 +31,7 @@
 //! | [`context`] | context variables |
 //! | [`output`] | file descriptors to write to, detached |
 //! | [`process`] | forks, and threads told apart |
+//! | [`stack`] | the C stack of a thread, and how much of it is left |
 //! | [`walk`] | objects gone through and written as JSON |
 //! | [`interrupt`] | Ctrl-C while a driver call blocks |
 
@@ -40,6 +42,7 @@ pub(crate) mod codecs;
 pub(crate) mod collector;
 pub(crate) mod column;
 pub(crate) mod context;
+pub(crate) mod ending;
 pub(crate) mod environ;
 pub(crate) mod fresh;
 pub(crate) mod fresh_bytes;
@@ -56,6 +59,7 @@ mod pages;
 pub(crate) mod process;
 pub(crate) mod row;
 pub(crate) mod seen;
+pub(crate) mod stack;
 pub(crate) mod temporal;
 pub(crate) mod text;
 pub(crate) mod uuid;

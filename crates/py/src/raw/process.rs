@@ -7,19 +7,22 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use super::ending;
+
 /// How many forks lie between the process that loaded the module and this one.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
 extern "C" fn count_fork() {
     FORKS.fetch_add(1, Relaxed);
+    ending::forget_threads();
 }
 
 /// Starts counting forks; to be called when the module is loaded. Costs nothing until a fork.
 pub(crate) fn watch_forks() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // SAFETY: the handler runs in the child before `fork` returns there; all it does is one atomic addition, which
-        // is async-signal-safe. The extension is never unloaded, so the pointer stays valid. Out of memory is the only
+        // SAFETY: the handler runs in the child before `fork` returns there; all it does is an atomic addition and an
+        // atomic store, which are async-signal-safe. The extension is never unloaded, so the pointer stays valid. Out of memory is the only
         // failure; then a fork goes unnoticed, as without the handler.
         unsafe { libc::pthread_atfork(None, None, Some(count_fork)) };
     });

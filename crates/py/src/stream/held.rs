@@ -4,9 +4,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
 
 use crate::connection::Connection;
+use crate::raw::ending;
 
 /// The connection, and the functions of `RowStream.on_close`. The lock is held for moments, and never while Python code runs.
 pub(super) struct Held(Mutex<Inner>);
@@ -27,9 +27,7 @@ impl Held {
     }
 
     fn lock(&self, py: Python<'_>) -> MutexGuard<'_, Inner> {
-        self.0
-            .lock_py_attached(py)
-            .unwrap_or_else(PoisonError::into_inner)
+        ending::lock(py, &self.0).unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Has `function` called when all is let go: now, where it was.

@@ -20,6 +20,7 @@ use crate::fetch::Detached;
 use crate::guard::{Guarded, Locked};
 use crate::output::{self, Output};
 use crate::raw::binary::BytesMemory;
+use crate::raw::ending;
 use crate::raw::interrupt;
 use crate::raw::output::Writer;
 
@@ -186,11 +187,10 @@ impl RowStream {
         let failed = |e: onecopy_files::Error| PyErr::from(std::io::Error::from(e));
         // Inside: a stream that can give nothing makes no file either.
         self.with(py, |rest| {
-            let mut file = py
-                .detach(|| AtomicFile::create(&path, OnFailure::Remove))
+            let mut file = ending::detach(py, || AtomicFile::create(&path, OnFailure::Remove))
                 .map_err(failed)?;
             let n_bytes = self.write_detached(py, rest, |bytes| file.write(bytes))?;
-            py.detach(|| file.commit()).map_err(failed)?;
+            ending::detach(py, || file.commit()).map_err(failed)?;
             Ok(n_bytes)
         })
     }
@@ -293,7 +293,7 @@ fn failed<T>(py: Python<'_>, state: &mut State, done: PyResult<Result<T, Failure
 impl Drop for RowStream {
     fn drop(&mut self) {
         // Where the interpreter is ending, or in a forked child, nothing is called.
-        Python::try_attach(|py| {
+        ending::try_attach(|py| {
             // It may go away while an exception is on its way.
             let raised = PyErr::take(py);
             if let Ok(mut rest) = self.rest.lock(py) {
@@ -404,7 +404,7 @@ impl RowStream {
     /// Stops the statement, from any thread: the call under way, and each later one, raises `OperationalError`.
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {
         self.rest.check_process(py)?;
-        py.detach(|| self.cancel.cancel());
+        ending::detach(py, || self.cancel.cancel());
         Ok(())
     }
 

@@ -11,6 +11,7 @@ use pyo3::types::{PyBytes, PyIterator, PyList, PyTuple};
 use super::files::FileAnswer;
 use super::handler::Log;
 use crate::output::Output;
+use crate::raw::ending;
 use crate::raw::held::HeldBytes;
 use crate::stream::{Left, RowStream};
 
@@ -87,7 +88,7 @@ impl Drop for Closing {
             return;
         };
         // No interpreter any more: nothing to close.
-        Python::try_attach(|py| {
+        ending::try_attach(|py| {
             if let Err(error) = close(object.bind(py)) {
                 self.log
                     .failed(py, "closing the body of an answer failed", &error);
@@ -125,7 +126,7 @@ impl Items for Iteration {
                 Pushed::Enough => return Pulled::Done,
             }
         }
-        let pulled = Python::try_attach(|py| {
+        let pulled = ending::try_attach(|py| {
             for item in self.iterator.bind(py).clone() {
                 let item = match item.and_then(|item| held(&item)) {
                     Ok(item) => item,

@@ -16,6 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use super::start::StartResponse;
+use crate::raw::ending;
 use crate::raw::environ::latin1;
 
 /// Bytes read at once, where the kernel does not send them.
@@ -145,7 +146,7 @@ impl Files {
                 fields.push((name, of(key)?));
             }
         }
-        let response = py.detach(|| {
+        let response = ending::detach(py, || {
             let fields = || fields.iter().map(|(name, value)| (*name, &value[..]));
             self.0.answer(&Ask {
                 method: &method,
@@ -190,7 +191,7 @@ impl FileAnswer {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let block = py.detach(|| self.next_block())?;
+        let block = ending::detach(py, || self.next_block())?;
         Ok(block.map(|block| PyBytes::new(py, &block)))
     }
 

@@ -16,6 +16,7 @@ use super::input::{self, Input};
 use super::lines::Lines;
 use super::start::StartResponse;
 use crate::errors;
+use crate::raw::ending;
 use crate::raw::environ::{Other, Strings};
 use crate::raw::held::references;
 
@@ -227,7 +228,7 @@ impl Wsgi {
         let log = self.log.clone();
         chunks.on_error(|_| failed()).on_end(move |end| {
             if let StreamEnd::Failed(error) = end {
-                Python::try_attach(|py| {
+                ending::try_attach(|py| {
                     let error = errors::from_chunks(py, &error);
                     log.failed(py, "a row stream failed", &error);
                 });
@@ -249,7 +250,7 @@ impl Handler for Wsgi {
             RequestBody::Awaited(body) => Some(body.clone()),
             _ => None,
         };
-        let answered = Python::try_attach(|py| match self.call(py, &request, body) {
+        let answered = ending::try_attach(|py| match self.call(py, &request, body) {
             Ok(response) => response,
             Err(error) => {
                 // It is the client that has failed, where the application passes that on.
@@ -276,7 +277,7 @@ impl Handler for Wsgi {
     }
 
     fn body_room(&self, n_bytes: usize) -> Chunk {
-        Python::try_attach(|_| input::room(n_bytes)).unwrap_or_default()
+        ending::try_attach(|_| input::room(n_bytes)).unwrap_or_default()
     }
 
     fn body_policy(&self, head: Request<'_>) -> BodyPolicy {

@@ -10,6 +10,7 @@ use pyo3::types::{PyBytes, PyList};
 
 use crate::guard::Guarded;
 use crate::raw::binary::{self, BytesMemory};
+use crate::raw::ending;
 
 /// The body of a request: `read`, `readline`, `readlines`, and its lines one by one (PEP 3333).
 ///
@@ -83,7 +84,7 @@ impl Source {
     /// Asks for the body, where that was not done.
     fn receive(&mut self, py: Python<'_>) -> PyResult<()> {
         if let Source::Awaited(body) = self {
-            let come = py.detach(|| body.receive()).map_err(not_come)?;
+            let come = ending::detach(py, || body.receive()).map_err(not_come)?;
             *self = Source::of(py, come)?;
         }
         Ok(())
@@ -109,8 +110,7 @@ impl Source {
             Source::File { file, left } => {
                 let n = usize::try_from(*left).unwrap_or(usize::MAX).min(most);
                 let made = PyBytes::new_with(py, n, |room| {
-                    py.detach(|| file.read_exact(room))
-                        .map_err(PyOSError::from_io)
+                    ending::detach(py, || file.read_exact(room)).map_err(PyOSError::from_io)
                 })?;
                 *left -= n as u64;
                 Ok(made)
@@ -140,7 +140,9 @@ impl Source {
             Source::File { file, left } => {
                 let n = usize::try_from(*left).unwrap_or(usize::MAX).min(most);
                 let mut line = Vec::new();
-                py.detach(|| file.by_ref().take(n as u64).read_until(b'\n', &mut line))?;
+                ending::detach(py, || {
+                    file.by_ref().take(n as u64).read_until(b'\n', &mut line)
+                })?;
                 *left -= line.len() as u64;
                 Ok(PyBytes::new(py, &line))
             }

@@ -10,6 +10,7 @@ use onecopy_serve::{AccessLog, Config, MetricsArea};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::raw::ending;
 use crate::raw::output;
 
 /// Memory that servers count in; `onecopy.Metrics` is its public face.
@@ -45,7 +46,7 @@ impl Metrics {
     }
 
     fn text(&self, py: Python<'_>) -> String {
-        py.detach(|| self.0.text())
+        ending::detach(py, || self.0.text())
     }
 }
 

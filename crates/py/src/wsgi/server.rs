@@ -14,6 +14,7 @@ use pyo3::types::{PyCFunction, PyDict};
 
 use super::handler::{Place, Wsgi};
 use super::observe::{self, Target};
+use crate::raw::ending;
 use crate::raw::output;
 
 /// A server of a WSGI application; `onecopy.Server` is its public face.
@@ -208,7 +209,7 @@ impl Server {
         let handler = Wsgi::new(py, self.app.clone_ref(py), &self.place)?;
         let handle = self.handle.clone();
         let log = self.access_log.clone();
-        let stopped = py.detach(move || {
+        let stopped = ending::detach(py, move || {
             let _guard = match signals {
                 true => Some(onecopy_serve::stop_on_signals(
                     &handle,
@@ -250,7 +251,7 @@ impl Server {
 
     /// What was counted, as text for Prometheus.
     fn metrics(&self, py: Python<'_>) -> String {
-        py.detach(|| self.metrics.text())
+        ending::detach(py, || self.metrics.text())
     }
 
     /// Has the access log's file opened anew before its next line.
@@ -274,11 +275,11 @@ impl Server {
 /// Starts a thread of Python's.
 fn spawn(name: String, run: Box<dyn FnOnce() + Send + 'static>) -> io::Result<Py<PyAny>> {
     let run = Mutex::new(Some(run));
-    Python::attach(|py| {
+    ending::attach(|py| {
         let body = PyCFunction::new_closure(py, None, None, move |args, _| {
             let run = run.lock().unwrap_or_else(PoisonError::into_inner).take();
             if let Some(run) = run {
-                args.py().detach(run);
+                ending::detach(args.py(), run);
             }
         })?;
         let kwargs = PyDict::new(py);

@@ -53,6 +53,12 @@ pub fn with_kernels<W: Work>(work: W) -> W::Output {
         Kernel::Avx2 => return unsafe { avx2::on_avx2(work) },
         _ => {}
     }
+    on_common(work)
+}
+
+/// A function of its own, as of the other kernels: its variables are not on the stack of the caller.
+#[inline(never)]
+fn on_common<W: Work>(work: W) -> W::Output {
     work.run(Common)
 }
 

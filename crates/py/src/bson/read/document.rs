@@ -16,6 +16,7 @@ use super::fields::{Part, Value, find, item, key, read_failed, with_utf8};
 use super::options::{Document, Given, Kept, Options};
 use crate::ledger;
 use crate::raw::buffer::Bytes;
+use crate::raw::stack;
 
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<RawDocument>()
@@ -146,6 +147,7 @@ impl RawDocument {
         py: Python<'py>,
         run: impl FnOnce(&[u8]) -> Result<R, Failed>,
     ) -> PyResult<R> {
+        stack::check(py)?;
         let bytes = Bytes::of(self.owner.bind_borrowed(py))?;
         let document = bytes.as_slice().get(self.at..self.at + self.len);
         let made = match document {

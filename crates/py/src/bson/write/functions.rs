@@ -1,7 +1,5 @@
 //! `encode` and `encode_into`.
 
-use std::mem::MaybeUninit;
-
 use onecopy_text::{ByteSink, Stage, Tally};
 use pyo3::Borrowed;
 use pyo3::exceptions::{PyBufferError, PyIndexError, PyMemoryError};
@@ -10,7 +8,7 @@ use pyo3::prelude::*;
 use super::error::to_py;
 use super::options::{Options, options_signature, with_options};
 use crate::ledger;
-use crate::raw::binary::{FreshBytes, ShortPlace};
+use crate::raw::binary::{FreshBytes, ShortBuffer};
 use crate::raw::buffer;
 use crate::raw::method::{self, Args, Function};
 use crate::raw::walk::Fixed;
@@ -84,11 +82,13 @@ b'\\x0c\\x00\\x00\\x00\\x10n\\x00\\x01\\x00\\x00\\x00\\x00'
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut options = Options::new();
         options.take(args, 1)?;
-        let mut place: ShortPlace = [MaybeUninit::uninit(); size_of::<ShortPlace>()];
-        let mut bytes = if RECENT.is_short() {
-            FreshBytes::short(py, &mut place)
-        } else {
-            FreshBytes::new(py, RECENT.likely())?
+        let mut buffer = match RECENT.is_short() {
+            true => ShortBuffer::lend(py),
+            false => None,
+        };
+        let mut bytes = match &mut buffer {
+            Some(buffer) => FreshBytes::short(py, buffer),
+            None => FreshBytes::new(py, RECENT.likely())?,
         };
         write(args.required(0), &options, &mut bytes)?;
         RECENT.remember(bytes.committed().len());

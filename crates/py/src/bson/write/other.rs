@@ -241,55 +241,61 @@ impl<'py> Others<'py> for Options {
         &self,
         object: &Bound<'py, PyAny>,
         out: &mut dyn ByteSink,
-    ) -> Result<Other<'py>, Stop> {
+    ) -> Result<Option<Other<'py>>, Stop> {
         let py = object.py();
         if let Some(ms) = self.moment(object)? {
             out.put(&ms.to_le_bytes())?;
-            return Ok(Other::Put(Tag::DateTime));
+            return Ok(Some(Other::Put(Tag::DateTime)));
         }
         let classes = classes(py)?;
         if object.is_instance(classes.uuid.bind(py))? {
             self.uuid(object, out)?;
-            return Ok(Other::Put(Tag::Binary));
+            return Ok(Some(Other::Put(Tag::Binary)));
         }
         if !self.passes(Passed::Decimal) && object.is_instance(classes.decimal.bind(py))? {
             out.put(&decimal(object)?)?;
-            return Ok(Other::Put(Tag::Decimal128));
+            return Ok(Some(Other::Put(Tag::Decimal128)));
         }
         if let Some(other) = marked::write(object, out)? {
-            return Ok(other);
+            return Ok(Some(other));
         }
         if !self.passes(Passed::Enum) && object.is_instance(classes.enumeration.bind(py))? {
-            return Ok(Other::Instead(object.getattr(pyo3::intern!(py, "value"))?));
+            return Ok(Some(Other::Instead(
+                object.getattr(pyo3::intern!(py, "value"))?,
+            )));
         }
         if let Some(other) = self.subclass(object, out)? {
-            return Ok(other);
+            return Ok(Some(other));
         }
         if object.is_instance(classes.pattern.bind(py))? {
             put_regex(object, out)?;
-            return Ok(Other::Put(Tag::Regex));
+            return Ok(Some(Other::Put(Tag::Regex)));
         }
         if object.cast::<PyMapping>().is_ok() {
-            return Ok(Other::Pairs(members(object)?));
+            return Ok(Some(Other::Pairs(members(object)?)));
         }
         let is_buffer =
             object.is_instance_of::<PyByteArray>() || object.is_instance_of::<PyMemoryView>();
         if is_buffer && !self.passes(Passed::Buffer) {
             put_buffer(object, out)?;
-            return Ok(Other::Put(Tag::Binary));
+            return Ok(Some(Other::Put(Tag::Binary)));
         }
         if !self.passes(Passed::Dataclass)
             && let Some(other) = self.dataclass(object)?
         {
-            return Ok(other);
+            return Ok(Some(other));
         }
         if !self.passes(Passed::Numpy)
             && let Some(other) = self.numpy(object, out)?
         {
-            return Ok(other);
+            return Ok(Some(other));
         }
+        Ok(None)
+    }
+
+    fn default(&self, object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Stop> {
         match &self.default {
-            Some(default) => Ok(Other::Instead(default.call(object)?)),
+            Some(default) => Ok(default.call(object)?),
             None => Err(Stop::Unknown {
                 class: class_name(object),
             }),

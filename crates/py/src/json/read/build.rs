@@ -11,6 +11,7 @@ use pyo3::types::PyBool;
 use super::big;
 use super::options::{BigInts, Options};
 use crate::raw::fresh::Blanks;
+use crate::raw::method::call_one;
 use crate::raw::number;
 use crate::raw::objects::building::Building;
 use crate::raw::objects::fresh_number::Numbers;
@@ -290,7 +291,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
             }),
         };
         let hook = self.options.float_hook.as_ref().expect("asked before");
-        let made = made.and_then(|text| hook.call1((text,)));
+        let made = made.and_then(|text| call_one(hook, &text));
         self.push(made)
     }
 }
@@ -469,7 +470,7 @@ impl<K: Kernels> Events for Build<'_, '_, K> {
         match &self.options.object_hook {
             None => self.push(Ok(dict)),
             Some(hook) => {
-                let made = hook.call1((dict,));
+                let made = call_one(hook, &dict);
                 self.push(made)
             }
         }

@@ -14,6 +14,7 @@ use super::load::{no_data, value};
 use super::options::{Kept, Options, PARAMETERS};
 use crate::raw::buffer::{self, Bytes};
 use crate::raw::method::{self, Args, Function};
+use crate::raw::stack;
 use crate::raw::text::{known_ascii, own_units};
 
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -85,6 +86,7 @@ impl JSONLines {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        stack::check(py)?;
         let mut at = self.at.swap(BUSY, Relaxed);
         if at == BUSY {
             return Err(PyValueError::new_err("the lines are being read already"));

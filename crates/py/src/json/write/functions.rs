@@ -1,7 +1,6 @@
 //! `dumps` and its kin.
 
 use std::cell::Cell;
-use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 
 use onecopy_text::{ByteSink, Kind, Shape, Stage, Tally};
@@ -15,7 +14,7 @@ use super::options::{Options, options_signature, with_options};
 use super::rows::DumpsRows;
 use crate::ledger;
 use crate::output::FlushTo;
-use crate::raw::binary::{FreshBytes, ShortPlace};
+use crate::raw::binary::{FreshBytes, ShortBuffer};
 use crate::raw::growing_str::GrowingStr;
 use crate::raw::method::{self, Args, Function};
 use crate::raw::text::MakeError;
@@ -125,11 +124,13 @@ b'{\"name\":\"Z\\xc3\\xbcrich\",\"at\":[47.37,8.54]}'
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut options = Options::new();
         options.take(args, 1)?;
-        let mut place: ShortPlace = [MaybeUninit::uninit(); size_of::<ShortPlace>()];
-        let mut bytes = if RECENT_BYTES.is_short() {
-            FreshBytes::short(py, &mut place)
-        } else {
-            FreshBytes::new(py, RECENT_BYTES.likely())?
+        let mut buffer = match RECENT_BYTES.is_short() {
+            true => ShortBuffer::lend(py),
+            false => None,
+        };
+        let mut bytes = match &mut buffer {
+            Some(buffer) => FreshBytes::short(py, buffer),
+            None => FreshBytes::new(py, RECENT_BYTES.likely())?,
         };
         write(
             args.required(0),

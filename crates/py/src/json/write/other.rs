@@ -401,51 +401,57 @@ fn pairs<'py>(
 }
 
 impl<'py> Others<'py> for Options {
-    fn other(&self, object: &Bound<'py, PyAny>) -> Result<Other<'py>, Stop> {
+    fn other(&self, object: &Bound<'py, PyAny>) -> Result<Option<Other<'py>>, Stop> {
         let py = object.py();
         if !self.passes(Passed::Datetime)
             && let Some(text) = self.temporal(object)?
         {
-            return Ok(Other::Text(text));
+            return Ok(Some(Other::Text(text)));
         }
         let classes = classes(py)?;
         if !self.passes(Passed::Uuid) && object.is_exact_instance(classes.uuid.bind(py)) {
             let value: u128 = object.getattr(pyo3::intern!(py, "int"))?.extract()?;
-            return Ok(Other::Text(written(|w| {
+            return Ok(Some(Other::Text(written(|w| {
                 json::put_uuid(&value.to_be_bytes(), w);
                 Ok(())
-            })?));
+            })?)));
         }
         if !self.passes(Passed::Decimal) && object.is_instance(classes.decimal.bind(py))? {
             let digits = object.str()?;
             let mut text = Vec::new();
             let digits = text::ascii(digits.as_any().as_borrowed()).unwrap_or_default();
             json::write_decimal(named(digits), self.style.nan, &mut text)?;
-            return Ok(Other::Text(text));
+            return Ok(Some(Other::Text(text)));
         }
         if let Ok(fragment) = object.cast::<Fragment>() {
-            return Ok(Other::Text(fragment.get().bytes.clone()));
+            return Ok(Some(Other::Text(fragment.get().bytes.clone())));
         }
         if !self.passes(Passed::Enum) && object.is_instance(classes.enumeration.bind(py))? {
-            return Ok(Other::Instead(object.getattr(pyo3::intern!(py, "value"))?));
+            return Ok(Some(Other::Instead(
+                object.getattr(pyo3::intern!(py, "value"))?,
+            )));
         }
         if !self.passes(Passed::Subclass)
             && let Some(other) = self.subclass(object)?
         {
-            return Ok(other);
+            return Ok(Some(other));
         }
         if !self.passes(Passed::Dataclass)
             && let Some(other) = self.dataclass(object)?
         {
-            return Ok(other);
+            return Ok(Some(other));
         }
         if !self.passes(Passed::Numpy)
             && let Some(other) = self.numpy(object)?
         {
-            return Ok(other);
+            return Ok(Some(other));
         }
+        Ok(None)
+    }
+
+    fn default(&self, object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Stop> {
         match &self.default {
-            Some(default) => Ok(Other::Instead(default.call(object)?)),
+            Some(default) => Ok(default.call(object)?),
             None => Err(Stop::Unknown {
                 class: class_name(object),
             }),

@@ -58,8 +58,12 @@ pub(crate) enum Other<'py> {
 
 /// Makes JSON of all objects that the walk does not know. Any Python code may run here.
 pub(crate) trait Others<'py> {
-    /// What stands for an object.
-    fn other(&self, object: &Bound<'py, PyAny>) -> Result<Other<'py>, Stop>;
+    /// The form of an object, if it has one.
+    fn other(&self, object: &Bound<'py, PyAny>) -> Result<Option<Other<'py>>, Stop>;
+
+    /// What the caller's function gives for an object that has no form. It is called by the walk itself, so that the
+    /// variables of [`Others::other`] are off the stack: the function may nest another walk.
+    fn default(&self, object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Stop>;
 
     /// What stands for an `int` past 64 bits: its digits, mostly.
     fn big_int(&self, object: &Bound<'py, PyAny>) -> Result<Vec<u8>, Stop>;

@@ -371,7 +371,11 @@ impl<'py> Walk<'_, 'py> {
             }
         } else {
             self.before_code();
-            match self.others.other(&object)? {
+            let other = match self.others.other(&object)? {
+                Some(other) => other,
+                None => Other::Instead(self.others.default(&object)?),
+            };
+            match other {
                 Other::Text(text) => text,
                 Other::Instead(instead) => {
                     self.check_held(object.as_ptr())?;

@@ -77,8 +77,15 @@ pub(crate) enum Other<'py> {
 /// Writes all objects that the walk does not know. Any Python code may run here.
 pub(crate) trait Others<'py> {
     /// Puts the value of an object, or says what stands for it. What is put is no more than the value.
-    fn other(&self, object: &Bound<'py, PyAny>, out: &mut dyn ByteSink)
-    -> Result<Other<'py>, Stop>;
+    fn other(
+        &self,
+        object: &Bound<'py, PyAny>,
+        out: &mut dyn ByteSink,
+    ) -> Result<Option<Other<'py>>, Stop>;
+
+    /// What the caller's function gives for an object that has no form. It is called by the walk itself, so that the
+    /// variables of [`Others::other`] are off the stack: the function may nest another walk.
+    fn default(&self, object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Stop>;
 }
 
 /// How documents are written.

@@ -113,7 +113,10 @@ impl<'py> Walk<'_, 'py> {
                 self.before_code();
                 let object = Bound::from_borrowed_ptr(self.py(), value);
                 let sink: &mut dyn ByteSink = self.target.sink;
-                let other = self.others.other(&object, sink)?;
+                let other = match self.others.other(&object, sink)? {
+                    Some(other) => other,
+                    None => Other::Instead(self.others.default(&object)?),
+                };
                 pen = self.open(ROOM)?;
                 if self.offset(&pen) - self.start > self.style.max_size {
                     return Err(Stop::TooLong);
