@@ -1,7 +1,7 @@
 //! Dates and times in RFC 3339, with the precision that is stored. JSON puts them between quotes, CSV bare.
 
 use crate::error::WriteError;
-use crate::short::Short;
+use crate::short::{Short, write_padded, write_two};
 
 /// A calendar date (proleptic Gregorian).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,9 +46,7 @@ impl Date {
     /// # Errors
     /// [`WriteError::YearOutOfRange`], [`WriteError::NotADate`].
     pub fn to_short(self) -> Result<Short, WriteError> {
-        let mut short = Short::new();
-        self.push_to(&mut short)?;
-        Ok(short)
+        Short::written(|text| self.write(text, 0))
     }
 
     /// Midnight of the day in UTC, in milliseconds since 1970.
@@ -109,16 +107,21 @@ impl Date {
         Ok(year)
     }
 
-    #[inline]
-    fn push_to(self, short: &mut Short) -> Result<(), WriteError> {
+    /// Writes `YYYY-MM-DD` from `at` on; returns its end.
+    #[inline(always)]
+    pub(crate) fn write<const N: usize>(
+        self,
+        text: &mut [u8; N],
+        at: usize,
+    ) -> Result<usize, WriteError> {
         let year = self.checked_year()?;
-        short.push_two((year / 100) as u8);
-        short.push_two((year % 100) as u8);
-        short.push(b'-');
-        short.push_two(self.month);
-        short.push(b'-');
-        short.push_two(self.day);
-        Ok(())
+        write_two(text, at, (year / 100) as u8);
+        write_two(text, at + 2, (year % 100) as u8);
+        text[at + 4] = b'-';
+        write_two(text, at + 5, self.month);
+        text[at + 7] = b'-';
+        write_two(text, at + 8, self.day);
+        Ok(at + 10)
     }
 }
 
@@ -151,9 +154,7 @@ impl Time {
     /// # Errors
     /// [`WriteError::NotADate`].
     pub fn to_short(self) -> Result<Short, WriteError> {
-        let mut short = Short::new();
-        self.push_to(&mut short)?;
-        Ok(short)
+        Short::written(|text| self.write(text, 0))
     }
 
     /// An error where it is no time.
@@ -172,23 +173,38 @@ impl Time {
         Ok(())
     }
 
-    #[inline]
-    fn push_to(self, short: &mut Short) -> Result<(), WriteError> {
+    /// Writes `HH:MM:SS[.fraction]` from `at` on; returns its end.
+    #[inline(always)]
+    pub(crate) fn write<const N: usize>(
+        self,
+        text: &mut [u8; N],
+        at: usize,
+    ) -> Result<usize, WriteError> {
         self.check()?;
-        short.push_two(self.hour);
-        short.push(b':');
-        short.push_two(self.minute);
-        short.push(b':');
-        short.push_two(self.second);
+        write_two(text, at, self.hour);
+        text[at + 2] = b':';
+        write_two(text, at + 3, self.minute);
+        text[at + 5] = b':';
+        write_two(text, at + 6, self.second);
+        let end = at + 8;
+        if self.nanosecond == 0 && self.digits == 0 {
+            return Ok(end);
+        }
+        text[end] = b'.';
+        let micros = self.nanosecond / 1000;
+        if self.digits == 6 && micros * 1000 == self.nanosecond {
+            write_two(text, end + 1, (micros / 10_000) as u8);
+            write_two(text, end + 3, (micros / 100 % 100) as u8);
+            write_two(text, end + 5, (micros % 100) as u8);
+            return Ok(end + 7);
+        }
         let mut digits = usize::from(self.digits);
         while !self.nanosecond.is_multiple_of(POWERS[9 - digits]) {
             digits += 1;
         }
-        if digits > 0 {
-            short.push(b'.');
-            short.push_padded(self.nanosecond / POWERS[9 - digits], digits);
-        }
-        Ok(())
+        let fraction = self.nanosecond / POWERS[9 - digits];
+        write_padded(&mut text[end + 1..], fraction, digits);
+        Ok(end + 1 + digits)
     }
 }
 
@@ -212,18 +228,33 @@ impl Timestamp {
     /// # Errors
     /// [`WriteError::YearOutOfRange`], [`WriteError::NotADate`].
     pub fn to_short(self) -> Result<Short, WriteError> {
-        let mut short = Short::new();
-        self.date.push_to(&mut short)?;
-        short.push(b'T');
-        self.time.push_to(&mut short)?;
-        if let Some(offset) = self.offset_minutes {
-            let minutes = checked_offset(offset)?;
-            short.push(if offset < 0 { b'-' } else { b'+' });
-            short.push_two((minutes / 60) as u8);
-            short.push(b':');
-            short.push_two((minutes % 60) as u8);
+        Short::written(|text| self.write(text, 0, false))
+    }
+
+    /// Writes `YYYY-MM-DDTHH:MM:SS[.fraction][±HH:MM]` from `at` on, `Z` for `+00:00` where `utc_z` says so; returns its end.
+    #[inline(always)]
+    pub(crate) fn write<const N: usize>(
+        self,
+        text: &mut [u8; N],
+        at: usize,
+        utc_z: bool,
+    ) -> Result<usize, WriteError> {
+        let end = self.date.write(text, at)?;
+        text[end] = b'T';
+        let end = self.time.write(text, end + 1)?;
+        let Some(offset) = self.offset_minutes else {
+            return Ok(end);
+        };
+        if offset == 0 && utc_z {
+            text[end] = b'Z';
+            return Ok(end + 1);
         }
-        Ok(short)
+        let minutes = checked_offset(offset)?;
+        text[end] = if offset < 0 { b'-' } else { b'+' };
+        write_two(text, end + 1, (minutes / 60) as u8);
+        text[end + 3] = b':';
+        write_two(text, end + 4, (minutes % 60) as u8);
+        Ok(end + 6)
     }
 
     /// The instant in milliseconds since 1970, in UTC where it has no offset; what is finer is cut towards the past. A leap

@@ -37,28 +37,17 @@ impl Short {
         window.put_short(&self.bytes, self.len);
     }
 
+    /// The text that `write` writes from the first byte on; it returns the end.
+    ///
+    /// # Errors
+    /// Those of `write`.
     #[inline]
-    pub(crate) fn push(&mut self, byte: u8) {
-        self.bytes[self.len] = byte;
-        self.len += 1;
-    }
-
-    /// Appends `value`, 0 to 99, as two digits.
-    #[inline]
-    pub(crate) fn push_two(&mut self, value: u8) {
-        let at = usize::from(value) * 2;
-        self.bytes[self.len..self.len + 2].copy_from_slice(&TWO_DIGITS[at..at + 2]);
-        self.len += 2;
-    }
-
-    /// Appends `value` as `n_digits` digits, with leading zeros.
-    #[inline]
-    pub(crate) fn push_padded(&mut self, mut value: u32, n_digits: usize) {
-        for place in self.bytes[self.len..self.len + n_digits].iter_mut().rev() {
-            *place = b'0' + (value % 10) as u8;
-            value /= 10;
-        }
-        self.len += n_digits;
+    pub(crate) fn written<E>(
+        write: impl FnOnce(&mut [u8; SHORT_BYTES]) -> Result<usize, E>,
+    ) -> Result<Short, E> {
+        let mut short = Short::new();
+        short.len = write(&mut short.bytes)?;
+        Ok(short)
     }
 
     /// A 64-bit number in decimal, with all its digits.
@@ -94,21 +83,54 @@ impl Short {
         short.len = END - start;
         short
     }
+}
 
-    /// A UUID in lower-case hexadecimal with hyphens (RFC 9562, section 4).
-    pub(crate) fn of_uuid(uuid: &[u8; 16]) -> Short {
-        const HEX: &[u8; 16] = b"0123456789abcdef";
-        let mut short = Short::new();
-        for (i, byte) in uuid.iter().enumerate() {
-            if matches!(i, 4 | 6 | 8 | 10) {
-                short.push(b'-');
-            }
-            short.push(HEX[usize::from(byte >> 4)]);
-            short.push(HEX[usize::from(byte & 15)]);
-        }
-        short
+/// Writes `value`, 0 to 99, as two digits.
+#[inline(always)]
+pub(crate) fn write_two<const N: usize>(text: &mut [u8; N], at: usize, value: u8) {
+    let from = usize::from(value) * 2;
+    text[at..at + 2].copy_from_slice(&TWO_DIGITS[from..from + 2]);
+}
+
+/// Writes `value` as `n_digits` digits, with leading zeros.
+#[inline]
+pub(crate) fn write_padded(text: &mut [u8], mut value: u32, n_digits: usize) {
+    for digit in text[..n_digits].iter_mut().rev() {
+        *digit = b'0' + (value % 10) as u8;
+        value /= 10;
     }
 }
+
+/// Characters of a UUID.
+const UUID_CHARACTERS: usize = 36;
+
+/// Writes a UUID in lower-case hexadecimal with hyphens (RFC 9562, section 4) from `at` on; returns its end.
+#[inline(always)]
+pub(crate) fn write_uuid<const N: usize>(text: &mut [u8; N], at: usize, uuid: &[u8; 16]) -> usize {
+    // Where the two digits of each byte begin, and the hyphens.
+    const DIGITS: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
+    const HYPHENS: [usize; 4] = [8, 13, 18, 23];
+    let text = &mut text[at..at + UUID_CHARACTERS];
+    for hyphen in HYPHENS {
+        text[hyphen] = b'-';
+    }
+    for (from, byte) in DIGITS.into_iter().zip(uuid) {
+        text[from..from + 2].copy_from_slice(&HEX_DIGITS[usize::from(*byte)]);
+    }
+    at + UUID_CHARACTERS
+}
+
+/// The two hexadecimal digits of each byte.
+const HEX_DIGITS: [[u8; 2]; 256] = {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    let mut table = [[0; 2]; 256];
+    let mut i = 0;
+    while i < 256 {
+        table[i] = [HEX[i >> 4], HEX[i & 15]];
+        i += 1;
+    }
+    table
+};
 
 const TWO_DIGITS: [u8; 200] = {
     let mut table = [0; 200];

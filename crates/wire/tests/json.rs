@@ -237,7 +237,7 @@ fn dates_uuids_and_binary_are_strings() {
         day: 31,
     };
     assert_eq!(
-        put(|w| json::put_short(&date.to_short().expect("valid"), w)),
+        put(|w| json::put_date(date, w).expect("valid")),
         "\"2024-12-31\""
     );
     let uuid = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0xAB, 11, 12, 13, 14, 0xFF];

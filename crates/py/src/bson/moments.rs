@@ -7,8 +7,7 @@ use pyo3::types::{
     PyDate, PyDateAccess, PyDateTime, PyDelta, PyDeltaAccess, PyTimeAccess, PyTzInfoAccess,
 };
 
-/// Microseconds of a day.
-const US_PER_DAY: i64 = 86_400_000_000;
+use crate::raw::temporal;
 
 /// Midnight in UTC of a day of Python's, all of which are in the years 1 to 9999.
 fn midnight_ms(day: &impl PyDateAccess) -> PyResult<i64> {
@@ -26,12 +25,15 @@ pub(crate) fn unix_ms(at: &Bound<'_, PyDateTime>) -> PyResult<i64> {
     let seconds = (i64::from(at.get_hour()) * 60 + i64::from(at.get_minute())) * 60;
     let seconds = seconds + i64::from(at.get_second());
     let mut us = midnight_ms(at)? * 1000 + seconds * 1_000_000 + i64::from(at.get_microsecond());
-    if at.get_tzinfo().is_some() {
+    if let Some(zone) = at.get_tzinfo() {
+        temporal::learn_zone(&zone);
         let offset = at.call_method0(pyo3::intern!(at.py(), "utcoffset"))?;
         if let Ok(offset) = offset.cast::<PyDelta>() {
-            us -= i64::from(offset.get_days()) * US_PER_DAY
-                + i64::from(offset.get_seconds()) * 1_000_000
-                + i64::from(offset.get_microseconds());
+            us -= temporal::microseconds(
+                offset.get_days(),
+                offset.get_seconds(),
+                offset.get_microseconds(),
+            );
         }
     }
     Ok(us.div_euclid(1000))

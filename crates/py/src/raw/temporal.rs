@@ -4,7 +4,8 @@ use onecopy_rows::{Date, Time, Timestamp};
 use onecopy_wire::datetime::Timestamp as Moment;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDelta, PyTzInfo};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDelta, PyType, PyTzInfo};
 use std::ffi::c_int;
 
 /// Imports the C API once; to be called when the module is loaded.
@@ -16,7 +17,115 @@ pub(crate) fn import(py: Python<'_>) -> PyResult<()> {
             return Err(PyErr::fetch(py));
         }
     }
+    let class = zone(py, 0)?.get_type();
+    let function = class.getattr("__dict__")?.get_item("utcoffset")?;
+    TIMEZONE_OFFSET.get_or_init(py, || function.unbind());
     Ok(())
+}
+
+/// The offset of a zone.
+pub(crate) struct Offset {
+    /// Microseconds, east positive; `None` if the zone has none.
+    pub(crate) us: Option<i64>,
+    /// Whether it is the same at any time.
+    pub(crate) is_constant: bool,
+}
+
+/// The function `utcoffset` of `datetime.timezone`.
+static TIMEZONE_OFFSET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+/// A class of zones whose `utcoffset` is a function of C that runs no code: the class, and the function.
+static ZONE_INFO: PyOnceLock<(Py<PyType>, Py<PyAny>)> = PyOnceLock::new();
+
+/// Looks whether the class of a zone is `zoneinfo.ZoneInfo` in its form of C. Any Python code may run.
+pub(crate) fn learn_zone(zone: &Bound<'_, PyTzInfo>) {
+    let py = zone.py();
+    let class = zone.get_type();
+    if ZONE_INFO.get(py).is_some() {
+        return;
+    }
+    let learned = || -> PyResult<Option<_>> {
+        let modules = py.import("sys")?.getattr("modules")?;
+        let module = modules.call_method1("get", ("zoneinfo",))?;
+        if module.is_none() || !module.getattr("ZoneInfo")?.is(&class) {
+            return Ok(None);
+        }
+        let function = class.getattr("__dict__")?.get_item("utcoffset")?;
+        // SAFETY: a class that we hold. It cannot be changed if it is none of Python code, or says so.
+        let is_fixed = unsafe {
+            let class = class.as_type_ptr();
+            let is_fixed = ffi::PyType_HasFeature(class, ffi::Py_TPFLAGS_HEAPTYPE) == 0
+                || ffi::PyType_HasFeature(class, ffi::Py_TPFLAGS_IMMUTABLETYPE) != 0;
+            is_fixed && ffi::Py_TYPE(function.as_ptr()) == &raw mut ffi::PyMethodDescr_Type
+        };
+        Ok(is_fixed.then(|| (class.clone().unbind(), function.unbind())))
+    };
+    if let Ok(Some(learned)) = learned() {
+        let _ = ZONE_INFO.set(py, learned);
+    }
+}
+
+/// The offset of a zone at a time, where no Python code has to run for it: of `datetime.timezone` and of `zoneinfo.ZoneInfo` themselves.
+///
+/// # Safety
+/// Attached; `zone` is a `tzinfo` and `at` a `datetime` of that class itself, both alive.
+pub(crate) unsafe fn offset_without_code(
+    zone: *mut ffi::PyObject,
+    at: *mut ffi::PyObject,
+) -> Option<Offset> {
+    let api = api();
+    // SAFETY: alive, by the caller's word. These functions are of C, and look at nothing but their arguments.
+    unsafe {
+        if zone == api.TimeZone_UTC {
+            return Some(Offset {
+                us: Some(0),
+                is_constant: true,
+            });
+        }
+        let py = Python::assume_attached();
+        let class = ffi::Py_TYPE(zone);
+        let is_constant = class == ffi::Py_TYPE(api.TimeZone_UTC);
+        let function = if is_constant {
+            TIMEZONE_OFFSET.get(py)?
+        } else {
+            let (known, function) = ZONE_INFO.get(py)?;
+            if known.as_ptr() != class.cast() {
+                return None;
+            }
+            function
+        };
+        let arguments = [zone, at];
+        let made = ffi::PyObject_Vectorcall(
+            function.as_ptr(),
+            arguments.as_ptr(),
+            arguments.len(),
+            std::ptr::null_mut(),
+        );
+        if made.is_null() {
+            ffi::PyErr_Clear();
+            return None;
+        }
+        let us = (made != ffi::Py_None()).then(|| {
+            microseconds(
+                ffi::PyDateTime_DELTA_GET_DAYS(made),
+                ffi::PyDateTime_DELTA_GET_SECONDS(made),
+                ffi::PyDateTime_DELTA_GET_MICROSECONDS(made),
+            )
+        });
+        ffi::Py_DECREF(made);
+        Some(Offset { us, is_constant })
+    }
+}
+
+/// A `timedelta` in microseconds; an offset has less than a day.
+pub(crate) fn microseconds(days: i32, seconds: i32, microseconds: i32) -> i64 {
+    (i64::from(days) * 86_400 + i64::from(seconds)) * 1_000_000 + i64::from(microseconds)
+}
+
+/// An offset in minutes: RFC 3339 has no others, so the offsets of before 1900 are rounded.
+pub(crate) fn minutes(us: i64) -> Option<i16> {
+    let seconds = us.div_euclid(1_000_000);
+    i16::try_from((seconds + 30).div_euclid(60)).ok()
 }
 
 /// The C API.

@@ -159,17 +159,10 @@ impl Objects {
                 drop(w);
                 json::write_base64(bytes, out)?;
             }
-            Cell::Date(value) => {
-                json::put_short(
-                    &onecopy_wire::datetime::Date::from(value).to_short()?,
-                    &mut w,
-                );
-            }
-            Cell::Time(value, digits) => {
-                json::put_short(&time(value, digits).to_short()?, &mut w);
-            }
+            Cell::Date(value) => json::put_date(value.into(), &mut w)?,
+            Cell::Time(value, digits) => json::put_time(time(value, digits), &mut w)?,
             Cell::Timestamp(value, digits) => {
-                json::put_short(&timestamp(value, digits).to_short()?, &mut w);
+                json::put_timestamp(&timestamp(value, digits), false, &mut w)?;
             }
             Cell::Interval { text, .. } => {
                 w.put_byte(b'"');

@@ -15,13 +15,13 @@
 
 pub mod scan;
 
-use onecopy_text::{ByteSink, Carry, Policy, Units, Window, convert};
+use onecopy_text::{ByteSink, Carry, Policy, Put, Units, Window, convert};
 
 use crate::decimal::{self, Decimal};
 use crate::error::{NonFinite, WriteError, non_finite};
 pub use crate::number::{put_bool, put_i64, put_u64};
 use crate::number::{put_float, put_hundredths};
-use crate::short::{SHORT_BYTES, Short};
+use crate::short::{SHORT_BYTES, write_uuid};
 
 /// Bytes that a window needs for a number, a boolean, a date or a UUID.
 pub const SCALAR_BYTES: usize = SHORT_BYTES;
@@ -194,7 +194,10 @@ fn put_non_finite<S: ByteSink>(
 /// Puts a UUID, lower-case with hyphens.
 #[inline]
 pub fn put_uuid<S: ByteSink>(uuid: &[u8; 16], window: &mut Window<'_, S>) {
-    Short::of_uuid(uuid).put_into(window);
+    window.put_made([0; SHORT_BYTES], |text| {
+        let end = write_uuid(text, 0, uuid);
+        &text[..end]
+    });
 }
 
 /// Appends a decimal with all its digits, in the form that JSON has too ([`crate::json::write_decimal`]).

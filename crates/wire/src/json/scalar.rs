@@ -3,11 +3,12 @@
 use onecopy_text::{ByteSink, Policy, Put, Units, convert};
 
 use crate::base64;
+use crate::datetime::{Date, Time, Timestamp};
 use crate::decimal::{self, Decimal};
 use crate::error::{NonFinite, WriteError, non_finite};
 pub use crate::number::{put_bool, put_i64, put_u64};
 use crate::number::{put_float, put_hundredths};
-use crate::short::{SHORT_BYTES, Short};
+use crate::short::{SHORT_BYTES, write_uuid};
 
 /// Bytes that a window needs for any value that a `put_` function writes: a [`Short`] between quotes.
 pub const SCALAR_BYTES: usize = SHORT_BYTES + 2;
@@ -56,18 +57,64 @@ fn put_non_finite<P: Put>(
     Ok(())
 }
 
-/// Puts a date or time as a string ([`crate::datetime`]).
+/// Puts a string whose characters `write` writes from the byte it is given on; it returns their end.
+#[inline(always)]
+fn put_quoted<P: Put>(
+    window: &mut P,
+    write: impl FnOnce(&mut [u8; SCALAR_BYTES], usize) -> Result<usize, WriteError>,
+) -> Result<(), WriteError> {
+    let mut done = Ok(());
+    window.put_made([b'"'; SCALAR_BYTES], |text| match write(text, 1) {
+        Ok(end) => {
+            text[end] = b'"';
+            &text[..=end]
+        }
+        Err(error) => {
+            done = Err(error);
+            &[]
+        }
+    });
+    done
+}
+
+/// Puts a date as a string.
+///
+/// # Errors
+/// As [`Date::to_short`].
 #[inline]
-pub fn put_short<P: Put>(text: &Short, window: &mut P) {
-    window.put_byte(b'"');
-    text.put_into(window);
-    window.put_byte(b'"');
+pub fn put_date<P: Put>(date: Date, window: &mut P) -> Result<(), WriteError> {
+    put_quoted(window, |text, at| date.write(text, at))
+}
+
+/// Puts a time of day as a string.
+///
+/// # Errors
+/// As [`Time::to_short`].
+#[inline]
+pub fn put_time<P: Put>(time: Time, window: &mut P) -> Result<(), WriteError> {
+    put_quoted(window, |text, at| time.write(text, at))
+}
+
+/// Puts a date and time as a string; the offset of UTC is `Z` if `utc_z`, else `+00:00`.
+///
+/// # Errors
+/// As [`Timestamp::to_short`].
+#[inline]
+pub fn put_timestamp<P: Put>(
+    timestamp: &Timestamp,
+    utc_z: bool,
+    window: &mut P,
+) -> Result<(), WriteError> {
+    put_quoted(window, |text, at| timestamp.write(text, at, utc_z))
 }
 
 /// Puts a UUID as a string, lower-case with hyphens.
 #[inline]
 pub fn put_uuid<P: Put>(uuid: &[u8; 16], window: &mut P) {
-    put_short(&Short::of_uuid(uuid), window);
+    window.put_made([b'"'; SCALAR_BYTES], |text| {
+        let end = write_uuid(text, 1, uuid);
+        &text[..=end]
+    });
 }
 
 /// Appends a decimal as a number with all its digits: trailing zeros stay, and `.5`, `+1`, `1.`, `007` take the form

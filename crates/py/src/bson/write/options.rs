@@ -6,7 +6,8 @@ use pyo3::prelude::*;
 
 use crate::keywords::{Hook, choose, choose_many};
 use crate::raw::method::Args;
-use crate::raw::walk::bson::Style;
+use crate::raw::walk::Natives;
+use crate::raw::walk::bson::{Style, UuidForm};
 
 /// Names of the keywords, in the order in which [`Options::take`] reads them.
 macro_rules! with_options {
@@ -30,17 +31,6 @@ macro_rules! options_signature {
     };
 }
 pub(super) use options_signature;
-
-/// In which order of bytes a UUID is written, and with which subtype.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum UuidForm {
-    Standard,
-    PythonLegacy,
-    JavaLegacy,
-    CsharpLegacy,
-    /// Not at all.
-    Unspecified,
-}
 
 /// What becomes of moments that are outside of the years 1 to 9999 in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +76,6 @@ const MAX_DEPTH: usize = 1000;
 pub(super) struct Options {
     pub(super) style: Style,
     pub(super) default: Option<Hook>,
-    pub(super) uuid: UuidForm,
     pub(super) range: Range,
     /// A bit for each [`Passed`] that is left to `default`.
     passed: u16,
@@ -102,9 +91,13 @@ impl Options {
                 replace: false,
                 max_depth: MAX_DEPTH,
                 max_size: MOST_BYTES,
+                uuid: UuidForm::Standard,
+                natives: Natives {
+                    marked: false,
+                    ..Natives::ALL
+                },
             },
             default: None,
-            uuid: UuidForm::Standard,
             range: Range::Error,
             passed: 0,
         }
@@ -129,7 +122,7 @@ impl Options {
             self.style.check_keys = object.is_truthy()?;
         }
         if let Some(object) = given(2) {
-            self.uuid = choose(
+            self.style.uuid = choose(
                 object,
                 "uuid_representation",
                 &[
@@ -169,6 +162,12 @@ impl Options {
         }
         if let Some(object) = given(7) {
             self.passed = choose_many(object, "passthrough", PASSED)?;
+            self.style.natives = Natives {
+                temporal: !self.passes(Passed::Date),
+                enums: !self.passes(Passed::Enum),
+                dataclasses: !self.passes(Passed::Dataclass),
+                ..self.style.natives
+            };
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use onecopy_text::ByteSink;
 use onecopy_wire::WriteError;
-use onecopy_wire::bson::{Decimal128, SUBTYPE_GENERIC, SUBTYPE_UUID, Tag};
+use onecopy_wire::bson::{Decimal128, SUBTYPE_GENERIC, Tag};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{
@@ -11,17 +11,10 @@ use pyo3::types::{
 };
 
 use super::marked::{self, put_binary, put_buffer, put_regex};
-use super::options::{Options, Passed, Range, UuidForm};
+use super::options::{Options, Passed, Range};
 use crate::bson::moments;
-use crate::raw::walk::bson::{Other, Others, Stop, class_name};
+use crate::raw::walk::bson::{FIRST_MS, LAST_MS, Other, Others, Stop, class_name};
 use crate::raw::{number, text, uuid};
-
-/// Milliseconds of the first and of the last moment of the years 1 to 9999.
-const FIRST_MS: i64 = -62_135_596_800_000;
-const LAST_MS: i64 = 253_402_300_799_999;
-
-/// Subtype of a UUID as the drivers had it before there was a standard.
-const SUBTYPE_UUID_LEGACY: u8 = 3;
 
 /// Classes that are looked for, imported once.
 struct Classes {
@@ -84,29 +77,13 @@ impl Options {
         let value: u128 = object
             .getattr(pyo3::intern!(object.py(), "int"))?
             .extract()?;
-        let mut bytes = value.to_be_bytes();
-        let subtype = match self.uuid {
-            UuidForm::Standard => SUBTYPE_UUID,
-            UuidForm::Unspecified => {
-                return Err(wrong(
-                    "uuid",
-                    "a UUID has no form where its representation is unspecified\nname one with `uuid_representation=`, or use `Binary.from_uuid`",
-                ));
-            }
-            _ => SUBTYPE_UUID_LEGACY,
-        };
-        match self.uuid {
-            UuidForm::JavaLegacy => {
-                bytes[..8].reverse();
-                bytes[8..].reverse();
-            }
-            UuidForm::CsharpLegacy => {
-                bytes[..4].reverse();
-                bytes[4..6].reverse();
-                bytes[6..8].reverse();
-            }
-            _ => {}
-        }
+        let binary = self.style.uuid.binary(value.to_be_bytes());
+        let (subtype, bytes) = binary.ok_or_else(|| {
+            wrong(
+                "uuid",
+                "a UUID has no form where its representation is unspecified\nname one with `uuid_representation=`, or use `Binary.from_uuid`",
+            )
+        })?;
         put_binary(subtype, &bytes, out)
     }
 

@@ -9,7 +9,7 @@ use pyo3::types::{PyBool, PyInt};
 use crate::keywords::{Hook, choose, choose_many};
 use crate::raw::method::Args;
 use crate::raw::text;
-use crate::raw::walk::{Style, Surrogates};
+use crate::raw::walk::{Natives, Style, Surrogates};
 
 /// Names of the keywords, in the order in which [`Options::take`] reads them.
 macro_rules! with_options {
@@ -55,13 +55,8 @@ pub(crate) struct Options {
     pub(crate) default: Option<Hook>,
     pub(crate) big_ints: BigInts,
     pub(crate) non_str_keys: bool,
-    pub(crate) naive_utc: bool,
-    pub(crate) utc_z: bool,
-    pub(crate) omit_microseconds: bool,
     /// A bit for each [`Passed`] that is left to `default`.
     passed: u16,
-    /// Whether the fields of a dataclass are written whose names begin with an underscore.
-    pub(crate) private_fields: bool,
 }
 
 /// Objects that have a form in JSON, and can be left to `default` all the same.
@@ -115,15 +110,12 @@ impl Options {
                 nan: NonFinite::Error,
                 exact_ints: true,
                 max_depth: MAX_DEPTH,
+                natives: Natives::ALL,
             },
             default: None,
             big_ints: BigInts::Exact,
             non_str_keys: false,
-            naive_utc: false,
-            utc_z: false,
-            omit_microseconds: false,
             passed: 0,
-            private_fields: true,
         }
     }
 
@@ -187,15 +179,26 @@ impl Options {
         if let Some(object) = given(8) {
             self.style.max_depth = object.extract()?;
         }
-        self.naive_utc = flag(9)?;
-        self.utc_z = flag(10)?;
-        self.omit_microseconds = flag(11)?;
+        let natives = &mut self.style.natives;
+        natives.naive_utc = flag(9)?;
+        natives.utc_z = flag(10)?;
+        natives.omit_microseconds = flag(11)?;
         if let Some(object) = given(12) {
             self.passed = choose_many(object, "passthrough", PASSED)?;
         }
         if let Some(object) = given(13) {
-            self.private_fields = object.is_truthy()?;
+            natives.private_fields = object.is_truthy()?;
         }
+        self.style.natives = Natives {
+            temporal: !self.passes(Passed::Datetime),
+            uuid: !self.passes(Passed::Uuid),
+            enums: !self.passes(Passed::Enum),
+            dataclasses: !self.passes(Passed::Dataclass),
+            subclasses: !self.passes(Passed::Subclass),
+            floats: !self.passes(Passed::Float),
+            tuples: !self.passes(Passed::Tuple),
+            ..self.style.natives
+        };
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use pyo3::types::{
 
 use super::options::{BigInts, Options, Passed};
 use crate::raw::walk::{Other, Others, Stop};
-use crate::raw::{binary, number, text, uuid};
+use crate::raw::{binary, number, temporal, text, uuid};
 
 /// JSON that is encoded already: it is put as it is, between what is around it.
 ///
@@ -127,31 +127,24 @@ fn written(
 impl Options {
     /// A date, time or datetime as a string.
     fn temporal<'py>(&self, object: &Bound<'py, PyAny>) -> Result<Option<Vec<u8>>, Stop> {
-        let short = if let Ok(at) = object.cast::<PyDateTime>() {
-            self.datetime(at)?.to_short()
+        let text = if let Ok(at) = object.cast::<PyDateTime>() {
+            let at = self.datetime(at)?;
+            written(|w| json::put_timestamp(&at, self.style.natives.utc_z, w))?
         } else if let Ok(day) = object.cast::<PyDate>() {
-            date(day).to_short()
+            written(|w| json::put_date(date(day), w))?
         } else if let Ok(at) = object.cast::<PyTime>() {
             if at.get_tzinfo().is_some() {
                 return Err(Stop::Value(WriteError::NotADate));
             }
-            self.time(at).to_short()
+            written(|w| json::put_time(self.time(at), w))?
         } else {
             return Ok(None);
         };
-        let mut text = written(|w| {
-            json::put_short(&short?, w);
-            Ok(())
-        })?;
-        if self.utc_z && text.ends_with(b"+00:00\"") {
-            text.truncate(text.len() - 7);
-            text.extend_from_slice(b"Z\"");
-        }
         Ok(Some(text))
     }
 
     fn time(&self, at: &impl PyTimeAccess) -> Time {
-        let micros = if self.omit_microseconds {
+        let micros = if self.style.natives.omit_microseconds {
             0
         } else {
             at.get_microsecond()
@@ -167,15 +160,16 @@ impl Options {
 
     fn datetime<'py>(&self, at: &Bound<'py, PyDateTime>) -> Result<Timestamp, Stop> {
         let offset_minutes = match at.get_tzinfo() {
-            None => self.naive_utc.then_some(0),
-            Some(_) => {
+            None => self.style.natives.naive_utc.then_some(0),
+            Some(zone) => {
+                temporal::learn_zone(&zone);
                 let offset = at.call_method0(pyo3::intern!(at.py(), "utcoffset"))?;
                 match offset.cast::<PyDelta>() {
-                    Ok(delta) => {
-                        let seconds = delta.get_days() * 86_400 + delta.get_seconds();
-                        // RFC 3339 knows minutes alone: offsets of before 1900 are rounded.
-                        i16::try_from((seconds + 30).div_euclid(60)).ok()
-                    }
+                    Ok(delta) => temporal::minutes(temporal::microseconds(
+                        delta.get_days(),
+                        delta.get_seconds(),
+                        delta.get_microseconds(),
+                    )),
                     Err(_) => None,
                 }
             }
@@ -238,7 +232,7 @@ impl Options {
             let Ok(name) = name.cast_into::<PyString>() else {
                 continue;
             };
-            if !self.private_fields
+            if !self.style.natives.private_fields
                 && name
                     .as_any()
                     .call_method1("startswith", ("_",))?

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
 use super::beside::Beside;
+use super::native::Natives;
 
 /// Why the walk ended early.
 #[derive(Debug)]
@@ -99,6 +100,7 @@ pub(crate) struct Style {
     /// Whether an `int` of two digits of its own (60 bits) is written as it is.
     pub(crate) exact_ints: bool,
     pub(crate) max_depth: usize,
+    pub(crate) natives: Natives,
 }
 
 impl Style {

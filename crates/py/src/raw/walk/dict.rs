@@ -11,6 +11,15 @@ use std::mem::offset_of;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+/// Bytes into a table of keys, as CPython 3.11 to 3.13 have them: the binary logarithm of the size of its index, how many entries it
+/// has, and the index.
+#[cfg(all(Py_3_11, not(any(Py_3_14, Py_GIL_DISABLED))))]
+const LOG2_INDEX_BYTES: usize = 9;
+#[cfg(all(Py_3_11, not(any(Py_3_14, Py_GIL_DISABLED))))]
+const N: usize = 24;
+#[cfg(all(Py_3_11, not(any(Py_3_14, Py_GIL_DISABLED))))]
+const INDICES: usize = 32;
+
 /// The entries of a `dict`.
 #[derive(Clone, Copy)]
 pub(super) struct Entries {
@@ -74,10 +83,7 @@ pub(super) unsafe fn entries(dict: *mut ffi::PyObject) -> Entries {
         }
         #[cfg(Py_3_11)]
         {
-            const LOG2_INDEX_BYTES: usize = 9;
             const KIND: usize = 10;
-            const N: usize = 24;
-            const INDICES: usize = 32;
             let indices = 1_usize << *keys.add(LOG2_INDEX_BYTES);
             let first = keys.add(INDICES + indices).cast::<*mut ffi::PyObject>();
             let n = *keys.add(N).cast::<usize>();
@@ -123,6 +129,34 @@ pub(super) unsafe fn entries(dict: *mut ffi::PyObject) -> Entries {
     {
         let _ = dict;
         Entries::ASK
+    }
+}
+
+/// The index of a key among those that the instances of a class share, by its own object.
+///
+/// # Safety
+/// `keys` are those of a class that is alive, or null.
+#[cold]
+pub(super) unsafe fn index_of(
+    keys: *const std::ffi::c_void,
+    key: *mut ffi::PyObject,
+) -> Option<usize> {
+    #[cfg(all(Py_3_11, not(any(Py_3_14, Py_GIL_DISABLED))))]
+    // SAFETY: keys that are shared are all `str`, as in `entries`.
+    unsafe {
+        if keys.is_null() {
+            return None;
+        }
+        let keys = keys.cast::<u8>();
+        let indices = 1_usize << *keys.add(LOG2_INDEX_BYTES);
+        let first = keys.add(INDICES + indices).cast::<*mut ffi::PyObject>();
+        let n = *keys.add(N).cast::<usize>();
+        (0..n).find(|i| *first.add(2 * i) == key)
+    }
+    #[cfg(not(all(Py_3_11, not(any(Py_3_14, Py_GIL_DISABLED)))))]
+    {
+        let _ = (keys, key);
+        None
     }
 }
 

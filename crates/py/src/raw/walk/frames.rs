@@ -2,11 +2,13 @@
 
 use std::cell::Cell;
 use std::fmt::Write as _;
+use std::rc::Rc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use pyo3::{Borrowed, ffi};
 
+use super::classes::Class;
 use super::{dict, object};
 use crate::raw::text;
 
@@ -27,6 +29,8 @@ pub(super) enum Form {
     Row,
     /// A tuple of columns, each a list or tuple, as an array of such objects.
     Columns,
+    /// An instance of a dataclass, as an object of its fields; `n` is the index of its class among those of the walk.
+    Fields,
     /// Nothing is gone through: what stands for another object is kept alive.
     Held,
 }
@@ -206,11 +210,26 @@ impl Drop for Frames<'_> {
     }
 }
 
+/// The index of a class among those that frames are of.
+pub(super) fn index_of_class(classes: &mut Vec<Rc<Class>>, class: Rc<Class>) -> isize {
+    let found = classes.iter().rposition(|known| Rc::ptr_eq(known, &class));
+    let index = found.unwrap_or_else(|| {
+        classes.push(class);
+        classes.len() - 1
+    });
+    index as isize
+}
+
 /// Appends what leads from a container to the member that was written last: `[3]`, `.price`.
 ///
 /// # Safety
 /// Attached; the frame's object is alive.
-pub(super) unsafe fn append_step(py: Python<'_>, frame: &Frame, path: &mut String) {
+pub(super) unsafe fn append_step(
+    py: Python<'_>,
+    frame: &Frame,
+    classes: &[Rc<Class>],
+    path: &mut String,
+) {
     let at = frame.at.unsigned_abs();
     // SAFETY: alive, of the frame's form; keys are borrowed from it while no Python code runs.
     unsafe {
@@ -226,6 +245,9 @@ pub(super) unsafe fn append_step(py: Python<'_>, frame: &Frame, path: &mut Strin
                 let _ = write!(path, "[{}][{}]", at / n, at % n);
                 return;
             }
+            Form::Fields => classes
+                .get(frame.n.unsigned_abs())
+                .and_then(|class| class.fields()?.name_before(frame.at)),
             Form::Pairs => {
                 let items = object::items(frame.object, true);
                 at.checked_sub(2).and_then(|i| items.get(i).copied())

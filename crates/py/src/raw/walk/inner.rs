@@ -7,8 +7,10 @@
 use onecopy_text::convert::{Kernels, Work};
 use onecopy_text::{Pen, Put};
 use pyo3::ffi;
+use std::rc::Rc;
 
 use super::ahead;
+use super::classes::{Class, Fields};
 use super::frames::Form;
 use super::object::{self, Kind};
 use super::step::{Step, short_key, step};
@@ -138,42 +140,62 @@ impl<'w, 'a, 'py, 's, const IS_DICT: bool> Members<'w, 'a, 'py, 's, IS_DICT> {
             container,
             mut at,
             levels,
-            mut pen,
+            pen,
             ..
         } = self;
         // SAFETY: as for lists.
         unsafe {
             let entries = dict::entries(container);
-            loop {
-                let before = at;
-                let Some((key, value)) = entries.next(container, &mut at) else {
-                    break;
-                };
-                if pen.room() < ROOM {
-                    walk.rest.stop(Why::Room, std::ptr::null_mut(), before);
+            let next = |at: &mut isize| entries.next(container, at);
+            pairs(kernels, walk, &mut at, levels, pen, next)
+        }
+    }
+}
+
+/// Writes keys and values, a comma after each.
+///
+/// # Safety
+/// As [`members`]; `next` returns a key and its value, which is null where there is none, and moves the position that it gets.
+#[inline(always)]
+unsafe fn pairs<'s, K: Kernels>(
+    kernels: K,
+    walk: &mut Walk<'_, '_>,
+    at: &mut isize,
+    levels: usize,
+    mut pen: Pen<'s>,
+    next: impl Fn(&mut isize) -> Option<(*mut ffi::PyObject, *mut ffi::PyObject)>,
+) -> Pen<'s> {
+    // SAFETY: alive, by the caller's word.
+    unsafe {
+        loop {
+            let before = *at;
+            let Some((key, value)) = next(at) else {
+                break;
+            };
+            if pen.room() < ROOM {
+                walk.rest.stop(Why::Room, std::ptr::null_mut(), before);
+                break;
+            }
+            if value.is_null() || !short_key(kernels, walk, key, &mut pen) {
+                walk.rest.stop(Why::Key, std::ptr::null_mut(), before);
+                break;
+            }
+            match step(kernels, walk, value, &mut pen) {
+                Step::Done => {}
+                Step::Slow(kind) => {
+                    walk.rest.stop(Why::Slow(kind), value, *at);
                     break;
                 }
-                if !short_key(kernels, walk, key, &mut pen) {
-                    walk.rest.stop(Why::Key, std::ptr::null_mut(), before);
-                    break;
-                }
-                match step(kernels, walk, value, &mut pen) {
-                    Step::Done => {}
-                    Step::Slow(kind) => {
-                        walk.rest.stop(Why::Slow(kind), value, at);
+                Step::Large(kind) => {
+                    pen = inside(kernels, walk, value, kind, *at, levels, pen);
+                    if walk.rest.why != Why::Done {
                         break;
-                    }
-                    Step::Large(kind) => {
-                        pen = inside(kernels, walk, value, kind, at, levels, pen);
-                        if walk.rest.why != Why::Done {
-                            break;
-                        }
                     }
                 }
             }
         }
-        pen
     }
+    pen
 }
 
 impl<'s, const IS_DICT: bool> Work for Members<'_, '_, '_, 's, IS_DICT> {
@@ -245,6 +267,8 @@ pub(super) unsafe fn inside<'s, K: Kernels>(
         Kind::List => Form::List,
         Kind::Tuple => Form::Tuple,
         Kind::Dict => Form::Dict,
+        // SAFETY: the duties are the caller's.
+        Kind::Fields => return unsafe { inside_fields(kernels, walk, value, at, levels, pen) },
         _ => Form::Held,
     };
     if levels == 0 || form == Form::Held {
@@ -271,6 +295,116 @@ pub(super) unsafe fn inside<'s, K: Kernels>(
         }
         pen.set_at(pen.at().sub(1));
         pen.put_short(&[ends[1], b','], 2);
+    }
+    pen
+}
+
+/// The fields of an instance of a dataclass from `at` on. As work they are written, as the members of [`Members`].
+struct FieldMembers<'w, 'a, 'py, 's> {
+    walk: &'w mut Walk<'a, 'py>,
+    object: *mut ffi::PyObject,
+    fields: &'w Fields,
+    at: isize,
+    levels: usize,
+    pen: Pen<'s>,
+}
+
+impl<'s> Work for FieldMembers<'_, '_, '_, 's> {
+    type Output = Pen<'s>;
+
+    #[inline(always)]
+    fn run<K: Kernels>(self, kernels: K) -> Pen<'s> {
+        let FieldMembers {
+            walk,
+            object,
+            fields,
+            mut at,
+            levels,
+            pen,
+        } = self;
+        let private = walk.style.natives.private_fields;
+        // SAFETY: alive, and of the class that has these fields, by the word of who made this.
+        unsafe {
+            let next = |at: &mut isize| fields.next(object, private, at);
+            pairs(kernels, walk, &mut at, levels, pen, next)
+        }
+    }
+}
+
+/// Writes the fields of an instance of a dataclass from `at` on; [`Walk::rest`] says whether all. Where it is not of that class any more,
+/// none is written.
+///
+/// # Safety
+/// `object` is alive, and no code runs before all is done.
+pub(super) unsafe fn fields<'s, K: Kernels>(
+    kernels: K,
+    walk: &mut Walk<'_, '_>,
+    object: *mut ffi::PyObject,
+    class: &Rc<Class>,
+    at: isize,
+    levels: usize,
+    pen: Pen<'s>,
+) -> Pen<'s> {
+    // SAFETY: alive, by the caller's word.
+    let is_of_it = unsafe { class.is_of(object) };
+    let Some(fields) = class.fields().filter(|_| is_of_it) else {
+        walk.rest.stop(Why::Key, std::ptr::null_mut(), at);
+        return pen;
+    };
+    kernels.call(FieldMembers {
+        walk,
+        object,
+        fields,
+        at,
+        levels,
+        pen,
+    })
+}
+
+/// As [`inside`], of the instance of a dataclass that was found last.
+///
+/// # Safety
+/// As [`inside`].
+#[inline(never)]
+unsafe fn inside_fields<'s, K: Kernels>(
+    kernels: K,
+    walk: &mut Walk<'_, '_>,
+    value: *mut ffi::PyObject,
+    at: isize,
+    levels: usize,
+    mut pen: Pen<'s>,
+) -> Pen<'s> {
+    let Some((class, n)) = walk.found.take().filter(|_| levels > 0) else {
+        walk.rest.stop(Why::Large(Kind::Fields), value, at);
+        return pen;
+    };
+    if n == 0 {
+        pen.put_short(b"{},", 3);
+        return pen;
+    }
+    pen.put_byte(b'{');
+    // SAFETY: alive, by the caller's word, and found to be of this class; the ends are put as in `inside`.
+    unsafe {
+        let Some(fields) = class.fields() else {
+            return pen;
+        };
+        pen = kernels.call(FieldMembers {
+            walk,
+            object: value,
+            fields,
+            at: 0,
+            levels: levels - 1,
+            pen,
+        });
+        if walk.rest.why != Why::Done {
+            let index = walk.index_of_class(class);
+            walk.frames
+                .push_at(value, Form::Fields, index, walk.rest.at);
+            walk.rest.at = at;
+            return pen;
+        }
+        pen.set_at(pen.at().sub(1));
+        pen.put_short(b"},", 2);
     }
     pen
 }

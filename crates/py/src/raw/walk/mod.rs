@@ -4,6 +4,9 @@
 //! |---|---|
 //! | `asked` | what is asked of a walk, and why it may end early |
 //! | `bson` | the walk that writes BSON, over the same objects, frames and keys |
+//! | `attributes` | attributes of instances, read in place |
+//! | `classes` | how the instances of a class are written |
+//! | `native` | dates, UUIDs, enumerations, dataclasses and subclasses, read in place |
 //! | `beside` | text that goes past the chunk, straight into a `str` |
 //! | `object` | objects of CPython's own types, read in place |
 //! | `dict` | the members of a `dict`, read in place |
@@ -22,12 +25,15 @@
 
 mod ahead;
 mod asked;
+mod attributes;
 mod beside;
 pub(crate) mod bson;
+mod classes;
 mod dict;
 mod frames;
 mod inner;
 mod keys;
+mod native;
 mod object;
 mod plain;
 mod sinks;
@@ -36,27 +42,31 @@ mod styled;
 mod texts;
 
 use std::cell::Cell;
+use std::rc::Rc;
 
 use onecopy_text::convert::{self, JSON_PLAIN_BYTES, Kernels, Work, with_kernels};
 use onecopy_text::{Pen, Policy, Put, Tally, Units};
 use onecopy_wire::json;
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyList, PyString};
 use pyo3::{Borrowed, ffi};
 
 pub(crate) use asked::{Failed, Other, Others, Shape, Stop, Style, Surrogates, Target};
 pub(crate) use beside::Beside;
+use classes::Class;
 use frames::{Form, Frames};
 use inner::Rest;
 use keys::Keys;
+pub(crate) use native::Natives;
+use native::Zone;
 use object::Kind;
 pub(crate) use sinks::{Fixed, Flushing};
 
 /// Looks whether objects are laid out as they are read here; to be called when the module is imported.
 pub(crate) fn check_layout(py: Python<'_>) -> PyResult<()> {
     if object::reads_ints(py) && dict::is_known(py)? {
-        return Ok(());
+        return attributes::check(py);
     }
     Err(PyImportError::new_err(
         "onecopy does not know how this interpreter stores its objects\ninstall a wheel that was built for it",
@@ -89,6 +99,9 @@ pub(crate) fn write<'py>(
         },
         keys: Keys::new(),
         rest: Rest::new(),
+        zone: Zone::NONE,
+        found: None,
+        classes: Vec::new(),
         is_counted: tally.is_some(),
         n_texts: 0,
         text_bytes: 0,
@@ -149,6 +162,12 @@ struct Walk<'a, 'py> {
     keys: Keys,
     /// What `inner` has left.
     rest: Rest,
+    /// The zone of the `datetime` that was written last.
+    zone: Zone,
+    /// The class of the dataclass that is to be entered next, and how many fields are written.
+    found: Option<(Rc<Class>, isize)>,
+    /// Classes of the frames of fields.
+    classes: Vec<Rc<Class>>,
     /// Whether anybody asks for the counts: to keep them costs a nanosecond a text.
     is_counted: bool,
     n_texts: u64,
@@ -192,6 +211,72 @@ impl<'py> Walk<'_, 'py> {
     fn before_code(&mut self) {
         self.frames.own();
         self.keys.forget();
+        self.zone = Zone::NONE;
+    }
+
+    /// The index of a class among those of the frames.
+    fn index_of_class(&mut self, class: Rc<Class>) -> isize {
+        frames::index_of_class(&mut self.classes, class)
+    }
+
+    /// Goes inside of an instance of a dataclass that has fields, where the depth allows it.
+    ///
+    /// # Safety
+    /// As [`Frames::push`].
+    unsafe fn enter_fields(
+        &mut self,
+        object: *mut ffi::PyObject,
+        class: Rc<Class>,
+    ) -> Result<(), Stop> {
+        self.check_depth(object)?;
+        let index = self.index_of_class(class);
+        // SAFETY: the duty of the caller.
+        unsafe { self.frames.push(object, Form::Fields, index) };
+        Ok(())
+    }
+
+    /// Writes the name of the next field of a frame, of any form, and returns its value; `None` after the last field. Code runs where the
+    /// instance does not have the field where its class has it.
+    ///
+    /// # Safety
+    /// `frame` is the innermost one, of fields.
+    unsafe fn field<'s, K: Kernels>(
+        &mut self,
+        kernels: K,
+        frame: *mut frames::Frame,
+        mut pen: Pen<'s>,
+    ) -> Result<(Pen<'s>, Option<*mut ffi::PyObject>), Stop> {
+        // SAFETY: the frame stays where it is until one is pushed; its object is alive, and held where code runs.
+        unsafe {
+            let class = self.classes[(*frame).n.unsigned_abs()].clone();
+            let private = self.style.natives.private_fields;
+            let mut at = (*frame).at;
+            let is_first = at == 0;
+            let fields = class.fields();
+            let Some(name) = fields.and_then(|fields| fields.next_name(private, &mut at)) else {
+                return Ok((pen, None));
+            };
+            if !self.style.is_plain() {
+                pen = self.before_member(!is_first, pen)?;
+            }
+            (*frame).at = at;
+            pen = self.any_text(kernels, name, pen)?;
+            pen = self.colon(pen);
+            let object = (*frame).object;
+            if class.is_of(object)
+                && let Some(value) = fields.and_then(|fields| fields.value_before(object, at))
+            {
+                return Ok((pen, Some(value)));
+            }
+            self.close(&pen);
+            self.before_code();
+            let object = Bound::from_borrowed_ptr(self.py(), object);
+            let name = Bound::from_borrowed_ptr(self.py(), name).cast_into_unchecked::<PyString>();
+            let value = object.getattr(name)?;
+            let borrowed = value.as_ptr();
+            self.frames.push_owned(value, Form::Held, 0);
+            Ok((self.open(ROOM)?, Some(borrowed)))
+        }
     }
 
     /// More room.
@@ -371,6 +456,7 @@ impl<'py> Walk<'_, 'py> {
             }
         } else {
             self.before_code();
+            classes::learn(&object);
             let other = match self.others.other(&object)? {
                 Some(other) => other,
                 None => Other::Instead(self.others.default(&object)?),
@@ -431,7 +517,7 @@ impl<'py> Walk<'_, 'py> {
         let mut path = String::from("$");
         for frame in self.frames.iter() {
             // SAFETY: attached, and each frame's object is alive: borrowed from what holds it, or ours.
-            unsafe { frames::append_step(self.py(), frame, &mut path) };
+            unsafe { frames::append_step(self.py(), frame, &self.classes, &mut path) };
         }
         path
     }

@@ -18,6 +18,8 @@ pub(super) enum Kind {
     List,
     Tuple,
     Dict,
+    /// An instance of a dataclass whose fields are read in place. Found by [`super::native`] only.
+    Fields,
     Other,
 }
 
@@ -69,7 +71,7 @@ pub(super) unsafe fn text<'a>(object: *mut ffi::PyObject) -> Option<(Units<'a>, 
                 return Some((Units::Latin1(slice::from_raw_parts(data, n)), true));
             }
             if ffi::PyUnicode_IS_COMPACT(object) == 0 {
-                return None;
+                return apart(object, n);
             }
             let header = object.cast::<ffi::PyCompactUnicodeObject>();
             if !(*header).utf8.is_null() {
@@ -106,6 +108,35 @@ pub(super) unsafe fn text<'a>(object: *mut ffi::PyObject) -> Option<(Units<'a>, 
                 false,
             ))
         }
+    }
+}
+
+/// As [`text`], of a `str` whose data is not next to its header: one of a class of its own.
+///
+/// # Safety
+/// It is a `str` of so many units.
+#[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
+#[cold]
+unsafe fn apart<'a>(object: *mut ffi::PyObject, n: usize) -> Option<(Units<'a>, bool)> {
+    // SAFETY: a `str`; once it is ready it has data of its kind.
+    unsafe {
+        #[cfg(not(Py_3_12))]
+        #[allow(deprecated)]
+        if ffi::PyUnicode_IS_READY(object) == 0 {
+            return None;
+        }
+        let data = ffi::PyUnicode_DATA(object);
+        let is_ascii = ffi::PyUnicode_IS_ASCII(object) != 0;
+        Some(match ffi::PyUnicode_KIND(object) {
+            ffi::PyUnicode_1BYTE_KIND => (
+                Units::Latin1(slice::from_raw_parts(data.cast(), n)),
+                is_ascii,
+            ),
+            ffi::PyUnicode_2BYTE_KIND => {
+                (Units::Ucs2(slice::from_raw_parts(data.cast(), n)), false)
+            }
+            _ => (Units::Utf32(slice::from_raw_parts(data.cast(), n)), false),
+        })
     }
 }
 
@@ -161,6 +192,47 @@ pub(super) unsafe fn small_int(object: *mut ffi::PyObject) -> Option<i64> {
             _ => return None,
         };
         Some(if negative { -magnitude } else { magnitude })
+    }
+    #[cfg(any(Py_3_14, Py_GIL_DISABLED))]
+    {
+        let _ = object;
+        None
+    }
+}
+
+/// The value of an `int` of up to 128 bits without a sign; `None` of any other object, and of an interpreter that stores them in
+/// another way.
+///
+/// # Safety
+/// `object` is alive.
+#[inline(always)]
+pub(super) unsafe fn u128(object: *mut ffi::PyObject) -> Option<u128> {
+    #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
+    // SAFETY: an `int`, by its type, in the layout of `small_int`.
+    unsafe {
+        if ffi::Py_TYPE(object) != &raw mut ffi::PyLong_Type {
+            return None;
+        }
+        let tag = object.byte_add(size_of::<ffi::PyObject>()).cast::<isize>();
+        #[cfg(Py_3_12)]
+        let n = {
+            let tag = tag.cast::<usize>().read();
+            if tag & 3 == 2 {
+                return None;
+            }
+            tag >> 3
+        };
+        #[cfg(not(Py_3_12))]
+        let n = usize::try_from(tag.read()).ok()?;
+        if n > 5 {
+            return None;
+        }
+        let digits = slice::from_raw_parts(tag.add(1).cast::<u32>(), n);
+        if n == 5 && digits[4] >= 1 << 8 {
+            return None;
+        }
+        let shifted = |value: u128, digit: &u32| value << 30 | u128::from(*digit);
+        Some(digits.iter().rev().fold(0, shifted))
     }
     #[cfg(any(Py_3_14, Py_GIL_DISABLED))]
     {

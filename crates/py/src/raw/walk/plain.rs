@@ -8,8 +8,9 @@ use super::ahead;
 use super::dict;
 use super::frames::Form;
 use super::inner::{self, LEVELS, Why};
+use super::native::{self, Native};
 use super::object::{self, Kind};
-use super::step::{Step, short_key, slow, step};
+use super::step::{Step, scalar, short_key, slow, step};
 use super::{Next, ROOM, Shape, Stop, Walk};
 
 /// Walks and writes.
@@ -58,20 +59,45 @@ pub(super) unsafe fn run<K: Kernels>(
                         pen.put_byte(b'{');
                     }
                 }
-                Kind::Other => {
-                    let next;
-                    (pen, next) = walk.other(value, pen)?;
-                    match next {
-                        Next::Done => pen.put_byte(b','),
-                        Next::Members => {}
-                        Next::Instead(instead) => {
+                Kind::Other | Kind::Fields => {
+                    let natives = &walk.style.natives;
+                    match native::read(value, natives, &mut walk.zone) {
+                        Native::Contents(contents) => {
+                            kind = contents;
+                            continue 'value;
+                        }
+                        Native::Instead(instead) if object::kind(instead) != Kind::Other => {
                             value = instead;
                             kind = object::kind(value);
                             continue 'value;
                         }
+                        Native::Fields(_, 0) => {
+                            walk.check_depth(value)?;
+                            pen.put_short(b"{},", 3);
+                        }
+                        Native::Fields(class, _) => {
+                            walk.enter_fields(value, class)?;
+                            pen.put_byte(b'{');
+                        }
+                        native if native::put_json(&native, natives, &mut pen) => {
+                            pen.put_byte(b',');
+                        }
+                        _ => {
+                            let next;
+                            (pen, next) = walk.other(value, pen)?;
+                            match next {
+                                Next::Done => pen.put_byte(b','),
+                                Next::Members => {}
+                                Next::Instead(instead) => {
+                                    value = instead;
+                                    kind = object::kind(value);
+                                    continue 'value;
+                                }
+                            }
+                        }
                     }
                 }
-                _ => match step(kernels, walk, value, &mut pen) {
+                _ => match scalar(kernels, walk, kind, value, &mut pen) {
                     Step::Done => {}
                     Step::Slow(kind) | Step::Large(kind) => {
                         pen = slow(kernels, walk, kind, value, pen)?;
@@ -194,6 +220,40 @@ pub(super) unsafe fn run<K: Kernels>(
                             }
                         }
                         pen = leave(walk, is_due, pen, b'}')?;
+                    }
+                    Form::Fields => {
+                        let class = walk.classes[(*frame).n.unsigned_abs()].clone();
+                        let base = walk.frames.len();
+                        let levels = LEVELS.min(walk.style.max_depth.saturating_sub(base));
+                        let at = (*frame).at;
+                        pen = inner::fields(kernels, walk, container, &class, at, levels, pen);
+                        match walk.stopped_at(base) {
+                            Why::Done => pen = leave(walk, false, pen, b'}')?,
+                            Why::Room => {
+                                pen = walk.grow(pen, ROOM)?;
+                                continue 'members;
+                            }
+                            Why::Key => {
+                                let found;
+                                (pen, found) = walk.field(kernels, frame, pen)?;
+                                match found {
+                                    Some(found) => {
+                                        value = found;
+                                        kind = object::kind(value);
+                                        continue 'value;
+                                    }
+                                    None => pen = leave(walk, false, pen, b'}')?,
+                                }
+                            }
+                            Why::Slow(kind) => {
+                                pen = slow(kernels, walk, kind, walk.rest.value, pen)?;
+                                continue 'members;
+                            }
+                            Why::Large(found) => {
+                                (value, kind) = (walk.rest.value, found);
+                                continue 'value;
+                            }
+                        }
                     }
                     Form::Pairs => {
                         let at = (*frame).at.unsigned_abs();

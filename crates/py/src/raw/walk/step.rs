@@ -5,6 +5,7 @@ use onecopy_text::{Pen, Put, Units};
 use onecopy_wire::{NonFinite, json};
 use pyo3::ffi;
 
+use super::native::{self, Native};
 use super::object::{self, Kind};
 use super::texts::BLOCK_UNITS;
 use super::{ROOM, SHORT_UNITS, Stop, Walk};
@@ -30,9 +31,34 @@ pub(super) unsafe fn step<K: Kernels>(
     value: *mut ffi::PyObject,
     pen: &mut Pen<'_>,
 ) -> Step {
-    // SAFETY: alive, by the caller's word, and of the kind that was looked at.
+    // SAFETY: the duties are the caller's; what was put ends at the address that comes back.
     unsafe {
         let kind = object::kind(value);
+        if kind != Kind::Other {
+            return scalar(kernels, walk, kind, value, pen);
+        }
+        let (end, step) = other(kernels, walk, value, pen.at());
+        if matches!(step, Step::Done) {
+            pen.set_at(end);
+        }
+        step
+    }
+}
+
+/// As [`step`], of a value of this kind, or of a class derived from one.
+///
+/// # Safety
+/// As [`step`].
+#[inline(always)]
+pub(super) unsafe fn scalar<K: Kernels>(
+    kernels: K,
+    walk: &mut Walk<'_, '_>,
+    kind: Kind,
+    value: *mut ffi::PyObject,
+    pen: &mut Pen<'_>,
+) -> Step {
+    // SAFETY: alive, by the caller's word, and of the kind that was looked at.
+    unsafe {
         match kind {
             Kind::Str => {
                 if short_text(kernels, walk, value, pen, *b"\",") {
@@ -44,8 +70,21 @@ pub(super) unsafe fn step<K: Kernels>(
                 Some(value) => json::put_i64(value, pen),
                 None => return Step::Slow(kind),
             },
-            Kind::None => pen.put_short(b"null", 4),
-            Kind::Bool => json::put_bool(value == ffi::Py_True(), pen),
+            Kind::None => {
+                pen.put_short(b"null,", 5);
+                return Step::Done;
+            }
+            Kind::Bool => {
+                // Both in one word each: which one it is decides no branch.
+                let is_true = value == ffi::Py_True();
+                let text = if is_true {
+                    *b"true,\0\0\0"
+                } else {
+                    *b"false,\0\0"
+                };
+                pen.put_short(&text, 6 - usize::from(is_true));
+                return Step::Done;
+            }
             Kind::Float => {
                 let end = float(kernels, object::float(value), pen.at());
                 if end.is_null() {
@@ -59,6 +98,50 @@ pub(super) unsafe fn step<K: Kernels>(
         pen.put_byte(b',');
     }
     Step::Done
+}
+
+/// As [`step`], of an object of none of CPython's own types; with the end of what was put.
+///
+/// Addresses in and out, as of [`float`].
+///
+/// # Safety
+/// `value` is alive, and from `at` on as many bytes are writable as [`ROOM`] has in one half.
+#[inline(never)]
+unsafe fn other<K: Kernels>(
+    kernels: K,
+    walk: &mut Walk<'_, '_>,
+    value: *mut ffi::PyObject,
+    at: *mut u8,
+) -> (*mut u8, Step) {
+    const OTHER: Step = Step::Large(Kind::Other);
+    // SAFETY: the duties are the caller's; MaybeUninit needs no initialisation.
+    unsafe {
+        let mut pen = Pen::new(std::slice::from_raw_parts_mut(at.cast(), ROOM / 2));
+        let natives = &walk.style.natives;
+        let step = match native::read(value, natives, &mut walk.zone) {
+            Native::Other => OTHER,
+            Native::Fields(class, n) => {
+                walk.found = Some((class, n));
+                Step::Large(Kind::Fields)
+            }
+            Native::Contents(kind) => match scalar(kernels, walk, kind, value, &mut pen) {
+                Step::Slow(Kind::Int) => OTHER,
+                step => step,
+            },
+            Native::Instead(instead) => {
+                match scalar(kernels, walk, object::kind(instead), instead, &mut pen) {
+                    Step::Done => Step::Done,
+                    _ => OTHER,
+                }
+            }
+            native if native::put_json(&native, natives, &mut pen) => {
+                pen.put_byte(b',');
+                Step::Done
+            }
+            _ => OTHER,
+        };
+        (pen.at(), step)
+    }
 }
 
 /// Writes a short text and what comes behind it; `false` where it is long, or not to be written as it is.

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 
 use super::dict;
 use super::frames::Form;
+use super::native::{self, Native};
 use super::object::{self, Kind};
 use super::{Next, ROOM, Stop, Walk};
 
@@ -25,8 +26,9 @@ pub(super) unsafe fn run<K: Kernels>(
     let mut value = root;
     // SAFETY: as in the plain loop.
     unsafe {
+        let mut kind = object::kind(value);
         'value: loop {
-            match object::kind(value) {
+            match kind {
                 Kind::Str => pen = walk.any_text(kernels, value, pen)?,
                 Kind::Int => match object::small_int(value) {
                     Some(value) if walk.style.exact_ints || value.unsigned_abs() < 1 << 53 => {
@@ -65,14 +67,38 @@ pub(super) unsafe fn run<K: Kernels>(
                     walk.enter(value, Form::Dict)?;
                     pen.put_byte(b'{');
                 }
-                Kind::Other => {
-                    let next;
-                    (pen, next) = walk.other(value, pen)?;
-                    match next {
-                        Next::Done | Next::Members => {}
-                        Next::Instead(instead) => {
-                            value = instead;
+                Kind::Other | Kind::Fields => {
+                    let natives = &walk.style.natives;
+                    match native::read(value, natives, &mut walk.zone) {
+                        Native::Contents(contents) => {
+                            kind = contents;
                             continue 'value;
+                        }
+                        Native::Instead(instead) if object::kind(instead) != Kind::Other => {
+                            value = instead;
+                            kind = object::kind(value);
+                            continue 'value;
+                        }
+                        Native::Fields(_, 0) => {
+                            walk.check_depth(value)?;
+                            pen.put_short(b"{}", 2);
+                        }
+                        Native::Fields(class, _) if !walk.style.sort_keys => {
+                            walk.enter_fields(value, class)?;
+                            pen.put_byte(b'{');
+                        }
+                        native if native::put_json(&native, natives, &mut pen) => {}
+                        _ => {
+                            let next;
+                            (pen, next) = walk.other(value, pen)?;
+                            match next {
+                                Next::Done | Next::Members => {}
+                                Next::Instead(instead) => {
+                                    value = instead;
+                                    kind = object::kind(value);
+                                    continue 'value;
+                                }
+                            }
                         }
                     }
                 }
@@ -93,6 +119,7 @@ pub(super) unsafe fn run<K: Kernels>(
                             let items = object::items(container, is_list);
                             value = *items.get(at.unsigned_abs()).ok_or(Stop::Changed)?;
                             (*frame).at += 1;
+                            kind = object::kind(value);
                             continue 'value;
                         }
                         pen = walk.end(at > 0, b']', pen)?;
@@ -111,6 +138,17 @@ pub(super) unsafe fn run<K: Kernels>(
                             (*frame).at = next;
                             (pen, value) = walk.key(kernels, frame, at, key, pen)?;
                             pen = walk.colon(pen);
+                            kind = object::kind(value);
+                            continue 'value;
+                        }
+                        pen = walk.end(at > 0, b'}', pen)?;
+                    }
+                    Form::Fields => {
+                        let found;
+                        (pen, found) = walk.field(kernels, frame, pen)?;
+                        if let Some(found) = found {
+                            value = found;
+                            kind = object::kind(value);
                             continue 'value;
                         }
                         pen = walk.end(at > 0, b'}', pen)?;
@@ -125,6 +163,7 @@ pub(super) unsafe fn run<K: Kernels>(
                             pen = walk.any_text(kernels, key, pen)?;
                             pen = walk.colon(pen);
                             value = member;
+                            kind = object::kind(value);
                             continue 'value;
                         }
                         pen = walk.end(at > 0, b'}', pen)?;
@@ -163,7 +202,11 @@ impl Walk<'_, '_> {
     }
 
     /// What stands between members, or before the first.
-    fn before_member<'s>(&mut self, any: bool, mut pen: Pen<'s>) -> Result<Pen<'s>, Stop> {
+    pub(super) fn before_member<'s>(
+        &mut self,
+        any: bool,
+        mut pen: Pen<'s>,
+    ) -> Result<Pen<'s>, Stop> {
         pen = self.room(pen, ROOM)?;
         if any {
             pen.put_byte(b',');
@@ -181,7 +224,7 @@ impl Walk<'_, '_> {
         Ok(pen)
     }
 
-    fn colon<'s>(&self, mut pen: Pen<'s>) -> Pen<'s> {
+    pub(super) fn colon<'s>(&self, mut pen: Pen<'s>) -> Pen<'s> {
         pen.put_byte(b':');
         if self.style.indent.is_some() {
             pen.put_byte(b' ');

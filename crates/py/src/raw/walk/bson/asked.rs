@@ -1,12 +1,12 @@
 //! What is asked of a walk, what it asks of others, and why it may end early.
 
 use onecopy_text::ByteSink;
-use onecopy_wire::bson::Tag;
+use onecopy_wire::bson::{SUBTYPE_UUID, Tag};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
 use crate::raw::binary::FreshBytes;
-use crate::raw::walk::Fixed;
+use crate::raw::walk::{Fixed, Natives};
 
 /// Why the walk ended early.
 #[derive(Debug)]
@@ -99,6 +99,42 @@ pub(crate) struct Style {
     pub(crate) max_depth: usize,
     /// Bytes of a document at most.
     pub(crate) max_size: usize,
+    pub(crate) uuid: UuidForm,
+    pub(crate) natives: Natives,
+}
+
+/// How a UUID is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UuidForm {
+    Standard,
+    PythonLegacy,
+    JavaLegacy,
+    CsharpLegacy,
+    Unspecified,
+}
+
+/// Subtype of a UUID as the drivers had it before there was a standard.
+const SUBTYPE_UUID_LEGACY: u8 = 3;
+
+impl UuidForm {
+    /// The subtype and the bytes of a UUID; `None` where it has no form.
+    pub(crate) fn binary(self, mut bytes: [u8; 16]) -> Option<(u8, [u8; 16])> {
+        match self {
+            UuidForm::Standard => return Some((SUBTYPE_UUID, bytes)),
+            UuidForm::Unspecified => return None,
+            UuidForm::PythonLegacy => {}
+            UuidForm::JavaLegacy => {
+                bytes[..8].reverse();
+                bytes[8..].reverse();
+            }
+            UuidForm::CsharpLegacy => {
+                bytes[..4].reverse();
+                bytes[4..6].reverse();
+                bytes[6..8].reverse();
+            }
+        }
+        Some((SUBTYPE_UUID_LEGACY, bytes))
+    }
 }
 
 /// Where documents go: all of one is in one piece, or reached by [`Sink::patch_at`], until it ends.

@@ -5,7 +5,7 @@ use onecopy_text::{Pen, Put};
 use onecopy_wire::bson::Tag;
 use pyo3::ffi;
 
-use super::super::frames::Form;
+use super::super::frames::{Form, Frame};
 use super::super::object::Kind;
 use super::super::{ahead, dict, object};
 use super::index::Index;
@@ -78,27 +78,26 @@ pub(super) unsafe fn run<K: Kernels>(
                         return Err(Stop::Changed);
                     }
                     let entries = dict::entries(container);
-                    let mut at = (*frame).at;
-                    while let Some((key, member)) = entries.next(container, &mut at) {
-                        pen = walk.room(pen, ROOM)?;
-                        let tag = pen.at();
-                        if !short_key(kernels, walk, key, is_kept, &mut pen) {
-                            (*frame).at = at;
-                            pen = walk.any_member(kernels, key, member, is_kept, pen)?;
-                            continue 'members;
-                        }
-                        let Some(kind) = step(kernels, walk, member, tag, &mut pen) else {
-                            continue;
-                        };
-                        (*frame).at = at;
-                        if kind == Kind::Dict && dict::len(member) != 0 {
-                            ahead::fetch_tables(entries, at);
-                            tag.write(Tag::Document.byte());
-                            walk.enter_dict(member, &mut pen)?;
-                            continue 'members;
-                        }
-                        let n_behind = pen.at() as usize - tag as usize;
-                        pen = walk.value(kernels, member, kind, n_behind, pen)?;
+                    let next = |at: &mut isize| entries.next(container, at);
+                    let (left, is_end) = pairs(kernels, walk, frame, is_kept, pen, next)?;
+                    pen = left;
+                    if !is_end {
+                        continue 'members;
+                    }
+                }
+                Form::Fields => {
+                    let class = walk.classes[(*frame).n.unsigned_abs()].clone();
+                    let Some(fields) = class.fields() else {
+                        return Err(Stop::Changed);
+                    };
+                    let is_of_it = class.is_of(container);
+                    let next = |at: &mut isize| match is_of_it {
+                        true => fields.next(container, true, at),
+                        false => Some((fields.next_name(true, at)?, std::ptr::null_mut())),
+                    };
+                    let (left, is_end) = pairs(kernels, walk, frame, is_kept, pen, next)?;
+                    pen = left;
+                    if !is_end {
                         continue 'members;
                     }
                 }
@@ -142,4 +141,55 @@ fn leave<'s>(walk: &mut Walk<'_, '_>, start: usize, mut pen: Pen<'s>) -> Result<
         walk.keys.forget();
     }
     Ok(pen)
+}
+
+/// Writes the keys and values of the innermost container, from where it was left, up to one that takes more than a few instructions;
+/// whether that was the last. The value of a key may be null: it is the name of an attribute, which is looked up.
+///
+/// # Safety
+/// `frame` is the innermost one. `next` returns what is alive as long as no code runs, and moves the position that it gets.
+#[inline(always)]
+unsafe fn pairs<'s, K: Kernels>(
+    kernels: K,
+    walk: &mut Walk<'_, '_>,
+    frame: *mut Frame,
+    is_kept: bool,
+    mut pen: Pen<'s>,
+    next: impl Fn(&mut isize) -> Option<(*mut ffi::PyObject, *mut ffi::PyObject)>,
+) -> Result<(Pen<'s>, bool), Stop> {
+    // SAFETY: alive, by the caller's word, as long as no code runs; the frame stays where it is until one is pushed.
+    unsafe {
+        let mut at = (*frame).at;
+        while let Some((key, mut member)) = next(&mut at) {
+            pen = walk.room(pen, ROOM)?;
+            if member.is_null() {
+                (*frame).at = at;
+                (pen, member) = walk.attribute((*frame).object, key, pen)?;
+                pen = walk.any_member(kernels, key, member, false, pen)?;
+                return Ok((pen, false));
+            }
+            let tag = pen.at();
+            if !short_key(kernels, walk, key, is_kept, &mut pen) {
+                (*frame).at = at;
+                pen = walk.any_member(kernels, key, member, is_kept, pen)?;
+                return Ok((pen, false));
+            }
+            let Some(kind) = step(kernels, walk, member, tag, &mut pen) else {
+                continue;
+            };
+            (*frame).at = at;
+            if kind == Kind::Dict && dict::len(member) != 0 {
+                if (*frame).form == Form::Dict {
+                    ahead::fetch_tables(dict::entries((*frame).object), at);
+                }
+                tag.write(Tag::Document.byte());
+                walk.enter_dict(member, &mut pen)?;
+                return Ok((pen, false));
+            }
+            let n_behind = pen.at() as usize - tag as usize;
+            pen = walk.value(kernels, member, kind, n_behind, pen)?;
+            return Ok((pen, false));
+        }
+    }
+    Ok((pen, true))
 }

@@ -18,16 +18,21 @@ mod step;
 mod texts;
 mod value;
 
+use std::rc::Rc;
+
 use onecopy_text::convert::{Kernels, Work, with_kernels};
 use onecopy_text::{Pen, Put, Tally};
 use pyo3::prelude::*;
 use pyo3::{Borrowed, ffi};
 
+use super::classes::Class;
 use super::frames::{self, Form, Frame, Frames};
 use super::keys::Keys;
+use super::native::Zone;
 use super::{ahead, dict};
-pub(crate) use asked::{Failed, Other, Others, Sink, Stop, Style};
+pub(crate) use asked::{Failed, Other, Others, Sink, Stop, Style, UuidForm};
 pub(crate) use texts::class_name;
+pub(crate) use value::{FIRST_MS, LAST_MS};
 
 /// Room that there is before a key and a value are written that take a few instructions, with their tag: the longest key that comes from
 /// a vector, the longest such text, and as much again.
@@ -51,6 +56,10 @@ struct Walk<'a, 'py> {
     /// Where the document begins that is written.
     start: usize,
     keys: Keys,
+    /// The zone of the `datetime` that was written last.
+    zone: Zone,
+    /// Classes of the frames of fields.
+    classes: Vec<Rc<Class>>,
     /// Whether anybody asks for the counts.
     is_counted: bool,
     tally: Tally,
@@ -78,6 +87,8 @@ pub(crate) fn write<'py>(
         },
         start: 0,
         keys: Keys::new(),
+        zone: Zone::NONE,
+        classes: Vec::new(),
         is_counted: tally.is_some(),
         tally: Tally::default(),
     };
@@ -193,6 +204,7 @@ impl<'py> Walk<'_, 'py> {
     fn before_code(&mut self) {
         self.frames.own();
         self.keys.forget();
+        self.zone = Zone::NONE;
     }
 
     /// More room.
@@ -309,7 +321,7 @@ impl<'py> Walk<'_, 'py> {
         let mut path = String::from("$");
         for frame in self.frames.iter() {
             // SAFETY: attached, and each frame's object is alive: borrowed from what holds it, or ours.
-            unsafe { frames::append_step(self.py(), frame, &mut path) };
+            unsafe { frames::append_step(self.py(), frame, &self.classes, &mut path) };
         }
         path
     }

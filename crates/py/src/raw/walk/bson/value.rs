@@ -5,18 +5,23 @@ use onecopy_text::{ByteSink, Pen, Put};
 use onecopy_wire::bson::{SUBTYPE_GENERIC, Tag};
 use onecopy_wire::datetime::Date;
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyList, PyString};
 use pyo3::{Borrowed, ffi};
 
-use super::super::dict;
-use super::super::frames::Form;
+use super::super::frames::{self, Form};
+use super::super::native::{self, Native, Zone};
 use super::super::object::{self, Kind};
+use super::super::{classes, dict};
 use super::asked::Other;
 use super::index::Index;
 use super::step::{LENGTH_BYTES, step};
 use super::texts::class_name;
 use super::{ROOM, Stop, Walk};
 use crate::bson::ObjectId;
+
+/// Milliseconds of the first and of the last moment of the years 1 to 9999.
+pub(crate) const FIRST_MS: i64 = -62_135_596_800_000;
+pub(crate) const LAST_MS: i64 = 253_402_300_799_999;
 
 /// An empty document or array.
 const EMPTY: [u8; LENGTH_BYTES + 1] = [5, 0, 0, 0, 0];
@@ -99,11 +104,52 @@ impl<'py> Walk<'_, 'py> {
                             return Ok(pen);
                         }
                     }
-                    Kind::Other => {
+                    Kind::Other | Kind::Fields => {
                         let is_done;
                         (pen, is_done) = self.without_code(value, n_behind, pen)?;
                         if is_done {
                             return Ok(pen);
+                        }
+                        match native::read(value, &self.style.natives, &mut self.zone) {
+                            Native::Contents(Kind::Float) => {
+                                self.tag_of(Tag::Double, value, n_behind, &pen)?;
+                                pen.put(&object::float(value).to_le_bytes());
+                                return Ok(pen);
+                            }
+                            Native::Contents(contents) => {
+                                kind = contents;
+                                continue;
+                            }
+                            Native::Instead(instead) if object::kind(instead) != Kind::Other => {
+                                value = instead;
+                                kind = object::kind(value);
+                                continue;
+                            }
+                            Native::Fields(class, n) => {
+                                self.tag_of(Tag::Document, value, n_behind, &pen)?;
+                                if n == 0 {
+                                    return self.empty(value, pen);
+                                }
+                                let index = frames::index_of_class(&mut self.classes, class);
+                                self.enter(value, Form::Fields, index, &mut pen)?;
+                                return Ok(pen);
+                            }
+                            Native::Date(day) => {
+                                if let Ok(ms) = day.to_unix_ms() {
+                                    self.tag_of(Tag::DateTime, value, n_behind, &pen)?;
+                                    pen.put(&ms.to_le_bytes());
+                                    return Ok(pen);
+                                }
+                            }
+                            Native::Uuid(bytes) => {
+                                if let Some((subtype, bytes)) = self.style.uuid.binary(bytes) {
+                                    self.tag_of(Tag::Binary, value, n_behind, &pen)?;
+                                    pen.put_short(&[16, 0, 0, 0, subtype], 5);
+                                    pen.put_short(&bytes, 16);
+                                    return Ok(pen);
+                                }
+                            }
+                            _ => {}
                         }
                     }
                 }
@@ -112,6 +158,7 @@ impl<'py> Walk<'_, 'py> {
                 self.close(&pen);
                 self.before_code();
                 let object = Bound::from_borrowed_ptr(self.py(), value);
+                classes::learn(&object);
                 let sink: &mut dyn ByteSink = self.target.sink;
                 let other = match self.others.other(&object, sink)? {
                     Some(other) => other,
@@ -180,6 +227,30 @@ impl<'py> Walk<'_, 'py> {
                 kind = object::kind(value);
             }
         }
+    }
+
+    /// The value of an attribute that is not in its usual position: any code may run. It is held by a frame.
+    #[cold]
+    pub(super) fn attribute<'s>(
+        &mut self,
+        object: *mut ffi::PyObject,
+        name: *mut ffi::PyObject,
+        pen: Pen<'s>,
+    ) -> Result<(Pen<'s>, *mut ffi::PyObject), Stop> {
+        self.close(&pen);
+        self.before_code();
+        // SAFETY: attached; the object of a frame, and the name of one of its fields: both are held.
+        let (object, name) = unsafe {
+            let name = Bound::from_borrowed_ptr(self.py(), name);
+            (
+                Bound::from_borrowed_ptr(self.py(), object),
+                name.cast_into_unchecked::<PyString>(),
+            )
+        };
+        let value = object.getattr(name)?;
+        let borrowed = value.as_ptr();
+        self.frames.push_owned(value, Form::Held, 0);
+        Ok((self.open(ROOM)?, borrowed))
     }
 
     /// Puts a container without members.
@@ -268,7 +339,7 @@ impl<'py> Walk<'_, 'py> {
                 pen.put_short(id.get().bytes(), ObjectId::N_BYTES);
                 return Ok((pen, true));
             }
-            if let Some(ms) = unix_ms(value) {
+            if let Some(ms) = unix_ms(value, &mut self.zone) {
                 self.tag_of(Tag::DateTime, value, n_behind, &pen)?;
                 pen.put(&ms.to_le_bytes());
                 return Ok((pen, true));
@@ -278,20 +349,21 @@ impl<'py> Walk<'_, 'py> {
     }
 }
 
-/// The milliseconds of a `datetime` without a zone, or in Python's own UTC; `None` of any other object.
+/// The milliseconds of a `datetime` whose offset is found without code, if they are in the years 1 to 9999; `None` of any other object.
 ///
 /// # Safety
 /// `object` is alive.
-unsafe fn unix_ms(object: *mut ffi::PyObject) -> Option<i64> {
+unsafe fn unix_ms(object: *mut ffi::PyObject, zone: &mut Zone) -> Option<i64> {
     // SAFETY: alive, by the caller's word; the C API of `datetime` was imported with the module. A `datetime` has these fields.
     unsafe {
         if ffi::PyDateTime_CheckExact(object) == 0 {
             return None;
         }
-        let zone = ffi::PyDateTime_DATE_GET_TZINFO(object);
-        if zone != ffi::Py_None() && zone != (*ffi::PyDateTimeAPI()).TimeZone_UTC {
-            return None;
-        }
+        let tzinfo = ffi::PyDateTime_DATE_GET_TZINFO(object);
+        let offset = match tzinfo == ffi::Py_None() {
+            true => 0,
+            false => zone.offset(tzinfo, object)?.unwrap_or(0),
+        };
         let day = Date {
             year: ffi::PyDateTime_GET_YEAR(object),
             month: ffi::PyDateTime_GET_MONTH(object) as u8,
@@ -300,7 +372,9 @@ unsafe fn unix_ms(object: *mut ffi::PyObject) -> Option<i64> {
         let hour = i64::from(ffi::PyDateTime_DATE_GET_HOUR(object));
         let minute = hour * 60 + i64::from(ffi::PyDateTime_DATE_GET_MINUTE(object));
         let second = minute * 60 + i64::from(ffi::PyDateTime_DATE_GET_SECOND(object));
-        let ms = i64::from(ffi::PyDateTime_DATE_GET_MICROSECOND(object) / 1000);
-        Some(day.to_unix_ms().ok()? + second * 1000 + ms)
+        let us = i64::from(ffi::PyDateTime_DATE_GET_MICROSECOND(object));
+        let ms = day.to_unix_ms().ok()? + (second * 1_000_000 + us - offset).div_euclid(1000);
+        // Another moment is for the option that says what to do with it.
+        (FIRST_MS..=LAST_MS).contains(&ms).then_some(ms)
     }
 }
