@@ -99,6 +99,7 @@ mod _core {
         raw::walk::check_layout(module.py())?;
         raw::process::watch_forks();
         raw::ending::watch(module.py())?;
+        raw::reserve::refill();
         raw::fresh::take_headers(module.py())?;
         raw::fresh_bytes::take_header(module.py())?;
         raw::objects::fresh_number::take(module.py())?;

@@ -1,5 +1,6 @@
 //! The encodings of the WHATWG Encoding Standard by encoding_rs, in parts, with our policies and positions.
 
+use std::collections::TryReserveError;
 use std::fmt;
 use std::sync::OnceLock;
 
@@ -168,27 +169,41 @@ impl Legacy {
     }
 
     /// A whole text as UTF-8; `None` where it is malformed.
-    #[must_use]
-    pub fn decode_whole(self, bytes: &[u8]) -> Option<Vec<u8>> {
+    ///
+    /// # Errors
+    /// Without memory for it.
+    pub fn decode_whole(self, bytes: &[u8]) -> Result<Option<Vec<u8>>, TryReserveError> {
         let mut decoder = self.0.new_decoder_without_bom_handling();
-        let most = decoder.max_utf8_buffer_length_without_replacement(bytes.len())?;
-        let mut out = vec![0; most];
+        let most = decoder.max_utf8_buffer_length_without_replacement(bytes.len());
+        let mut out = zeros(most.unwrap_or(usize::MAX))?;
         let (result, _, n) = decoder.decode_to_utf8_without_replacement(bytes, &mut out, true);
         out.truncate(n);
-        (result == DecoderResult::InputEmpty).then_some(out)
+        Ok((result == DecoderResult::InputEmpty).then_some(out))
     }
 
     /// A whole text in the encoding; `None` where it lacks a character, or the text is no UTF-8.
-    #[must_use]
-    pub fn encode_whole(self, utf8: &[u8]) -> Option<Vec<u8>> {
-        let text = bulk::as_str(utf8)?;
+    ///
+    /// # Errors
+    /// Without memory for it.
+    pub fn encode_whole(self, utf8: &[u8]) -> Result<Option<Vec<u8>>, TryReserveError> {
+        let Some(text) = bulk::as_str(utf8) else {
+            return Ok(None);
+        };
         let mut encoder = self.0.new_encoder();
-        let most = encoder.max_buffer_length_from_utf8_without_replacement(text.len())?;
-        let mut out = vec![0; most];
+        let most = encoder.max_buffer_length_from_utf8_without_replacement(text.len());
+        let mut out = zeros(most.unwrap_or(usize::MAX))?;
         let (result, _, n) = encoder.encode_from_utf8_without_replacement(text, &mut out, true);
         out.truncate(n);
-        (result == EncoderResult::InputEmpty).then_some(out)
+        Ok((result == EncoderResult::InputEmpty).then_some(out))
     }
+}
+
+/// As many zeros.
+fn zeros(n: usize) -> Result<Vec<u8>, TryReserveError> {
+    let mut zeros = Vec::new();
+    zeros.try_reserve_exact(n)?;
+    zeros.resize(n, 0);
+    Ok(zeros)
 }
 
 /// Decodes a stream to UTF-8.
@@ -375,7 +390,9 @@ mod tests {
                 let units = [c as u16];
                 let (mut narrow, mut out) = (Vec::new(), Vec::new());
                 let wide = Units::Ucs2(&units);
-                let expected = encoding.encode_whole(c.encode_utf8(&mut [0; 4]).as_bytes());
+                let expected = encoding
+                    .encode_whole(c.encode_utf8(&mut [0; 4]).as_bytes())
+                    .unwrap();
                 if let Some(table) = encoding.byte_table() {
                     let made = table.encode(wide, &mut narrow).then_some(narrow);
                     assert_eq!(made, expected, "{encoding:?} {c:?}");
@@ -403,7 +420,7 @@ mod tests {
             for byte in 0..=255_u8 {
                 let mut wide = Vec::new();
                 let good = table.decode(&[byte], &mut wide);
-                let expected = encoding.decode_whole(&[byte]);
+                let expected = encoding.decode_whole(&[byte]).unwrap();
                 let made = String::from_utf16(&wide).ok().map(String::into_bytes);
                 assert_eq!(made.filter(|_| good), expected, "{encoding:?} {byte:02x}");
             }

@@ -19,7 +19,7 @@ use onecopy_wire::CancelHandle;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-use super::{ending, process};
+use super::{ending, process, reserve};
 
 /// What the watcher looks at.
 struct Watched {
@@ -209,6 +209,7 @@ pub(crate) fn detached<T: Send>(
     cancel: impl FnOnce() -> CancelHandle,
     call: impl FnOnce() -> T + Send,
 ) -> PyResult<T> {
+    reserve::refill();
     if !ctrl_c_is_ours(py)? || !start_watcher() {
         let result = ending::detach(py, call);
         py.check_signals()?;

@@ -31,6 +31,7 @@
 //! | [`context`] | context variables |
 //! | [`output`] | file descriptors to write to, detached |
 //! | [`process`] | forks, and threads told apart |
+//! | [`reserve`] | the allocator, which keeps some memory back for small allocations |
 //! | [`stack`] | the C stack of a thread, and how much of it is left |
 //! | [`walk`] | objects gone through and written as JSON |
 //! | [`interrupt`] | Ctrl-C while a driver call blocks |
@@ -57,6 +58,7 @@ pub(crate) mod objects;
 pub(crate) mod output;
 mod pages;
 pub(crate) mod process;
+pub(crate) mod reserve;
 pub(crate) mod row;
 pub(crate) mod seen;
 pub(crate) mod stack;

@@ -140,7 +140,7 @@ pub(super) fn decode<'py>(
             text::make(py, Units::Latin1(bytes), Policy::Strict, &mut tally)
         }
         Some(table) => {
-            let mut wide = Vec::with_capacity(bytes.len());
+            let mut wide = with_capacity(bytes.len())?;
             if !table.decode(bytes, &mut wide) {
                 return decode_malformed(py, bytes, encoding, errors);
             }
@@ -148,7 +148,8 @@ pub(super) fn decode<'py>(
             text::make(py, Units::Ucs2(&wide), Policy::Strict, &mut tally)
         }
         None => {
-            let Some(utf8) = encoding.decode_whole(bytes) else {
+            let utf8 = encoding.decode_whole(bytes);
+            let Some(utf8) = utf8.map_err(|_| PyMemoryError::new_err(()))? else {
                 return decode_malformed(py, bytes, encoding, errors);
             };
             tally.converted_again(utf8.len());
@@ -173,7 +174,7 @@ fn decode_malformed<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let name = handler_name(errors)?;
     let mut tally = Tally::default();
-    let mut utf8 = Vec::with_capacity(bytes.len() + bytes.len() / 2);
+    let mut utf8 = with_capacity(bytes.len() + bytes.len() / 2)?;
     let mut from = 0;
     let mut handler = None;
     let policy = match on_malformed(&name) {
@@ -301,10 +302,10 @@ fn encode<'py>(
             return Ok(PyBytes::new(py, u).into_any());
         }
         (_, Some(table)) => {
-            let mut out = Vec::with_capacity(units.len_units());
+            let mut out = with_capacity(units.len_units())?;
             table.encode(units, &mut out).then_some(out)
         }
-        (_, None) => encode_pairs(units, encoding),
+        (_, None) => encode_pairs(units, encoding)?,
     };
     if let Some(out) = whole {
         let mut tally = Tally::default();
@@ -319,7 +320,7 @@ fn encode<'py>(
         Some(policy) => policy,
     };
     let utf8 = utf8_of(string)?;
-    let mut out = Vec::with_capacity(utf8.len());
+    let mut out = with_capacity(utf8.len())?;
     let mut handler = None;
     // Bytes of the UTF-8 and characters before it that are done.
     let (mut done, mut n_chars) = (0, 0);
@@ -376,16 +377,28 @@ fn encode<'py>(
 }
 
 /// By the table of pairs, or, with characters of four bytes or states, by encoding_rs.
-fn encode_pairs(units: Units<'_>, encoding: Legacy) -> Option<Vec<u8>> {
+fn encode_pairs(units: Units<'_>, encoding: Legacy) -> PyResult<Option<Vec<u8>>> {
     if let Some(table) = encoding.pair_table() {
-        let mut out = Vec::with_capacity(2 * units.len_units());
+        let mut out = with_capacity(2 * units.len_units())?;
         if table.encode(units, &mut out) {
-            return Some(out);
+            return Ok(Some(out));
         }
     }
-    let mut utf8 = Vec::with_capacity(units.len_bytes() + units.len_bytes() / 2);
-    to_utf8(units, Policy::Strict, &mut utf8).ok()?;
-    encoding.encode_whole(&utf8)
+    let mut utf8 = with_capacity(units.len_bytes() + units.len_bytes() / 2)?;
+    if to_utf8(units, Policy::Strict, &mut utf8).is_err() {
+        return Ok(None);
+    }
+    let encoded = encoding.encode_whole(&utf8);
+    encoded.map_err(|_| PyMemoryError::new_err(()))
+}
+
+/// # Errors
+/// `MemoryError`.
+fn with_capacity<T>(n: usize) -> PyResult<Vec<T>> {
+    let mut items = Vec::new();
+    let reserved = items.try_reserve_exact(n);
+    reserved.map_err(|_| PyMemoryError::new_err(()))?;
+    Ok(items)
 }
 
 /// The reason that CPython's codecs give.

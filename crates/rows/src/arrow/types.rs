@@ -228,12 +228,12 @@ impl DataType {
     /// `None` of one that is not made here.
     #[must_use]
     pub fn of_name(name: &str) -> Option<DataType> {
-        let name: String = name.chars().filter(|c| !c.is_whitespace()).collect();
+        let name = name.trim();
         let inside = |head: &str, open: char, close: char| {
-            let rest = name.strip_prefix(head)?.strip_prefix(open)?;
-            rest.strip_suffix(close)
+            let rest = name.strip_prefix(head)?.trim_start();
+            rest.strip_prefix(open)?.strip_suffix(close)
         };
-        Some(match name.as_str() {
+        Some(match name {
             "null" => DataType::Null,
             "bool" => DataType::Bool,
             "int8" => DataType::int(8),
@@ -256,24 +256,29 @@ impl DataType {
                 for head in ["decimal128", "decimal256"] {
                     if let Some(rest) = inside(head, '(', ')') {
                         let bits = &head["decimal".len()..];
+                        let rest: String = rest.split_whitespace().collect();
                         return decimal(&format!("{rest},{bits}"));
                     }
                 }
                 for head in ["time32", "time64"] {
                     if let Some(rest) = inside(head, '[', ']') {
-                        let unit = Unit::of_name(rest)?;
+                        let unit = Unit::of_name(rest.trim())?;
                         let is_short = matches!(unit, Unit::Second | Unit::Milli);
                         return (is_short == (head == "time32")).then_some(DataType::Time(unit));
                     }
                 }
                 let rest = inside("timestamp", '[', ']')?;
+                // White space inside of a zone is part of its name.
                 let (unit, zone) = match rest.split_once(',') {
-                    Some((unit, zone)) => (unit, Some(zone.strip_prefix("tz=").unwrap_or(zone))),
-                    None => (rest, None),
+                    Some((unit, zone)) => {
+                        let zone = zone.trim_start();
+                        (unit, zone.strip_prefix("tz=").unwrap_or(zone))
+                    }
+                    None => (rest, ""),
                 };
                 DataType::Timestamp {
-                    unit: Unit::of_name(unit)?,
-                    zone: zone.map(str::to_owned),
+                    unit: Unit::of_name(unit.trim())?,
+                    zone: (!zone.is_empty()).then(|| zone.to_owned()),
                 }
             }
         })
@@ -402,11 +407,31 @@ mod tests {
                 "tss:UTC",
                 "timestamp[s, tz=UTC]",
             ),
+            (
+                stamp(Unit::Nano, Some(" a zone\t, tz=b] ")),
+                "tsn: a zone\t, tz=b] ",
+                "timestamp[ns, tz= a zone\t, tz=b] ]",
+            ),
         ] {
             assert_eq!(made.format(), format);
             assert_eq!(DataType::of_format(format).as_ref(), Some(&made));
             assert_eq!(made.to_string(), name);
             assert_eq!(DataType::of_name(name), Some(made));
+        }
+    }
+
+    #[test]
+    fn names_are_read_with_white_space_around_their_parts() {
+        for (name, again) in [
+            (" int64 ", "int64"),
+            ("decimal128 ( 12 , 2 )", "decimal128(12, 2)"),
+            ("time32[ ms ]", "time32[ms]"),
+            ("timestamp[ us ,  tz=UTC]", "timestamp[us, tz=UTC]"),
+            ("timestamp[us,UTC]", "timestamp[us, tz=UTC]"),
+            ("timestamp[us, tz=]", "timestamp[us]"),
+        ] {
+            let made = DataType::of_name(name).map(|made| made.to_string());
+            assert_eq!(made.as_deref(), Some(again), "{name}");
         }
     }
 

@@ -212,11 +212,26 @@ impl Options {
 /// What each level is moved in by: as many blanks, or the text itself.
 fn indent(object: Borrowed<'_, '_, PyAny>) -> PyResult<Vec<u8>> {
     if object.is_instance_of::<PyInt>() && !object.is_instance_of::<PyBool>() {
-        let n: i64 = object.extract()?;
-        return Ok(vec![b' '; usize::try_from(n).unwrap_or(0)]);
+        // Below zero: as zero. What does not fit is too much.
+        let n = object.extract::<i64>().unwrap_or(i64::MAX).max(0);
+        return match usize::try_from(n) {
+            Ok(n) if n <= MOST_INDENT => Ok(vec![b' '; n]),
+            _ => Err(too_wide()),
+        };
     }
     let blank = text::ascii(object).filter(|u| u.iter().all(|b| b" \t\n\r".contains(b)));
-    blank.map(<[u8]>::to_vec).ok_or_else(|| {
-        PyValueError::new_err("`indent` must be a number of blanks, or a str of blanks and tabs")
-    })
+    match blank {
+        Some(blank) if blank.len() > MOST_INDENT => Err(too_wide()),
+        Some(blank) => Ok(blank.to_vec()),
+        None => Err(PyValueError::new_err(
+            "`indent` must be a number of blanks, or a str of blanks and tabs",
+        )),
+    }
+}
+
+/// Characters that a level is indented by at most: a nested list would take any memory otherwise.
+const MOST_INDENT: usize = 1000;
+
+fn too_wide() -> PyErr {
+    PyValueError::new_err(format!("`indent` is at most {MOST_INDENT} characters"))
 }

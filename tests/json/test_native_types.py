@@ -1,0 +1,240 @@
+"""Values of the standard library's types and of users' classes, against what their own methods return."""
+
+import dataclasses
+import datetime as dt
+import enum
+import gc
+import random
+import uuid
+import zoneinfo
+from typing import Any, ClassVar
+
+import pytest
+
+from onecopy import bson, json
+
+ZONES = [
+    None,
+    dt.timezone.utc,
+    dt.timezone(dt.timedelta(hours=5, minutes=45)),
+    dt.timezone(-dt.timedelta(hours=3, minutes=30)),
+    zoneinfo.ZoneInfo("Europe/Berlin"),
+    zoneinfo.ZoneInfo("America/St_Johns"),
+    zoneinfo.ZoneInfo("UTC"),
+]
+
+
+def moments(n: int) -> list[dt.datetime]:
+    rng = random.Random(19)
+    made = []
+    for _ in range(n):
+        moment = dt.datetime(2, 1, 1) + dt.timedelta(
+            days=rng.randrange(3_600_000),
+            seconds=rng.randrange(86_400),
+            microseconds=rng.choice([0, 1, 999_999, 120_000]),
+        )
+        zone = rng.choice(ZONES)
+        # Local mean times have seconds, which RFC 3339 has not.
+        if zone is not None and moment.year < 1950:
+            zone = dt.timezone.utc
+        made.append(moment.replace(tzinfo=zone, fold=rng.randrange(2)))
+    return made
+
+
+def test_moments_are_written_as_isoformat_returns_them() -> None:
+    values = moments(20_000)
+    assert json.loads(json.dumps(values)) == [value.isoformat() for value in values]
+    days = [value.date() for value in values]
+    assert json.loads(json.dumps(days)) == [day.isoformat() for day in days]
+    times = [value.time() for value in values]
+    assert json.loads(json.dumps(times)) == [time.isoformat() for time in times]
+    assert json.loads(json.dumps({str(n): value for n, value in enumerate(values)})) == {
+        str(n): value.isoformat() for n, value in enumerate(values)
+    }
+
+
+def test_moments_come_back_from_bson_in_milliseconds() -> None:
+    values = [value for value in moments(5000) if value.year > 2]
+    for value, read in zip(values, bson.decode(bson.encode({"a": values}))["a"], strict=True):
+        instant = value if value.tzinfo else value.replace(tzinfo=dt.timezone.utc)
+        floored = instant.astimezone(dt.timezone.utc)
+        floored = floored.replace(microsecond=floored.microsecond // 1000 * 1000)
+        assert read.replace(tzinfo=dt.timezone.utc) == floored
+
+
+def test_uuids_are_written_as_str_returns_them() -> None:
+    rng = random.Random(3)
+    values = [uuid.UUID(int=rng.getrandbits(128) >> rng.choice([0, 64, 127])) for _ in range(2000)]
+    assert json.loads(json.dumps(values)) == [str(value) for value in values]
+    assert bson.decode(bson.encode({"a": values}))["a"] == values
+
+
+class Color(enum.Enum):
+    RED = "red"
+    PAIR = (1, "two")
+    WIDE = 1 << 62
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 2**40
+
+
+class Name(str, enum.Enum):
+    A = "ä"
+    QUOTED = 'a "name"\n'
+
+
+class Flags(enum.Flag):
+    A = 1
+    B = 2
+
+
+def test_members_of_enumerations_are_written_as_their_values() -> None:
+    members = [*Color, *Level, *Name, Flags.A, Flags.A | Flags.B]
+    expected = [list(m.value) if isinstance(m.value, tuple) else m.value for m in members]
+    for _ in range(3):
+        assert json.loads(json.dumps(members)) == expected
+        assert bson.decode(bson.encode({"a": members}))["a"] == expected
+
+
+@dataclasses.dataclass
+class Base:
+    a: int
+    b: str = "ü"
+    everywhere: ClassVar[int] = 5
+
+
+@dataclasses.dataclass
+class Derived(Base):
+    inner: Any = None
+    items: list[int] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(slots=True)
+class Slotted:
+    a: int
+    moment: dt.datetime
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    text: str
+    members: dict[str, int]
+
+
+@dataclasses.dataclass
+class WithProperty:
+    a: int
+    _private: int = 2
+
+    @property
+    def other(self) -> int:
+        return 7
+
+
+def instances() -> list[Any]:
+    moment = dt.datetime(2024, 2, 29, 12, 30)
+    return [
+        Base(1),
+        Derived(2, "b", Slotted(3, moment), [1, 2, 3]),
+        Derived(2, "b", Derived(1, "x", Color.RED)),
+        Slotted(1 << 40, moment),
+        Frozen('"', {"a": 1}),
+        WithProperty(1),
+    ]
+
+
+def plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, enum.Enum):
+        return plain(value.value)
+    return value.isoformat() if isinstance(value, dt.datetime) else value
+
+
+def test_dataclasses_are_written_by_their_fields() -> None:
+    values = instances() * 50
+    assert json.loads(json.dumps(values)) == [plain(value) for value in values]
+    for value in values:
+        assert json.loads(json.dumps({"a": value})) == {"a": plain(value)}
+
+
+def test_an_instance_is_written_as_it_is_now() -> None:
+    value: Any = Base(1)
+    assert json.dumps(value) == b'{"a":1,"b":"\xc3\xbc"}'
+    value.extra = 3  # not a field
+    value.__dict__["a"] = 2
+    assert json.dumps(value) == b'{"a":2,"b":"\xc3\xbc"}'
+    del value.b  # the default of the class is found then
+    assert json.dumps(value) == b'{"a":2,"b":"\xc3\xbc"}'
+    del value.a
+    with pytest.raises((json.JSONEncodeError, AttributeError)):
+        json.dumps(value)
+
+
+def test_a_class_that_is_changed_is_looked_at_again() -> None:
+    @dataclasses.dataclass
+    class Changing:
+        a: int
+
+    value = Changing(1)
+    assert json.dumps([value, value]) == b'[{"a":1},{"a":1}]'
+    Changing.a = property(lambda self: 5)  # type: ignore[assignment, method-assign]
+    assert json.dumps([value]) == b'[{"a":5}]'
+    del Changing.a
+    assert json.dumps([value]) == b'[{"a":1}]'
+    Changing.__getattribute__ = lambda self, name: 6 if name == "a" else object.__getattribute__(self, name)  # type: ignore[method-assign, assignment]
+    assert json.dumps([value]) == b'[{"a":6}]'
+
+
+def test_many_classes_that_come_and_go_are_told_apart() -> None:
+    for n in range(1200):
+        names = [f"f{(n * 7 + k) % 13}" for k in range(n % 4 + 1)]
+        made = dataclasses.make_dataclass(f"Made{n}", names, slots=n % 3 == 0)
+        value = made(*range(len(names)))
+        expected = dict(zip(names, range(len(names)), strict=True))
+        assert json.loads(json.dumps([value, value])) == [expected, expected]
+        if n % 100 == 0:
+            gc.collect()
+
+
+class Text(str):
+    pass
+
+
+class Number(int):
+    pass
+
+
+class Fraction(float):
+    pass
+
+
+class Members(dict):  # type: ignore[type-arg]
+    pass
+
+
+class OtherItems(dict):  # type: ignore[type-arg]
+    def items(self) -> Any:
+        return [("other", 1)]
+
+
+class Items(list):  # type: ignore[type-arg]
+    pass
+
+
+def test_subclasses_are_written_by_their_contents() -> None:
+    values = [
+        Text("täxt" * 30),
+        Text(""),
+        Number(-5),
+        Number(1 << 62),
+        Fraction(0.5),
+        Members(a=Text("b")),
+        Items([1, Items()]),
+    ]
+    expected = ["täxt" * 30, "", -5, 1 << 62, 0.5, {"a": "b"}, [1, []]]
+    assert json.loads(json.dumps(values)) == expected
+    assert bson.decode(bson.encode({"a": values}))["a"] == expected
+    assert json.dumps(OtherItems(a=5)) == b'{"other":1}'
