@@ -178,13 +178,14 @@ def test_a_class_that_is_changed_is_looked_at_again() -> None:
     class Changing:
         a: int
 
-    value = Changing(1)
+    changing: Any = Changing
+    value = changing(1)
     assert json.dumps([value, value]) == b'[{"a":1},{"a":1}]'
-    Changing.a = property(lambda self: 5)  # type: ignore[assignment, method-assign]
+    changing.a = property(lambda self: 5)
     assert json.dumps([value]) == b'[{"a":5}]'
-    del Changing.a
+    del changing.a
     assert json.dumps([value]) == b'[{"a":1}]'
-    Changing.__getattribute__ = lambda self, name: 6 if name == "a" else object.__getattribute__(self, name)  # type: ignore[method-assign, assignment]
+    changing.__getattribute__ = lambda self, name: 6 if name == "a" else object.__getattribute__(self, name)
     assert json.dumps([value]) == b'[{"a":6}]'
 
 
@@ -238,3 +239,20 @@ def test_subclasses_are_written_by_their_contents() -> None:
     assert json.loads(json.dumps(values)) == expected
     assert bson.decode(bson.encode({"a": values}))["a"] == expected
     assert json.dumps(OtherItems(a=5)) == b'{"other":1}'
+
+
+def test_subclasses_of_int_are_written_like_ints_of_any_size() -> None:
+    rng = random.Random(8)
+    numbers = [sign * (rng.getrandbits(n + 1) | 1 << n) for n in range(63) for sign in (1, -1)] + [
+        2**63,
+        2**64 - 1,
+        -(2**63),
+    ]
+    levels = enum.IntEnum("levels", {f"n{k}": n for k, n in enumerate(numbers)})  # type: ignore[misc]
+    for made in ([Number(n) for n in numbers], [levels(n) for n in numbers]):
+        choices: list[dict[str, Any]] = [{}, {"indent": 1}, {"sort_keys": True}, {"big_ints": "text"}]
+        for options in choices:
+            assert json.dumps(made, **options) == json.dumps(numbers, **options)
+            assert json.dumps({"a": made[-1]}, **options) == json.dumps({"a": numbers[-1]}, **options)
+    short = [Number(n) for n in numbers if abs(n) < 2**63]
+    assert bson.decode(bson.encode({"a": short}))["a"] == short

@@ -59,7 +59,7 @@ use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 
 /// Rows of any ODBC database and of SQLite, converted once.
-#[pymodule(gil_used = false)]
+#[pymodule(gil_used = true)]
 mod _core {
     use super::*;
 

@@ -213,7 +213,7 @@ pub(super) fn learn(object: &Bound<'_, PyAny>) {
         form: form_of(&class).unwrap_or(Form::Other),
         is_marked: marker.is_some(),
     };
-    // SAFETY: as above.
+    // SAFETY: a class that we hold.
     if unsafe { version(address) } != before {
         return;
     }

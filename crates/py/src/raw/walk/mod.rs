@@ -9,6 +9,7 @@
 //! | `native` | dates, UUIDs, enumerations, dataclasses and subclasses, read in place |
 //! | `beside` | text that goes past the chunk, straight into a `str` |
 //! | `object` | objects of CPython's own types, read in place |
+//! | `other` | objects that Python code may have to run for |
 //! | `dict` | the members of a `dict`, read in place |
 //! | `frames` | the containers that the walk is inside of, and who holds them |
 //! | `inner` | lists, tuples and dicts inside of each other, without a frame |
@@ -35,6 +36,7 @@ mod inner;
 mod keys;
 mod native;
 mod object;
+mod other;
 mod plain;
 mod sinks;
 mod step;
@@ -46,10 +48,9 @@ use std::rc::Rc;
 
 use onecopy_text::convert::{self, JSON_PLAIN_BYTES, Kernels, Work, with_kernels};
 use onecopy_text::{Pen, Policy, Put, Tally, Units};
-use onecopy_wire::json;
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString};
+use pyo3::types::PyString;
 use pyo3::{Borrowed, ffi};
 
 pub(crate) use asked::{Failed, Other, Others, Shape, Stop, Style, Surrogates, Target};
@@ -422,94 +423,6 @@ impl<'py> Walk<'_, 'py> {
                 _ => Err(Stop::Changed),
             }
         }
-    }
-
-    /// Writes an object that is none of CPython's own types, or an `int` past two digits. Any Python code may run.
-    ///
-    /// # Safety
-    /// `object` is alive.
-    #[inline(never)]
-    unsafe fn other<'s>(
-        &mut self,
-        object: *mut ffi::PyObject,
-        pen: Pen<'s>,
-    ) -> Result<(Pen<'s>, Next), Stop> {
-        // SAFETY: alive, by the caller's word; attached.
-        let object = unsafe { Bound::from_borrowed_ptr(self.py(), object) };
-        self.close(&pen);
-        let text = if object.is_exact_instance_of::<pyo3::types::PyInt>() {
-            // SAFETY: an `int`.
-            match unsafe { object::int(object.as_ptr()) } {
-                Some(value) if self.style.exact_ints || value.unsigned_abs() < 1 << 53 => {
-                    let mut pen = self.open(ROOM)?;
-                    if value < 0 {
-                        json::put_i64(value as i64, &mut pen);
-                    } else {
-                        json::put_u64(value as u64, &mut pen);
-                    }
-                    return Ok((pen, Next::Done));
-                }
-                _ => {
-                    self.before_code();
-                    self.others.big_int(&object)?
-                }
-            }
-        } else {
-            self.before_code();
-            classes::learn(&object);
-            let other = match self.others.other(&object)? {
-                Some(other) => other,
-                None => Other::Instead(self.others.default(&object)?),
-            };
-            match other {
-                Other::Text(text) => text,
-                Other::Instead(instead) => {
-                    self.check_held(object.as_ptr())?;
-                    let item = instead.as_ptr();
-                    self.frames.push_owned(instead, Form::Held, 0);
-                    return Ok((self.open(ROOM)?, Next::Instead(item)));
-                }
-                Other::Items => {
-                    let form = if object.is_instance_of::<PyList>() {
-                        Form::List
-                    } else {
-                        Form::Tuple
-                    };
-                    let items = object.as_ptr();
-                    self.check_depth(items)?;
-                    // Code may run where room is made: how many items there are is looked at behind it.
-                    let mut pen = self.open(ROOM)?;
-                    // SAFETY: a list or tuple, by the word of `Others`.
-                    let n = unsafe { ffi::Py_SIZE(items) };
-                    if n == 0 {
-                        pen.put_short(b"[]", 2);
-                        return Ok((pen, Next::Done));
-                    }
-                    self.frames.push_owned(object, form, n);
-                    pen.put_byte(b'[');
-                    return Ok((pen, Next::Members));
-                }
-                Other::Pairs(pairs) => {
-                    self.check_depth(object.as_ptr())?;
-                    let n = pairs.len() as isize;
-                    if n == 0 {
-                        let mut pen = self.open(ROOM)?;
-                        pen.put_short(b"{}", 2);
-                        return Ok((pen, Next::Done));
-                    }
-                    self.frames.push_owned(pairs.into_any(), Form::Pairs, n);
-                    let mut pen = self.open(ROOM)?;
-                    pen.put_byte(b'{');
-                    return Ok((pen, Next::Members));
-                }
-            }
-        };
-        if self.is_latin1 && !text.is_ascii() {
-            self.leave_latin1()?;
-        }
-        let mut pen = self.open(text.len() + ROOM)?;
-        pen.put(&text);
-        Ok((pen, Next::Done))
     }
 
     /// What leads to where the walk is.

@@ -164,6 +164,8 @@ unsafe fn of_class(object: *mut ffi::PyObject, natives: &Natives) -> Option<Nati
             Form::Contents(kind) if natives.subclasses => match kind {
                 Kind::Float if !natives.floats => None,
                 Kind::Tuple if !natives.tuples => None,
+                // Of a large one, `Others` makes an `int`, or decides what is written.
+                Kind::Int if !is_short(object) => None,
                 kind => Some(Native::Contents(*kind)),
             },
             Form::Fields(fields) if natives.dataclasses => {
@@ -173,6 +175,15 @@ unsafe fn of_class(object: *mut ffi::PyObject, natives: &Natives) -> Option<Nati
             _ => None,
         }
     }
+}
+
+/// Whether an `int` is below 2**53, and so a number in every style.
+///
+/// # Safety
+/// `object` is an `int`, or of a class derived from it.
+unsafe fn is_short(object: *mut ffi::PyObject) -> bool {
+    // SAFETY: the duty of the caller.
+    unsafe { object::small_int(object).is_some_and(|value| value.unsigned_abs() < 1 << 53) }
 }
 
 /// # Safety

@@ -124,10 +124,7 @@ unsafe fn other<K: Kernels>(
                 walk.found = Some((class, n));
                 Step::Large(Kind::Fields)
             }
-            Native::Contents(kind) => match scalar(kernels, walk, kind, value, &mut pen) {
-                Step::Slow(Kind::Int) => OTHER,
-                step => step,
-            },
+            Native::Contents(kind) => scalar(kernels, walk, kind, value, &mut pen),
             Native::Instead(instead) => {
                 match scalar(kernels, walk, object::kind(instead), instead, &mut pen) {
                     Step::Done => Step::Done,

@@ -1,0 +1,216 @@
+//! Dates and times against a calendar that is counted, and what is refused.
+
+use super::*;
+
+fn text(short: Result<Short, WriteError>) -> String {
+    String::from_utf8(short.expect("valid").as_bytes().to_vec()).expect("ASCII")
+}
+
+const NOON: Time = Time {
+    hour: 12,
+    minute: 5,
+    second: 9,
+    nanosecond: 120_000_000,
+    digits: 3,
+};
+const LEAP: Date = Date {
+    year: 2024,
+    month: 2,
+    day: 29,
+};
+
+#[test]
+fn fraction_has_the_stored_precision_and_is_never_cut() {
+    assert_eq!(text(NOON.to_short()), "12:05:09.120");
+    assert_eq!(
+        text(Time { digits: 6, ..NOON }.to_short()),
+        "12:05:09.120000"
+    );
+    assert_eq!(text(Time { digits: 0, ..NOON }.to_short()), "12:05:09.12");
+    let whole = Time {
+        digits: 0,
+        nanosecond: 0,
+        ..NOON
+    };
+    assert_eq!(text(whole.to_short()), "12:05:09");
+    let last = Time {
+        digits: 9,
+        nanosecond: 1,
+        ..NOON
+    };
+    assert_eq!(text(last.to_short()), "12:05:09.000000001");
+}
+
+#[test]
+fn timestamps_carry_the_offset_that_is_stored() {
+    let stamp = |offset_minutes| Timestamp {
+        date: LEAP,
+        time: NOON,
+        offset_minutes,
+    };
+    assert_eq!(text(stamp(None).to_short()), "2024-02-29T12:05:09.120");
+    assert_eq!(
+        text(stamp(Some(0)).to_short()),
+        "2024-02-29T12:05:09.120+00:00"
+    );
+    assert_eq!(
+        text(stamp(Some(-210)).to_short()),
+        "2024-02-29T12:05:09.120-03:30"
+    );
+    assert_eq!(
+        stamp(Some(1440)).to_short().err(),
+        Some(WriteError::NotADate)
+    );
+}
+
+#[test]
+fn days_since_1970_are_those_of_a_calendar_that_is_counted() {
+    let mut days = -719_528; // From 0000-01-01, as Python's `toordinal` has it: 719,163 to 0001-01-01, 365 more and one.
+    for year in 0..=9999 {
+        for month in 1..=12 {
+            for day in 1..=days_in(year, month) {
+                let date = Date {
+                    year: year.into(),
+                    month,
+                    day,
+                };
+                assert_eq!(date.to_unix_ms(), Ok(days * MS_PER_DAY), "{date:?}");
+                assert_eq!(Date::of_unix_days(days), Some(date));
+                days += 1;
+            }
+        }
+    }
+    let last = Date {
+        year: 2024,
+        month: 2,
+        day: 30,
+    };
+    assert_eq!(last.to_unix_ms(), Err(WriteError::NotADate));
+    for outside in [-719_529, days, i64::MIN / MS_PER_DAY, i64::MAX / MS_PER_DAY] {
+        assert_eq!(Date::of_unix_days(outside), None, "{outside}");
+    }
+}
+
+#[test]
+fn instants_of_milliseconds_are_in_utc() {
+    for (ms, expected) in [
+        (0, "1970-01-01T00:00:00.000+00:00"),
+        (-1, "1969-12-31T23:59:59.999+00:00"),
+        (1_709_208_309_120, "2024-02-29T12:05:09.120+00:00"),
+        (253_402_300_799_999, "9999-12-31T23:59:59.999+00:00"),
+    ] {
+        let stamp = Timestamp::of_unix_ms(ms).expect("in range");
+        assert_eq!(text(stamp.to_short()), expected);
+        assert_eq!(stamp.to_unix_ms(), Ok(ms));
+    }
+    assert_eq!(Timestamp::of_unix_ms(253_402_300_800_000), None);
+    assert_eq!(Timestamp::of_unix_ms(i64::MIN), None);
+    assert_eq!(Timestamp::of_unix_ms(i64::MAX), None);
+}
+
+#[test]
+fn instants_are_floored_to_milliseconds_and_go_to_utc() {
+    let stamp = |year, nanosecond, offset_minutes| Timestamp {
+        date: Date { year, ..LEAP },
+        time: Time { nanosecond, ..NOON },
+        offset_minutes,
+    };
+    assert_eq!(
+        stamp(2024, 1_999_999, None).to_unix_ms(),
+        Ok(1_709_208_309_001)
+    );
+    assert_eq!(
+        stamp(2024, 0, Some(330)).to_unix_ms(),
+        Ok(1_709_208_309_000 - 19_800_000)
+    );
+    // Before 1970 too the fraction is cut towards the past.
+    let early = Timestamp {
+        date: Date {
+            year: 1969,
+            month: 12,
+            day: 31,
+        },
+        time: Time {
+            hour: 23,
+            minute: 59,
+            second: 59,
+            nanosecond: 999_999_999,
+            digits: 9,
+        },
+        offset_minutes: None,
+    };
+    assert_eq!(early.to_unix_ms(), Ok(-1));
+    assert_eq!(
+        stamp(2024, 0, Some(1440)).to_unix_ms(),
+        Err(WriteError::NotADate)
+    );
+    assert_eq!(
+        stamp(10_000, 0, None).to_unix_ms(),
+        Err(WriteError::YearOutOfRange(10_000))
+    );
+}
+
+#[test]
+fn years_beyond_rfc_3339_are_an_error_of_their_own() {
+    for year in [-1, 10_000, i32::MIN, i32::MAX] {
+        let error = Date { year, ..LEAP }.to_short().err();
+        assert_eq!(error, Some(WriteError::YearOutOfRange(year)));
+    }
+    assert_eq!(
+        text(
+            Date {
+                year: 0,
+                month: 1,
+                day: 1
+            }
+            .to_short()
+        ),
+        "0000-01-01"
+    );
+}
+
+#[test]
+fn impossible_dates_and_times_are_errors() {
+    for (year, month, day) in [
+        (2023, 2, 29),
+        (1900, 2, 29),
+        (2024, 0, 1),
+        (2024, 13, 1),
+        (2024, 4, 31),
+        (0, 0, 0),
+    ] {
+        let date = Date { year, month, day };
+        assert_eq!(
+            date.to_short().err(),
+            Some(WriteError::NotADate),
+            "{date:?}"
+        );
+    }
+    let midnight = Time {
+        hour: 24,
+        minute: 0,
+        second: 0,
+        nanosecond: 0,
+        digits: 0,
+    };
+    assert_eq!(text(midnight.to_short()), "24:00:00");
+    for time in [
+        Time {
+            second: 1,
+            ..midnight
+        },
+        Time {
+            hour: 25,
+            ..midnight
+        },
+        Time { minute: 60, ..NOON },
+        Time { second: 61, ..NOON },
+        Time { digits: 10, ..NOON },
+    ] {
+        assert_eq!(
+            time.to_short().err(),
+            Some(WriteError::NotADate),
+            "{time:?}"
+        );
+    }
+}
