@@ -79,6 +79,19 @@ def plain(answer: Any) -> str:
     return repr(json.loads(answer) if isinstance(answer, (bytes, str)) else answer)
 
 
+def able(contenders: dict[str, Contender], base: str) -> dict[str, Contender]:
+    """Those that support the type; the base and ours have to."""
+
+    def supports(contender: Contender) -> bool:
+        try:
+            contender.once()
+        except (TypeError, ValueError):
+            return False
+        return True
+
+    return {name: each for name, each in contenders.items() if name in (base, "onecopy") or supports(each)}
+
+
 def different(contenders: dict[str, Contender], base: str, plain: Callable[[Any], str] = plain) -> str | None:
     """Whose answer is not the base's."""
     wanted = plain(contenders[base].once())
@@ -146,7 +159,8 @@ def main() -> None:
     if ours is not None:
         contenders["onecopy"] = Contender(ours, for_ours, way, fresh)
     named = row.get("base", engine.BASE)
-    answers = getattr(engine, "plain_of", lambda way: plain)(way)
+    answers = getattr(engine, "plain_of", lambda way: plain)(row.get("compare", way))
+    contenders = able(contenders, named)
     line: dict[str, Any] = {"differs": different(contenders, named, answers)}
     if line["differs"] is None and not arguments.once:
         times = race(contenders, named, row.get("collector", False), arguments.seconds)

@@ -86,7 +86,8 @@ def timed(
             print(f"{row['name']:44} {wrong or 'answers agree'}", flush=True)
             continue
         named = row.get("base", base)
-        own = results_of(row, named, got, definition["of_best"]) if "onecopy" in got["us"] else []
+        of_best = row.get("of_best", definition["of_best"])
+        own = results_of(row, named, got, of_best) if "onecopy" in got["us"] else []
         line, falls = line_of(row, named, got, own)
         short += falls
         results += own

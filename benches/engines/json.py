@@ -5,6 +5,8 @@ Encoders give UTF-8 bytes, compact and not escaped; ssrjson leaves no cache on t
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import importlib
 import json
 from collections.abc import Callable
@@ -16,7 +18,8 @@ import orjson
 import ssrjson
 import ujson
 
-from benches.corpora import documents, values
+from benches.codec_race import plain
+from benches.corpora import documents, natives, values
 
 Call = Callable[[Any], Any]
 
@@ -73,6 +76,30 @@ def ours(way: str) -> Call | None:
     return getattr(module, name, None)
 
 
+def _as_instants(value: Any) -> Any:
+    """Texts that are moments as numbers: `Z` and `+00:00` are the same."""
+    if isinstance(value, list):
+        return [_as_instants(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _as_instants(item) for key, item in value.items()}
+    try:
+        return datetime.datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        return value
+
+
+#: How answers are compared that may be written in two ways, by a row's `compare`.
+_COMPARED: dict[str, Callable[[Any], str]] = {
+    "instants": lambda answer: repr(_as_instants(json.loads(answer))),
+    "numbers": lambda answer: repr([decimal.Decimal(str(n)) for n in json.loads(answer, parse_float=str)]),
+}
+
+
+def plain_of(compare: str) -> Callable[[Any], str]:
+    """What two answers are compared by."""
+    return _COMPARED.get(compare, plain)
+
+
 def given(corpus: str, way: str) -> tuple[Any, Any]:
     """What peers are given, and what ours is."""
     documented = {
@@ -86,7 +113,7 @@ def given(corpus: str, way: str) -> tuple[Any, Any]:
         if way.startswith("encode"):
             return made, made
         return (documents.indented(made, by),) * 2  # As such files are kept.
-    made = getattr(values, corpus)()
+    made = getattr(values if hasattr(values, corpus) else natives, corpus)()
     if way == "encode_rows":
         return [dict(zip(values.COLUMNS, row)) for row in made], made
     if way.startswith("encode"):

@@ -2,8 +2,10 @@
 
 import dataclasses
 import datetime as dt
+import decimal
 import enum
 import gc
+import json as standard
 import random
 import uuid
 import zoneinfo
@@ -198,6 +200,56 @@ def test_many_classes_that_come_and_go_are_told_apart() -> None:
         assert json.loads(json.dumps([value, value])) == [expected, expected]
         if n % 100 == 0:
             gc.collect()
+
+
+def test_decimals_are_written_as_str_returns_them() -> None:
+    rng = random.Random(12)
+    values = [
+        decimal.Decimal((rng.randrange(2), digits, -rng.randrange(25)))
+        for n in (1, 2, 5, 18, 19, 20, 30)
+        for digits in [tuple(rng.randrange(10) for _ in range(n)) for _ in range(200)]
+    ]
+    values += [decimal.Decimal(text) for text in ("0", "-0", "-0.00", "0.1", "123.450", "0.000001")]
+    values += [decimal.Decimal(10**19 - 1), decimal.Decimal(10**19), -decimal.Decimal(10**19 - 1)]
+    for _ in range(2):  # the second time in place
+        written = json.dumps(values).decode()[1:-1].split(",")
+        assert [decimal.Decimal(text).as_tuple() for text in written] == [v.as_tuple() for v in values]
+        plain = [(text, str(v)) for text, v in zip(written, values, strict=True) if "E" not in str(v)]
+        assert all(text == expected for text, expected in plain)
+        assert len(plain) > 500
+    assert json.dumps({"a": values[0]}, indent=1, sort_keys=True) == b'{\n "a": %s\n}' % str(values[0]).encode()
+    assert json.dumps([values[0]], default=lambda v: "passed", passthrough=("decimal",)) == b'["passed"]'
+    with pytest.raises(ValueError, match="NaN"):
+        json.dumps([decimal.Decimal(1), decimal.Decimal("NaN")])
+
+
+class Priced(decimal.Decimal):
+    def __str__(self) -> str:
+        return "7"
+
+
+def test_a_subclass_of_decimal_is_written_by_its_own_str() -> None:
+    for _ in range(2):
+        assert json.dumps([decimal.Decimal("1.5"), Priced("2")]) == b"[1.5,7]"
+
+
+def test_lists_of_none_and_bools_are_written_between_others() -> None:
+    rng = random.Random(13)
+    for n in (0, 1, 2, 3, 50, 5000):
+        values = rng.choices([None, True, False, 1, "a", 1.5, []], [20, 20, 20, 1, 1, 1, 1], k=n)
+        for given in (values, tuple(values), [values], {"a": values}):
+            assert json.loads(json.dumps(given)) == json.loads(standard.dumps(given))
+
+
+def test_control_characters_are_escaped_as_by_the_standard_library() -> None:
+    rng = random.Random(14)
+    alphabet = [*map(chr, range(32)), *"abcdefgh\"\\", "é", "я", "東", "😀", "\x7f"]
+    for weights in ([1] * 32 + [9] * 10 + [0] * 5, [1] * 32 + [99] * 10 + [1] * 5, [1] * 47):
+        values = ["".join(rng.choices(alphabet, weights, k=rng.randrange(300))) for _ in range(500)]
+        text = json.dumps(values)
+        assert standard.loads(text) == values
+        assert text.decode() == standard.dumps(values, ensure_ascii=False, separators=(",", ":"))
+        assert json.dumps_str(values) == text.decode()
 
 
 class Text(str):

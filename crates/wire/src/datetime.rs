@@ -1,7 +1,9 @@
 //! Dates and times in RFC 3339, with the precision that is stored. JSON puts them between quotes, CSV bare.
 
+use onecopy_text::Put;
+
 use crate::error::WriteError;
-use crate::short::{Short, write_padded, write_two};
+use crate::short::{Short, two_digits, write_padded};
 
 /// A calendar date (proleptic Gregorian).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +48,9 @@ impl Date {
     /// # Errors
     /// [`WriteError::YearOutOfRange`], [`WriteError::NotADate`].
     pub fn to_short(self) -> Result<Short, WriteError> {
-        Short::written(|text| self.write(text, 0))
+        let mut text = Short::new();
+        self.put(&mut text)?;
+        Ok(text)
     }
 
     /// Midnight of the day in UTC, in milliseconds since 1970.
@@ -94,34 +98,50 @@ impl Date {
         Ok(year * 365 + leap_days + day_of_year - DAYS_TO_1970)
     }
 
-    /// The year, where the date is one.
-    #[inline]
+    /// An error if it is not a date.
+    #[inline(always)]
+    pub(crate) fn check(self) -> Result<(), WriteError> {
+        self.checked_year().map(|_| ())
+    }
+
+    /// The year, if the date is one.
+    #[inline(always)]
     fn checked_year(self) -> Result<u16, WriteError> {
         let year = u16::try_from(self.year)
             .ok()
             .filter(|y| *y <= 9999)
             .ok_or(WriteError::YearOutOfRange(self.year))?;
-        if self.day == 0 || self.day > days_in(year, self.month) {
+        // In any year, or on the day that only leap years have.
+        let is_day = self.day.wrapping_sub(1) < days_in(self.month);
+        if !is_day && !(self.month == 2 && self.day == 29 && is_leap(year)) {
             return Err(WriteError::NotADate);
         }
         Ok(year)
     }
 
-    /// Writes `YYYY-MM-DD` from `at` on; returns its end.
+    /// Puts `YYYY-MM-DD`, for which there must be 16 bytes.
+    ///
+    /// # Errors
+    /// As [`Date::to_short`]; nothing is put then.
+    #[inline]
+    pub fn put<P: Put>(self, out: &mut P) -> Result<(), WriteError> {
+        self.check()?;
+        self.put_checked(out);
+        Ok(())
+    }
+
+    /// As [`Date::put`], of a date that was checked.
     #[inline(always)]
-    pub(crate) fn write<const N: usize>(
-        self,
-        text: &mut [u8; N],
-        at: usize,
-    ) -> Result<usize, WriteError> {
-        let year = self.checked_year()?;
-        write_two(text, at, (year / 100) as u8);
-        write_two(text, at + 2, (year % 100) as u8);
-        text[at + 4] = b'-';
-        write_two(text, at + 5, self.month);
-        text[at + 7] = b'-';
-        write_two(text, at + 8, self.day);
-        Ok(at + 10)
+    pub(crate) fn put_checked<P: Put>(self, out: &mut P) {
+        let year = self.year as u32;
+        let text = two_digits(year / 100)
+            | two_digits(year % 100) << 16
+            | u64::from(b'-') << 32
+            | two_digits(u32::from(self.month)) << 40
+            | u64::from(b'-') << 56;
+        out.put_short(&text.to_le_bytes(), 8);
+        let day = two_digits(u32::from(self.day)) as u16;
+        out.put_short(&day.to_le_bytes(), 2);
     }
 }
 
@@ -135,17 +155,19 @@ const DAYS_OF_400_YEARS: i64 = 146_097;
 const FIRST_DAY: u32 = 146_037;
 const DAYS_OF_10_000_YEARS: u32 = 25 * DAYS_OF_400_YEARS as u32;
 
-/// Days of a month; 0 for a month that is none.
-fn days_in(year: u16, month: u8) -> u8 {
-    match month {
-        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
-        4 | 6 | 9 | 11 => 30,
-        2 if year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400)) => {
-            29
-        }
-        2 => 28,
-        _ => 0,
+/// Days of a month in a common year; 0 for a month that is none. Without a branch on the month, which differs from date to date.
+#[inline(always)]
+fn days_in(month: u8) -> u8 {
+    const DAYS: [u8; 16] = [0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31, 0, 0, 0];
+    if month < 16 {
+        DAYS[usize::from(month)]
+    } else {
+        0
     }
+}
+
+fn is_leap(year: u16) -> bool {
+    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
 }
 
 impl Time {
@@ -154,12 +176,14 @@ impl Time {
     /// # Errors
     /// [`WriteError::NotADate`].
     pub fn to_short(self) -> Result<Short, WriteError> {
-        Short::written(|text| self.write(text, 0))
+        let mut text = Short::new();
+        self.put(&mut text)?;
+        Ok(text)
     }
 
-    /// An error where it is no time.
-    #[inline]
-    fn check(self) -> Result<(), WriteError> {
+    /// An error if it is not a time.
+    #[inline(always)]
+    pub(crate) fn check(self) -> Result<(), WriteError> {
         let end_of_day =
             self.hour == 24 && self.minute == 0 && self.second == 0 && self.nanosecond == 0;
         if (self.hour > 23 && !end_of_day)
@@ -173,38 +197,54 @@ impl Time {
         Ok(())
     }
 
-    /// Writes `HH:MM:SS[.fraction]` from `at` on; returns its end.
-    #[inline(always)]
-    pub(crate) fn write<const N: usize>(
-        self,
-        text: &mut [u8; N],
-        at: usize,
-    ) -> Result<usize, WriteError> {
+    /// Puts `HH:MM:SS[.fraction]`, for which there must be 24 bytes.
+    ///
+    /// # Errors
+    /// As [`Time::to_short`]; nothing is put then.
+    #[inline]
+    pub fn put<P: Put>(self, out: &mut P) -> Result<(), WriteError> {
         self.check()?;
-        write_two(text, at, self.hour);
-        text[at + 2] = b':';
-        write_two(text, at + 3, self.minute);
-        text[at + 5] = b':';
-        write_two(text, at + 6, self.second);
-        let end = at + 8;
+        self.put_checked(out);
+        Ok(())
+    }
+
+    /// As [`Time::put`], of a time that was checked.
+    #[inline(always)]
+    pub(crate) fn put_checked<P: Put>(self, out: &mut P) {
+        const COLON: u64 = b':' as u64;
+        let text = two_digits(u32::from(self.hour))
+            | COLON << 16
+            | two_digits(u32::from(self.minute)) << 24
+            | COLON << 40
+            | two_digits(u32::from(self.second)) << 48;
+        out.put_short(&text.to_le_bytes(), 8);
         if self.nanosecond == 0 && self.digits == 0 {
-            return Ok(end);
+            return;
         }
-        text[end] = b'.';
         let micros = self.nanosecond / 1000;
         if self.digits == 6 && micros * 1000 == self.nanosecond {
-            write_two(text, end + 1, (micros / 10_000) as u8);
-            write_two(text, end + 3, (micros / 100 % 100) as u8);
-            write_two(text, end + 5, (micros % 100) as u8);
-            return Ok(end + 7);
+            let text = u64::from(b'.')
+                | two_digits(micros / 10_000) << 8
+                | two_digits(micros / 100 % 100) << 24
+                | two_digits(micros % 100) << 40;
+            out.put_short(&text.to_le_bytes(), 7);
+            return;
         }
-        let mut digits = usize::from(self.digits);
-        while !self.nanosecond.is_multiple_of(POWERS[9 - digits]) {
-            digits += 1;
+        self.put_fraction(out);
+    }
+
+    /// Puts a fraction of any number of digits.
+    #[inline(never)]
+    fn put_fraction<P: Put>(self, out: &mut P) {
+        let mut n_digits = usize::from(self.digits);
+        while !self.nanosecond.is_multiple_of(POWERS[9 - n_digits]) {
+            n_digits += 1;
         }
-        let fraction = self.nanosecond / POWERS[9 - digits];
-        write_padded(&mut text[end + 1..], fraction, digits);
-        Ok(end + 1 + digits)
+        let mut digits = [0; 9];
+        let digits = &mut digits[..n_digits];
+        write_padded(digits, self.nanosecond / POWERS[9 - n_digits]);
+        out.put_byte(b'.');
+        out.put(digits);
     }
 }
 
@@ -228,33 +268,49 @@ impl Timestamp {
     /// # Errors
     /// [`WriteError::YearOutOfRange`], [`WriteError::NotADate`].
     pub fn to_short(self) -> Result<Short, WriteError> {
-        Short::written(|text| self.write(text, 0, false))
+        let mut text = Short::new();
+        self.put(&mut text)?;
+        Ok(text)
     }
 
-    /// Writes `YYYY-MM-DDTHH:MM:SS[.fraction][±HH:MM]` from `at` on, `Z` for `+00:00` where `utc_z` says so; returns its end.
+    /// Puts `YYYY-MM-DDTHH:MM:SS[.fraction][±HH:MM]`, for which there must be [`SHORT_BYTES`](crate::SHORT_BYTES).
+    ///
+    /// # Errors
+    /// As [`Timestamp::to_short`]; nothing is put then.
+    #[inline]
+    pub fn put<P: Put>(self, out: &mut P) -> Result<(), WriteError> {
+        self.check()?;
+        self.put_checked(false, out);
+        Ok(())
+    }
+
+    /// An error if it is not a date and a time.
     #[inline(always)]
-    pub(crate) fn write<const N: usize>(
-        self,
-        text: &mut [u8; N],
-        at: usize,
-        utc_z: bool,
-    ) -> Result<usize, WriteError> {
-        let end = self.date.write(text, at)?;
-        text[end] = b'T';
-        let end = self.time.write(text, end + 1)?;
+    pub(crate) fn check(self) -> Result<(), WriteError> {
+        self.date.check()?;
+        self.time.check()?;
+        checked_offset(self.offset_minutes.unwrap_or(0)).map(|_| ())
+    }
+
+    /// As [`Timestamp::put`], of one that was checked; the offset of UTC is `Z` if `utc_z`, else `+00:00`.
+    #[inline(always)]
+    pub(crate) fn put_checked<P: Put>(self, utc_z: bool, out: &mut P) {
+        self.date.put_checked(out);
+        out.put_byte(b'T');
+        self.time.put_checked(out);
         let Some(offset) = self.offset_minutes else {
-            return Ok(end);
+            return;
         };
         if offset == 0 && utc_z {
-            text[end] = b'Z';
-            return Ok(end + 1);
+            return out.put_byte(b'Z');
         }
-        let minutes = checked_offset(offset)?;
-        text[end] = if offset < 0 { b'-' } else { b'+' };
-        write_two(text, end + 1, (minutes / 60) as u8);
-        text[end + 3] = b':';
-        write_two(text, end + 4, (minutes % 60) as u8);
-        Ok(end + 6)
+        let minutes = u32::from(offset.unsigned_abs());
+        let sign = if offset < 0 { b'-' } else { b'+' };
+        let text = u64::from(sign)
+            | two_digits(minutes / 60) << 8
+            | u64::from(b':') << 24
+            | two_digits(minutes % 60) << 32;
+        out.put_short(&text.to_le_bytes(), 6);
     }
 
     /// The instant in milliseconds since 1970, in UTC where it has no offset; what is finer is cut towards the past. A leap

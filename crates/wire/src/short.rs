@@ -5,7 +5,7 @@ use onecopy_text::Put;
 /// Bytes that a window needs for one [`Short`].
 pub const SHORT_BYTES: usize = 40;
 
-/// A short ASCII text, copied into its place by one copy of fixed size.
+/// A short ASCII text.
 #[derive(Clone, Copy, Debug)]
 pub struct Short {
     bytes: [u8; SHORT_BYTES],
@@ -26,28 +26,6 @@ impl Short {
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
-    }
-
-    /// Puts it into a window that has [`SHORT_BYTES`] left.
-    ///
-    /// # Panics
-    /// Where it has not.
-    #[inline]
-    pub fn put_into<P: Put>(&self, window: &mut P) {
-        window.put_short(&self.bytes, self.len);
-    }
-
-    /// The text that `write` writes from the first byte on; it returns the end.
-    ///
-    /// # Errors
-    /// Those of `write`.
-    #[inline]
-    pub(crate) fn written<E>(
-        write: impl FnOnce(&mut [u8; SHORT_BYTES]) -> Result<usize, E>,
-    ) -> Result<Short, E> {
-        let mut short = Short::new();
-        short.len = write(&mut short.bytes)?;
-        Ok(short)
     }
 
     /// A 64-bit number in decimal, with all its digits.
@@ -85,17 +63,55 @@ impl Short {
     }
 }
 
-/// Writes `value`, 0 to 99, as two digits.
-#[inline(always)]
-pub(crate) fn write_two<const N: usize>(text: &mut [u8; N], at: usize, value: u8) {
-    let from = usize::from(value) * 2;
-    text[at..at + 2].copy_from_slice(&TWO_DIGITS[from..from + 2]);
+impl Put for Short {
+    fn room(&self) -> usize {
+        SHORT_BYTES - self.len
+    }
+
+    #[inline]
+    fn put_byte(&mut self, byte: u8) {
+        self.bytes[self.len] = byte;
+        self.len += 1;
+    }
+
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) {
+        self.bytes[self.len..][..bytes.len()].copy_from_slice(bytes);
+        self.len += bytes.len();
+    }
+
+    #[inline]
+    fn put_short<const N: usize>(&mut self, bytes: &[u8; N], len_bytes: usize) {
+        self.bytes[self.len..][..N].copy_from_slice(bytes);
+        self.len += len_bytes;
+    }
+
+    fn put_made<T>(&mut self, mut buffer: T, make: impl FnOnce(&mut T) -> &[u8]) {
+        self.put(make(&mut buffer));
+    }
 }
 
-/// Writes `value` as `n_digits` digits, with leading zeros.
+/// The two digits of a value below 100, the first in the low byte: characters of a text that is put together in a register
+/// and stored at once.
+#[inline(always)]
+pub(crate) fn two_digits(value: u32) -> u64 {
+    // As many as a masked index reaches, so that none is checked.
+    static PAIRS: [u16; 128] = {
+        let mut pairs = [0; 128];
+        let mut i = 0;
+        while i < 100 {
+            pairs[i] = u16::from_le_bytes([b'0' + i as u8 / 10, b'0' + i as u8 % 10]);
+            i += 1;
+        }
+        pairs
+    };
+    u64::from(PAIRS[value as usize & 127])
+}
+
+/// Writes `value` as decimal digits with leading zeros, as many as there is space for.
 #[inline]
-pub(crate) fn write_padded(text: &mut [u8], mut value: u32, n_digits: usize) {
-    for digit in text[..n_digits].iter_mut().rev() {
+pub(crate) fn write_padded(text: &mut [u8], mut value: u32) {
+    for digit in text.iter_mut().rev() {
         *digit = b'0' + (value % 10) as u8;
         value /= 10;
     }

@@ -134,6 +134,9 @@ fn park_attached_if_ending(_: Python<'_>) {
 }
 
 /// Runs `work` detached. In place of [`Python::detach`], everywhere in this crate.
+///
+/// Inlined, so that what `work` returns is made where it goes: the result of a fetch is large, and there is one a cell of some drivers.
+#[inline(always)]
 pub(crate) fn detach<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
     /// After `work` has returned or panicked, the thread is about to attach.
     struct Returning;

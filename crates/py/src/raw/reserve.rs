@@ -12,13 +12,12 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed, Ordering::SeqC
 /// The largest allocation that gets kept memory.
 const SMALL_BYTES: usize = 16 << 10;
 
-/// Below the size from which glibc maps memory for an allocation alone.
-const BLOCK: Layout = match Layout::from_size_align(64 << 10, 16) {
+const BLOCK: Layout = match Layout::from_size_align(SMALL_BYTES, 16) {
     Ok(layout) => layout,
     Err(_) => unreachable!(),
 };
 
-static BLOCKS: [AtomicPtr<u8>; 8] = [const { AtomicPtr::new(null_mut()) }; 8];
+static BLOCKS: [AtomicPtr<u8>; 4] = [const { AtomicPtr::new(null_mut()) }; 4];
 static IS_INCOMPLETE: AtomicBool = AtomicBool::new(true);
 
 struct Reserving;

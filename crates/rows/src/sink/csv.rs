@@ -85,13 +85,9 @@ impl RowFormat for CsvRows {
                 }
                 base64::write(bytes, out)?;
             }
-            Cell::Date(value) => {
-                onecopy_wire::datetime::Date::from(value)
-                    .to_short()?
-                    .put_into(&mut w);
-            }
-            Cell::Time(value, digits) => time(value, digits).to_short()?.put_into(&mut w),
-            Cell::Timestamp(value, digits) => timestamp(value, digits).to_short()?.put_into(&mut w),
+            Cell::Date(value) => onecopy_wire::datetime::Date::from(value).put(&mut w)?,
+            Cell::Time(value, digits) => time(value, digits).put(&mut w)?,
+            Cell::Timestamp(value, digits) => timestamp(value, digits).put(&mut w)?,
             Cell::Interval { text, .. } => {
                 drop(w);
                 let units = Units::Utf8(text);

@@ -15,68 +15,100 @@ pub(crate) fn is_escape(c: u32) -> bool {
     c < 0x20 || c == 0x22 || c == 0x5C
 }
 
-/// The escape of a byte in a JSON string.
+/// The bytes of a character in the body of a JSON string, at most six of them; the last byte is their number.
+///
+/// Eight bytes, so that a writer stores them whole and advances by the number, without a branch.
 #[derive(Clone, Copy)]
-pub(crate) struct Escape {
-    bytes: [u8; 6],
-    len: u8,
-}
+pub(crate) struct JsonForm([u8; 8]);
 
-impl Escape {
+impl JsonForm {
+    const fn new(bytes: &[u8]) -> Self {
+        let mut form = [0; 8];
+        let mut i = 0;
+        while i < bytes.len() {
+            form[i] = bytes[i];
+            i += 1;
+        }
+        form[7] = bytes.len() as u8;
+        JsonForm(form)
+    }
+
+    #[inline(always)]
+    pub(crate) fn len(self) -> usize {
+        usize::from(self.0[7])
+    }
+
     #[inline(always)]
     pub(crate) fn as_slice(&self) -> &[u8] {
-        &self.bytes[..usize::from(self.len)]
+        &self.0[..self.len()]
+    }
+
+    /// Writes the form and returns the end of it.
+    ///
+    /// # Safety
+    /// `out` is writable for 8 bytes.
+    #[inline(always)]
+    pub(super) unsafe fn write(self, out: *mut u8) -> *mut u8 {
+        // SAFETY: 8 bytes are writable, of which the form has at most 6.
+        unsafe {
+            out.cast::<[u8; 8]>().write_unaligned(self.0);
+            out.add(self.len())
+        }
     }
 }
 
-/// The escape of `"`, `\` or a control: by its short form where there is one.
-#[inline(always)]
-pub(crate) fn escape(c: u8) -> Escape {
-    static ESCAPES: [Escape; 0x60] = {
-        let mut all = [Escape {
-            bytes: *b"\\u0000",
-            len: 6,
-        }; 0x60];
-        let mut c = 0;
-        while c < all.len() {
-            all[c].bytes[4] = b"0123456789abcdef"[c >> 4];
-            all[c].bytes[5] = b"0123456789abcdef"[c & 0xF];
-            c += 1;
-        }
-        let short = *b"\"\"\\\\\x08b\x09t\x0An\x0Cf\x0Dr";
-        let mut i = 0;
-        while i < short.len() {
-            let c = short[i] as usize;
-            all[c].bytes[1] = short[i + 1];
-            all[c].len = 2;
-            i += 2;
-        }
-        all
-    };
-    ESCAPES[usize::from(c)]
+/// The forms of bytes; of those past ASCII as they are (UTF-8), or as characters of Latin-1.
+const fn json_forms(as_is: bool) -> [JsonForm; 256] {
+    let mut all = [JsonForm([0; 8]); 256];
+    let mut c = 0;
+    while c < all.len() {
+        let byte = c as u8;
+        all[c] = match byte {
+            0..0x20 => {
+                let digit = b"0123456789abcdef"[c & 0xF];
+                JsonForm::new(&[b'\\', b'u', b'0', b'0', b'0' + (byte >> 4), digit])
+            }
+            0x80.. if !as_is => JsonForm::new(&[0xC0 | byte >> 6, 0x80 | byte & 0x3F]),
+            _ => JsonForm::new(&[byte]),
+        };
+        c += 1;
+    }
+    let short = *b"\"\"\\\\\x08b\x09t\x0An\x0Cf\x0Dr";
+    let mut i = 0;
+    while i < short.len() {
+        all[short[i] as usize] = JsonForm::new(&[b'\\', short[i + 1]]);
+        i += 2;
+    }
+    all
 }
 
-/// Writes characters as the body of a JSON string, one by one: for vectors with a control that has no letter.
+/// The forms of the bytes of ASCII and UTF-8.
+pub(super) static JSON_FORMS: [JsonForm; 256] = json_forms(true);
+/// The forms of the characters of Latin-1.
+static JSON_FORMS_LATIN1: [JsonForm; 256] = json_forms(false);
+
+/// The escape of `"`, `\` or a control character: the short form if there is one.
+#[inline(always)]
+pub(crate) fn escape(c: u8) -> JsonForm {
+    JSON_FORMS[usize::from(c)]
+}
+
+/// Writes characters as the body of a JSON string, one by one: for vectors with a control character that has no short form.
 ///
 /// # Safety
-/// `out` takes 6 bytes for each. None is a surrogate or past U+10FFFF.
-#[cold]
+/// `out` takes 6 bytes for each, and 2 more. None is a surrogate or past U+10FFFF.
 #[inline(never)]
 pub(super) unsafe fn json_one_by_one(
     units: impl Iterator<Item = u32>,
     mut out: *mut u8,
 ) -> *mut u8 {
-    // SAFETY: an escape has at most 6 bytes, UTF-8 at most 4; the rest is the caller's duty.
+    // SAFETY: a form has at most 6 bytes and is stored as 8, UTF-8 has at most 4; the rest is the duty of the caller.
     unsafe {
         for c in units {
-            if is_escape(c) {
-                let escape = escape(c as u8);
-                let escape = escape.as_slice();
-                out.copy_from_nonoverlapping(escape.as_ptr(), escape.len());
-                out = out.add(escape.len());
-            } else {
-                out = out.add(write_utf8(c, out));
-            }
+            out = match JSON_FORMS_LATIN1.get(c as usize) {
+                Some(form) => form.write(out),
+                None => out.add(write_utf8(c, out)),
+            };
         }
     }
     out
@@ -86,18 +118,17 @@ pub(super) unsafe fn json_one_by_one(
 ///
 /// # Safety
 /// As [`json_one_by_one`].
-#[cold]
 #[inline(never)]
 pub(super) unsafe fn json_bytes_one_by_one(u: &[u8], as_is: bool, mut out: *mut u8) -> *mut u8 {
-    // SAFETY: the duty of the caller.
+    let forms = if as_is {
+        &JSON_FORMS
+    } else {
+        &JSON_FORMS_LATIN1
+    };
+    // SAFETY: as in `json_one_by_one`.
     unsafe {
         for &byte in u {
-            if as_is && byte >= 0x80 {
-                out.write(byte);
-                out = out.add(1);
-            } else {
-                out = json_one_by_one(std::iter::once(u32::from(byte)), out);
-            }
+            out = forms[usize::from(byte)].write(out);
         }
     }
     out

@@ -72,7 +72,7 @@ pub fn put_uuid<P: Put>(uuid: &[u8; 16], window: &mut P) {
 #[inline]
 pub fn put_short<P: Put>(text: &Short, window: &mut P) {
     put_i32(text.as_bytes().len() as i32 + 1, window);
-    text.put_into(window);
+    window.put(text.as_bytes());
     window.put_byte(0);
 }
 

@@ -57,55 +57,65 @@ fn put_non_finite<P: Put>(
     Ok(())
 }
 
-/// Puts a string whose characters `write` writes from the byte it is given on; it returns their end.
-#[inline(always)]
-fn put_quoted<P: Put>(
-    window: &mut P,
-    write: impl FnOnce(&mut [u8; SCALAR_BYTES], usize) -> Result<usize, WriteError>,
-) -> Result<(), WriteError> {
-    let mut done = Ok(());
-    window.put_made([b'"'; SCALAR_BYTES], |text| match write(text, 1) {
-        Ok(end) => {
-            text[end] = b'"';
-            &text[..=end]
-        }
-        Err(error) => {
-            done = Err(error);
-            &[]
-        }
-    });
-    done
-}
-
 /// Puts a date as a string.
 ///
 /// # Errors
-/// As [`Date::to_short`].
+/// As [`Date::to_short`]; nothing is put then.
 #[inline]
 pub fn put_date<P: Put>(date: Date, window: &mut P) -> Result<(), WriteError> {
-    put_quoted(window, |text, at| date.write(text, at))
+    date.check()?;
+    put_valid_date(date, window);
+    Ok(())
+}
+
+/// As [`put_date`], of a valid one; of any other the text is wrong.
+#[inline(always)]
+pub fn put_valid_date<P: Put>(date: Date, window: &mut P) {
+    window.put_byte(b'"');
+    date.put_checked(window);
+    window.put_byte(b'"');
 }
 
 /// Puts a time of day as a string.
 ///
 /// # Errors
-/// As [`Time::to_short`].
+/// As [`Time::to_short`]; nothing is put then.
 #[inline]
 pub fn put_time<P: Put>(time: Time, window: &mut P) -> Result<(), WriteError> {
-    put_quoted(window, |text, at| time.write(text, at))
+    time.check()?;
+    put_valid_time(time, window);
+    Ok(())
+}
+
+/// As [`put_time`], of a valid one; of any other the text is wrong.
+#[inline(always)]
+pub fn put_valid_time<P: Put>(time: Time, window: &mut P) {
+    window.put_byte(b'"');
+    time.put_checked(window);
+    window.put_byte(b'"');
 }
 
 /// Puts a date and time as a string; the offset of UTC is `Z` if `utc_z`, else `+00:00`.
 ///
 /// # Errors
-/// As [`Timestamp::to_short`].
+/// As [`Timestamp::to_short`]; nothing is put then.
 #[inline]
 pub fn put_timestamp<P: Put>(
     timestamp: &Timestamp,
     utc_z: bool,
     window: &mut P,
 ) -> Result<(), WriteError> {
-    put_quoted(window, |text, at| timestamp.write(text, at, utc_z))
+    timestamp.check()?;
+    put_valid_timestamp(timestamp, utc_z, window);
+    Ok(())
+}
+
+/// As [`put_timestamp`], of a valid one; of any other the text is wrong.
+#[inline(always)]
+pub fn put_valid_timestamp<P: Put>(timestamp: &Timestamp, utc_z: bool, window: &mut P) {
+    window.put_byte(b'"');
+    timestamp.put_checked(utc_z, window);
+    window.put_byte(b'"');
 }
 
 /// Puts a UUID as a string, lower-case with hyphens.
@@ -115,6 +125,37 @@ pub fn put_uuid<P: Put>(uuid: &[u8; 16], window: &mut P) {
         let end = write_uuid(text, 1, uuid);
         &text[..=end]
     });
+}
+
+/// Puts a decimal whose digits are those of `coefficient`, the last `scale` of them after the point.
+///
+/// # Panics
+/// If `scale` is above 19.
+#[inline]
+pub fn put_decimal<P: Put>(negative: bool, coefficient: u64, scale: u32, window: &mut P) {
+    if negative {
+        window.put_byte(b'-');
+    }
+    if scale == 0 {
+        return put_u64(coefficient, window);
+    }
+    let unit = 10_u64.pow(scale);
+    put_u64(coefficient / unit, window);
+    let mut fraction = coefficient % unit;
+    if scale < 8 {
+        let mut text = u64::from(b'.');
+        for digit in (1..=scale).rev() {
+            text |= (u64::from(b'0') + fraction % 10) << (8 * digit);
+            fraction /= 10;
+        }
+        return window.put_short(&text.to_le_bytes(), scale as usize + 1);
+    }
+    let mut digits = [b'.'; 20];
+    for digit in digits[1..=scale as usize].iter_mut().rev() {
+        *digit = b'0' + (fraction % 10) as u8;
+        fraction /= 10;
+    }
+    window.put(&digits[..=scale as usize]);
 }
 
 /// Appends a decimal as a number with all its digits: trailing zeros stay, and `.5`, `+1`, `1.`, `007` take the form

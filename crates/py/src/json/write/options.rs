@@ -197,6 +197,8 @@ impl Options {
             subclasses: !self.passes(Passed::Subclass),
             floats: !self.passes(Passed::Float),
             tuples: !self.passes(Passed::Tuple),
+            decimals: !self.passes(Passed::Decimal),
+            exact_ints: self.style.exact_ints,
             ..self.style.natives
         };
         Ok(())

@@ -31,35 +31,34 @@ pub(super) fn fetch_object(items: &[*mut ffi::PyObject], at: usize) {
     }
 }
 
-/// Fetches what rows behind `items[at]` hold: the entries of one that is a `dict`, and the values of one before it, whose entries
-/// are there by now. Those that are neither dicts nor tuples are passed over.
+/// Fetches what rows after `items[at]` hold: the table of one that is a `dict` or a list, and the values of one before it, whose
+/// table is there by now. Others are passed over. Derived classes count as their base.
 ///
 /// # Safety
 /// The items are alive.
 #[inline(always)]
 pub(super) unsafe fn fetch_rows(items: &[*mut ffi::PyObject], at: usize) {
-    // SAFETY: alive, by the caller's word, and read as what they are.
+    // SAFETY: alive, by the caller's word, and read as what they are by the flags of their types.
     unsafe {
-        if let Some(&later) = items.get(at + ENTRIES)
-            && object::kind(later) == Kind::Dict
-        {
-            lines::<TABLE_LINES>(dict::table(later));
+        if let Some(&later) = items.get(at + ENTRIES) {
+            if ffi::PyDict_Check(later) != 0 {
+                lines::<TABLE_LINES>(dict::table(later));
+            } else if ffi::PyList_Check(later) != 0 {
+                lines::<1>((*later.cast::<ffi::PyListObject>()).ob_item.cast());
+            }
         }
         let Some(&later) = items.get(at + VALUES) else {
             return;
         };
-        match object::kind(later) {
-            Kind::Dict => {
-                for value in dict::entries(later).values(ROW_VALUES) {
-                    lines::<2>(value.cast());
-                }
+        if ffi::PyDict_Check(later) != 0 {
+            for value in dict::entries(later).values(ROW_VALUES) {
+                lines::<2>(value.cast());
             }
-            Kind::Tuple => {
-                for &value in object::items(later, false).iter().take(ROW_VALUES) {
-                    lines::<2>(value.cast());
-                }
+        } else if ffi::PyTuple_Check(later) != 0 || ffi::PyList_Check(later) != 0 {
+            let is_list = ffi::PyList_Check(later) != 0;
+            for &value in object::items(later, is_list).iter().take(ROW_VALUES) {
+                lines::<2>(value.cast());
             }
-            _ => {}
         }
     }
 }

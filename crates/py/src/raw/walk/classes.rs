@@ -13,6 +13,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDate, PyDict, PyFloat, PyInt, PyList, PyString, PyTime, PyTuple, PyType};
 
 use super::attributes::{self, Attribute};
+use super::decimal;
 use super::object::Kind;
 use crate::raw::{number, uuid};
 
@@ -26,8 +27,12 @@ const PROBES: usize = 4;
 pub(super) enum Form {
     /// A UUID, by its number.
     Uuid(Attribute),
+    /// A `decimal.Decimal`, by its coefficient and exponent.
+    Decimal,
     /// A member of an enumeration, by its value.
     Enum(Attribute),
+    /// A member of an enumeration that equals its value, by its contents.
+    EnumContents(Kind),
     /// As the contents that it has of one of CPython's own types.
     Contents(Kind),
     /// An object of the fields of a dataclass.
@@ -48,6 +53,7 @@ pub(super) struct Class {
 #[derive(Debug)]
 pub(super) struct Fields {
     fields: Box<[(Attribute, bool)]>,
+    n_public: isize,
 }
 
 impl Class {
@@ -124,21 +130,12 @@ impl Fields {
         Some(field.0.name())
     }
 
-    /// How many fields are written; `None` if the instance lacks one of them.
-    ///
-    /// # Safety
-    /// As [`Attribute::read`].
-    #[inline(always)]
-    pub(super) unsafe fn count(&self, object: *mut ffi::PyObject, private: bool) -> Option<isize> {
-        let (mut at, mut n) = (0, 0);
-        // SAFETY: the duty of the caller.
-        while let Some((_, value)) = unsafe { self.next(object, private, &mut at) } {
-            if value.is_null() {
-                return None;
-            }
-            n += 1;
+    /// How many fields are written.
+    pub(super) fn count(&self, private: bool) -> isize {
+        match private {
+            true => self.fields.len() as isize,
+            false => self.n_public,
         }
-        Some(n)
     }
 }
 
@@ -165,6 +162,51 @@ unsafe fn version(class: *mut ffi::PyTypeObject) -> c_uint {
             return 0;
         }
         (*class).tp_version_tag
+    }
+}
+
+/// Classes of the objects that were met since code last ran, which might change a class or free it: found by address.
+///
+/// Without it each object would borrow the table of the thread and count a reference (10 ns).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RecentClasses([(*mut ffi::PyTypeObject, *const Class); 4]);
+
+impl RecentClasses {
+    pub(super) const NONE: RecentClasses =
+        RecentClasses([(std::ptr::null_mut(), std::ptr::null()); 4]);
+
+    /// What is known of the class of an object, null if nothing. Valid until code runs: nothing leaves the table of the thread
+    /// before.
+    ///
+    /// # Safety
+    /// `object` is alive, and no code has run since this was [`RecentClasses::NONE`].
+    #[inline(always)]
+    pub(super) unsafe fn of(&mut self, object: *mut ffi::PyObject) -> *const Class {
+        // SAFETY: alive, by the caller's word.
+        let class = unsafe { ffi::Py_TYPE(object) };
+        let position = (class.addr() >> 4 ^ class.addr() >> 9) % self.0.len();
+        if self.0[position].0 != class {
+            // SAFETY: the duty of the caller.
+            let known = unsafe { of(object) };
+            // The table holds it too.
+            self.0[position] = (
+                class,
+                known.map_or(std::ptr::null(), |known| Rc::as_ptr(&known)),
+            );
+        }
+        self.0[position].1
+    }
+}
+
+/// One more owner of what is known of a class.
+///
+/// # Safety
+/// `class` was returned by [`RecentClasses::of`], not null, and no code has run since.
+pub(super) unsafe fn own(class: *const Class) -> Rc<Class> {
+    // SAFETY: of an `Rc` that the table of the thread holds.
+    unsafe {
+        Rc::increment_strong_count(class);
+        Rc::from_raw(class)
     }
 }
 
@@ -242,12 +284,15 @@ fn form_of(class: &Bound<'_, PyType>) -> PyResult<Form> {
     let own = attributes::of_class(class, pyo3::intern!(py, "__class__"))?;
     let plain = attributes::of_class(&py.get_type::<PyAny>(), pyo3::intern!(py, "__class__"))?;
     let is_itself = own.map(|own| own.as_ptr()) == plain.map(|plain| plain.as_ptr());
-    if !is_itself
-        || class.is_subclass_of::<PyDate>()?
-        || class.is_subclass_of::<PyTime>()?
-        || class.is_subclass(number::decimal_class(py)?)?
-    {
+    if !is_itself || class.is_subclass_of::<PyDate>()? || class.is_subclass_of::<PyTime>()? {
         return Ok(Form::Other);
+    }
+    let decimals = number::decimal_class(py)?;
+    if class.is_subclass(decimals)? {
+        return Ok(match class.is(decimals) && decimal::is_known(class)? {
+            true => Form::Decimal,
+            false => Form::Other,
+        });
     }
     if class.is(uuid::class(py)?) {
         let number = Attribute::find(class, pyo3::intern!(py, "int"))?;
@@ -260,6 +305,9 @@ fn form_of(class: &Bound<'_, PyType>) -> PyResult<Form> {
         let plain = attributes::of_class(enumeration, value)?;
         if own.map(|own| own.as_ptr()) != plain.map(|plain| plain.as_ptr()) {
             return Ok(Form::Other); // A property of its own, or a member of this name.
+        }
+        if let Some(kind) = contents_of_members(class)? {
+            return Ok(Form::EnumContents(kind));
         }
         let value = Attribute::find(class, pyo3::intern!(py, "_value_"))?;
         return Ok(value.map_or(Form::Other, Form::Enum));
@@ -288,6 +336,32 @@ fn form_of(class: &Bound<'_, PyType>) -> PyResult<Form> {
     } else {
         fields_of(class)?.map_or(Form::Other, Form::Fields)
     })
+}
+
+/// What the members of an enumeration are, if each is of a class derived from `str` or `int` and equals its value, as in `IntEnum` and
+/// `StrEnum`: then the contents need one look less than the value.
+fn contents_of_members(class: &Bound<'_, PyType>) -> PyResult<Option<Kind>> {
+    let py = class.py();
+    let (base, kind) = if class.is_subclass_of::<PyString>()? {
+        (py.get_type::<PyString>(), Kind::Str)
+    } else if class.is_subclass_of::<PyInt>()? {
+        (py.get_type::<PyInt>(), Kind::Int)
+    } else {
+        return Ok(None);
+    };
+    let equals = base.getattr(pyo3::intern!(py, "__eq__"))?;
+    let members = class.getattr(pyo3::intern!(py, "__members__"))?;
+    for member in members
+        .call_method0(pyo3::intern!(py, "values"))?
+        .try_iter()?
+    {
+        let member = member?;
+        let value = member.getattr(pyo3::intern!(py, "_value_"))?;
+        if !value.get_type().is(&base) || !equals.call1((value, member))?.is_truthy()? {
+            return Ok(None);
+        }
+    }
+    Ok(Some(kind))
 }
 
 /// `enum.Enum`, imported once.
@@ -328,7 +402,9 @@ fn fields_of(class: &Bound<'_, PyType>) -> PyResult<Option<Fields>> {
             .is_truthy()?;
         fields.push((attribute, is_private));
     }
+    let n_public = fields.iter().filter(|(_, is_private)| !is_private).count();
     Ok(Some(Fields {
         fields: fields.into(),
+        n_public: n_public as isize,
     }))
 }

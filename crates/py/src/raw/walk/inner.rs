@@ -10,7 +10,7 @@ use pyo3::ffi;
 use std::rc::Rc;
 
 use super::ahead;
-use super::classes::{Class, Fields};
+use super::classes::{self, Class, Fields};
 use super::frames::Form;
 use super::object::{self, Kind};
 use super::step::{Step, short_key, step};
@@ -115,7 +115,7 @@ impl<'w, 'a, 'py, 's, const IS_DICT: bool> Members<'w, 'a, 'py, 's, IS_DICT> {
                 ahead::fetch_object(items, at);
                 at += 1;
                 match step(kernels, walk, value, &mut pen) {
-                    Step::Done => {}
+                    Step::Done | Step::Constant => {}
                     Step::Slow(kind) => {
                         walk.rest.stop(Why::Slow(kind), value, at as isize);
                         break;
@@ -181,7 +181,7 @@ unsafe fn pairs<'s, K: Kernels>(
                 break;
             }
             match step(kernels, walk, value, &mut pen) {
-                Step::Done => {}
+                Step::Done | Step::Constant => {}
                 Step::Slow(kind) => {
                     walk.rest.stop(Why::Slow(kind), value, *at);
                     break;
@@ -374,19 +374,18 @@ unsafe fn inside_fields<'s, K: Kernels>(
     levels: usize,
     mut pen: Pen<'s>,
 ) -> Pen<'s> {
-    let Some((class, n)) = walk.found.take().filter(|_| levels > 0) else {
+    if levels == 0 {
         walk.rest.stop(Why::Large(Kind::Fields), value, at);
         return pen;
-    };
-    if n == 0 {
-        pen.put_short(b"{},", 3);
-        return pen;
     }
+    let found = walk.found;
     pen.put_byte(b'{');
-    // SAFETY: alive, by the caller's word, and found to be of this class; the ends are put as in `inside`.
+    // SAFETY: alive, by the caller's word, and found to be of this class just before; the ends are put as in `inside`. The class is
+    // borrowed as long as no code runs.
     unsafe {
+        let class = &*found;
         let Some(fields) = class.fields() else {
-            return pen;
+            unreachable!("found by its fields");
         };
         pen = kernels.call(FieldMembers {
             walk,
@@ -397,7 +396,7 @@ unsafe fn inside_fields<'s, K: Kernels>(
             pen,
         });
         if walk.rest.why != Why::Done {
-            let index = walk.index_of_class(class);
+            let index = walk.index_of_class(classes::own(found));
             walk.frames
                 .push_at(value, Form::Fields, index, walk.rest.at);
             walk.rest.at = at;

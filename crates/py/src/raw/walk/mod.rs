@@ -6,6 +6,7 @@
 //! | `bson` | the walk that writes BSON, over the same objects, frames and keys |
 //! | `attributes` | attributes of instances, read in place |
 //! | `classes` | how the instances of a class are written |
+//! | `decimal` | `decimal.Decimal`, read in place |
 //! | `native` | dates, UUIDs, enumerations, dataclasses and subclasses, read in place |
 //! | `beside` | text that goes past the chunk, straight into a `str` |
 //! | `object` | objects of CPython's own types, read in place |
@@ -30,6 +31,7 @@ mod attributes;
 mod beside;
 pub(crate) mod bson;
 mod classes;
+mod decimal;
 mod dict;
 mod frames;
 mod inner;
@@ -60,9 +62,10 @@ use frames::{Form, Frames};
 use inner::Rest;
 use keys::Keys;
 pub(crate) use native::Natives;
-use native::Zone;
+use native::Recent;
 use object::Kind;
 pub(crate) use sinks::{Fixed, Flushing};
+use step::Step;
 
 /// Looks whether objects are laid out as they are read here; to be called when the module is imported.
 pub(crate) fn check_layout(py: Python<'_>) -> PyResult<()> {
@@ -100,8 +103,9 @@ pub(crate) fn write<'py>(
         },
         keys: Keys::new(),
         rest: Rest::new(),
-        zone: Zone::NONE,
-        found: None,
+        recent: Recent::NONE,
+        found: std::ptr::null(),
+        unwritten: Step::Done,
         classes: Vec::new(),
         is_counted: tally.is_some(),
         n_texts: 0,
@@ -163,10 +167,12 @@ struct Walk<'a, 'py> {
     keys: Keys,
     /// What `inner` has left.
     rest: Rest,
-    /// The zone of the `datetime` that was written last.
-    zone: Zone,
-    /// The class of the dataclass that is to be entered next, and how many fields are written.
-    found: Option<(Rc<Class>, isize)>,
+    /// What was found since code last ran.
+    recent: Recent,
+    /// The class of the dataclass that is to be entered next; valid until code runs.
+    found: *const Class,
+    /// What is to be done with the object of a class of its own that was not written last.
+    unwritten: Step,
     /// Classes of the frames of fields.
     classes: Vec<Rc<Class>>,
     /// Whether anybody asks for the counts: to keep them costs a nanosecond a text.
@@ -212,7 +218,8 @@ impl<'py> Walk<'_, 'py> {
     fn before_code(&mut self) {
         self.frames.own();
         self.keys.forget();
-        self.zone = Zone::NONE;
+        self.recent = Recent::NONE;
+        self.found = std::ptr::null();
     }
 
     /// The index of a class among those of the frames.

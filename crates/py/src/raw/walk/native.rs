@@ -2,14 +2,13 @@
 //!
 //! All loops share this: [`read`] finds the value of an object, and each format puts it.
 
-use std::rc::Rc;
-
 use onecopy_text::{Pen, Put};
 use onecopy_wire::datetime::{Date, Time, Timestamp};
 use onecopy_wire::json;
 use pyo3::ffi;
 
-use super::classes::{self, Class, Form};
+use super::classes::{Class, Form, RecentClasses};
+use super::decimal::{self, ShortDecimal};
 use super::object::{self, Kind};
 use crate::raw::temporal;
 
@@ -32,6 +31,9 @@ pub(crate) struct Natives {
     pub(crate) naive_utc: bool,
     pub(crate) utc_z: bool,
     pub(crate) omit_microseconds: bool,
+    pub(crate) decimals: bool,
+    /// Whether every `int` is a number, however large.
+    pub(crate) exact_ints: bool,
 }
 
 impl Natives {
@@ -48,23 +50,39 @@ impl Natives {
         naive_utc: false,
         utc_z: false,
         omit_microseconds: false,
+        decimals: true,
+        exact_ints: true,
     };
 }
 
 /// The value of an object.
 pub(super) enum Native {
-    Timestamp(Timestamp),
-    Date(Date),
-    Time(Time),
     Uuid([u8; 16]),
+    Decimal(ShortDecimal),
     /// That of a member of an enumeration: another object, which the member has.
     Instead(*mut ffi::PyObject),
     /// The contents that it has of one of CPython's own types.
     Contents(Kind),
-    /// Fields of a dataclass, and how many of them are written.
-    Fields(Rc<Class>, isize),
+    /// Fields of a dataclass, at least one of which is written; valid until code runs.
+    Fields(*const Class),
+    /// A dataclass without any field that is written.
+    NoFields,
     /// Code has to run for it.
     Other,
+}
+
+/// What was found for the objects that were met since code last ran.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Recent {
+    pub(super) zone: Zone,
+    pub(super) classes: RecentClasses,
+}
+
+impl Recent {
+    pub(super) const NONE: Recent = Recent {
+        zone: Zone::NONE,
+        classes: RecentClasses::NONE,
+    };
 }
 
 /// The offset of the zone that was met last: its address stands for it as long as no code runs that might free it.
@@ -72,15 +90,18 @@ pub(super) enum Native {
 pub(super) struct Zone {
     zone: *mut ffi::PyObject,
     us: Option<i64>,
+    /// The same in minutes.
+    minutes: Option<i16>,
 }
 
 impl Zone {
-    pub(super) const NONE: Zone = Zone {
+    const NONE: Zone = Zone {
         zone: std::ptr::null_mut(),
         us: None,
+        minutes: None,
     };
 
-    /// The offset of a `datetime` in microseconds, where no code has to run for it.
+    /// The offset of a `datetime` in microseconds, if no code has to run for it.
     ///
     /// # Safety
     /// `zone` is that of `at`, a `datetime` of that class itself, and no `None`; both are alive.
@@ -90,100 +111,106 @@ impl Zone {
         zone: *mut ffi::PyObject,
         at: *mut ffi::PyObject,
     ) -> Option<Option<i64>> {
+        // SAFETY: the duty of the caller.
+        unsafe { self.found(zone, at).map(|zone| zone.us) }
+    }
+
+    /// As [`Zone::offset`], in minutes.
+    ///
+    /// # Safety
+    /// As [`Zone::offset`].
+    #[inline(always)]
+    unsafe fn offset_minutes(
+        &mut self,
+        zone: *mut ffi::PyObject,
+        at: *mut ffi::PyObject,
+    ) -> Option<Option<i16>> {
+        // SAFETY: the duty of the caller.
+        unsafe { self.found(zone, at).map(|zone| zone.minutes) }
+    }
+
+    /// The offset of a zone at one moment.
+    ///
+    /// # Safety
+    /// As [`Zone::offset`].
+    #[inline(always)]
+    unsafe fn found(&mut self, zone: *mut ffi::PyObject, at: *mut ffi::PyObject) -> Option<Zone> {
         if zone == self.zone {
-            return Some(self.us);
+            return Some(*self);
         }
         // SAFETY: the duty of the caller.
         let offset = unsafe { temporal::offset_without_code(zone, at)? };
+        let found = Zone {
+            zone,
+            us: offset.us,
+            minutes: offset.us.and_then(temporal::minutes),
+        };
         if offset.is_constant {
-            *self = Zone {
-                zone,
-                us: offset.us,
-            };
+            *self = found;
         }
-        Some(offset.us)
+        Some(found)
     }
 }
 
-/// Reads the value of an object that is of none of CPython's own types.
+/// Reads the value of an object that is of none of CPython's own types, nor one that [`put_temporal`] puts.
 ///
 /// # Safety
-/// `object` is alive, attached. What is borrowed of it is alive as long as it is and no code runs.
-#[inline]
+/// `object` is alive, attached. What is borrowed of it is alive as long as it is and no code runs; none has run since `recent`
+/// was [`Recent::NONE`].
+#[inline(always)]
 pub(super) unsafe fn read(
     object: *mut ffi::PyObject,
     natives: &Natives,
-    zone: &mut Zone,
+    recent: &mut Recent,
 ) -> Native {
-    // SAFETY: alive, by the caller's word; read as what it is by its type. The C API of `datetime` was imported with the module.
-    unsafe {
-        let class = ffi::Py_TYPE(object);
-        let api = &*ffi::PyDateTimeAPI();
-        if class == api.DateTimeType {
-            return match natives.temporal {
-                true => timestamp(object, natives, zone).map_or(Native::Other, Native::Timestamp),
-                false => Native::Other,
-            };
-        }
-        if class == api.DateType && natives.temporal {
-            return Native::Date(date(object));
-        }
-        if class == api.TimeType && natives.temporal {
-            return match ffi::PyDateTime_TIME_GET_TZINFO(object) == ffi::Py_None() {
-                true => Native::Time(clock(
-                    ffi::PyDateTime_TIME_GET_HOUR(object),
-                    ffi::PyDateTime_TIME_GET_MINUTE(object),
-                    ffi::PyDateTime_TIME_GET_SECOND(object),
-                    ffi::PyDateTime_TIME_GET_MICROSECOND(object),
-                    natives,
-                )),
-                false => Native::Other,
-            };
-        }
-        of_class(object, natives).unwrap_or(Native::Other)
-    }
-}
-
-/// As [`read`], by what is known of the class.
-///
-/// # Safety
-/// As [`read`].
-unsafe fn of_class(object: *mut ffi::PyObject, natives: &Natives) -> Option<Native> {
     // SAFETY: the duty of the caller; an attribute is read of an instance of its class.
     unsafe {
-        let class = classes::of(object)?;
+        let known = recent.classes.of(object);
+        let Some(class) = known.as_ref() else {
+            return Native::Other;
+        };
         if class.is_marked && !natives.marked {
-            return None;
+            return Native::Other;
         }
         match &class.form {
-            Form::Uuid(number) if natives.uuid => {
-                let number = object::u128(number.read(object)?)?;
-                Some(Native::Uuid(number.to_be_bytes()))
-            }
-            Form::Enum(value) if natives.enums => Some(Native::Instead(value.read(object)?)),
+            Form::EnumContents(Kind::Int) if !is_short(object, natives.exact_ints) => Native::Other,
+            Form::EnumContents(kind) if natives.enums => Native::Contents(*kind),
             Form::Contents(kind) if natives.subclasses => match kind {
-                Kind::Float if !natives.floats => None,
-                Kind::Tuple if !natives.tuples => None,
+                Kind::Float if !natives.floats => Native::Other,
+                Kind::Tuple if !natives.tuples => Native::Other,
                 // Of a large one, `Others` makes an `int`, or decides what is written.
-                Kind::Int if !is_short(object) => None,
-                kind => Some(Native::Contents(*kind)),
+                Kind::Int if !is_short(object, natives.exact_ints) => Native::Other,
+                kind => Native::Contents(*kind),
             },
-            Form::Fields(fields) if natives.dataclasses => {
-                let n = fields.count(object, natives.private_fields)?;
-                Some(Native::Fields(class.clone(), n))
+            Form::Enum(value) if natives.enums => {
+                value.read(object).map_or(Native::Other, Native::Instead)
             }
-            _ => None,
+            Form::Fields(fields) if natives.dataclasses => {
+                match fields.count(natives.private_fields) {
+                    0 => Native::NoFields,
+                    _ => Native::Fields(known),
+                }
+            }
+            Form::Uuid(number) if natives.uuid => {
+                let number = number.read(object).and_then(|number| object::u128(number));
+                number.map_or(Native::Other, |number| Native::Uuid(number.to_be_bytes()))
+            }
+            Form::Decimal if natives.decimals => {
+                decimal::read(object).map_or(Native::Other, Native::Decimal)
+            }
+            _ => Native::Other,
         }
     }
 }
 
-/// Whether an `int` is below 2**53, and so a number in every style.
+/// Whether an `int` is a number in this style: below 2**53, or, if all are, of two digits of its own (below 2**60).
 ///
 /// # Safety
 /// `object` is an `int`, or of a class derived from it.
-unsafe fn is_short(object: *mut ffi::PyObject) -> bool {
+unsafe fn is_short(object: *mut ffi::PyObject, exact: bool) -> bool {
     // SAFETY: the duty of the caller.
-    unsafe { object::small_int(object).is_some_and(|value| value.unsigned_abs() < 1 << 53) }
+    let value = unsafe { object::small_int(object) };
+    value.is_some_and(|value| exact || value.unsigned_abs() < 1 << 53)
 }
 
 /// # Safety
@@ -197,6 +224,22 @@ unsafe fn date(date: *mut ffi::PyObject) -> Date {
             month: ffi::PyDateTime_GET_MONTH(date) as u8,
             day: ffi::PyDateTime_GET_DAY(date) as u8,
         }
+    }
+}
+
+/// # Safety
+/// `time` is a `time`.
+#[inline(always)]
+unsafe fn time(time: *mut ffi::PyObject, natives: &Natives) -> Time {
+    // SAFETY: a `time`, by the caller's word.
+    unsafe {
+        clock(
+            ffi::PyDateTime_TIME_GET_HOUR(time),
+            ffi::PyDateTime_TIME_GET_MINUTE(time),
+            ffi::PyDateTime_TIME_GET_SECOND(time),
+            ffi::PyDateTime_TIME_GET_MICROSECOND(time),
+            natives,
+        )
     }
 }
 
@@ -232,7 +275,7 @@ unsafe fn timestamp(
         let offset_minutes = if tzinfo == ffi::Py_None() {
             natives.naive_utc.then_some(0)
         } else {
-            zone.offset(tzinfo, at)?.and_then(temporal::minutes)
+            zone.offset_minutes(tzinfo, at)?
         };
         Some(Timestamp {
             date: date(at),
@@ -248,18 +291,69 @@ unsafe fn timestamp(
     }
 }
 
-/// Puts a value as JSON, where it is one that has a form there by itself; whether it did.
+/// Puts a date, a time or a `datetime` as JSON; whether the object was one and could be read in place.
+///
+/// # Safety
+/// As [`read`]; the pen has space for a scalar.
 #[inline(always)]
-pub(super) fn put_json(native: &Native, natives: &Natives, pen: &mut Pen<'_>) -> bool {
+pub(super) unsafe fn put_temporal(
+    object: *mut ffi::PyObject,
+    natives: &Natives,
+    recent: &mut Recent,
+    pen: &mut Pen<'_>,
+) -> bool {
     debug_assert!(pen.room() >= json::SCALAR_BYTES);
-    match native {
-        Native::Timestamp(at) => json::put_timestamp(at, natives.utc_z, pen).is_ok(),
-        Native::Date(day) => json::put_date(*day, pen).is_ok(),
-        Native::Time(at) => json::put_time(*at, pen).is_ok(),
-        Native::Uuid(bytes) => {
-            json::put_uuid(bytes, pen);
-            true
+    // SAFETY: alive, by the caller's word; read as what it is by its type. The C API of `datetime` was imported with the module.
+    unsafe {
+        let class = ffi::Py_TYPE(object);
+        let api = &*ffi::PyDateTimeAPI();
+        if class == api.DateTimeType {
+            if !natives.temporal {
+                return false;
+            }
+            let Some(at) = timestamp(object, natives, &mut recent.zone) else {
+                return false;
+            };
+            json::put_valid_timestamp(&at, natives.utc_z, pen);
+            return true;
         }
-        _ => false,
+        if class == api.DateType {
+            if natives.temporal {
+                json::put_valid_date(date(object), pen);
+            }
+            return natives.temporal;
+        }
+        let is_time = class == api.TimeType
+            && natives.temporal
+            && ffi::PyDateTime_TIME_GET_TZINFO(object) == ffi::Py_None();
+        if is_time {
+            json::put_valid_time(time(object, natives), pen);
+        }
+        is_time
     }
+}
+
+/// The date of a `date` of that class itself.
+///
+/// # Safety
+/// As [`read`].
+pub(super) unsafe fn date_of(object: *mut ffi::PyObject, natives: &Natives) -> Option<Date> {
+    // SAFETY: alive, by the caller's word; a `date`, by its type.
+    unsafe {
+        let is_date = ffi::Py_TYPE(object) == (*ffi::PyDateTimeAPI()).DateType;
+        (is_date && natives.temporal).then(|| date(object))
+    }
+}
+
+/// Puts a scalar as JSON; whether it was one.
+#[inline(always)]
+pub(super) fn put_scalar(native: &Native, pen: &mut Pen<'_>) -> bool {
+    match native {
+        Native::Uuid(bytes) => json::put_uuid(bytes, pen),
+        Native::Decimal(value) => {
+            json::put_decimal(value.negative, value.coefficient, value.scale, pen);
+        }
+        _ => return false,
+    }
+    true
 }

@@ -116,7 +116,6 @@ pub(super) unsafe fn text<'a>(object: *mut ffi::PyObject) -> Option<(Units<'a>, 
 /// # Safety
 /// It is a `str` of so many units.
 #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
-#[cold]
 unsafe fn apart<'a>(object: *mut ffi::PyObject, n: usize) -> Option<(Units<'a>, bool)> {
     // SAFETY: a `str`; once it is ready it has data of its kind.
     unsafe {
@@ -155,6 +154,35 @@ pub(super) unsafe fn ascii<'a>(object: *mut ffi::PyObject) -> Option<&'a [u8]> {
         let n = (*object.cast::<ffi::PyASCIIObject>()).length.unsigned_abs();
         let data = object.byte_add(size_of::<ffi::PyASCIIObject>()).cast();
         Some(slice::from_raw_parts(data, n))
+    }
+    #[cfg(any(Py_3_14, Py_GIL_DISABLED))]
+    {
+        let _ = object;
+        None
+    }
+}
+
+/// As [`ascii`], of a `str` whose data is not next to its header: one of a derived class.
+///
+/// # Safety
+/// It is a `str`.
+#[inline(always)]
+pub(super) unsafe fn ascii_apart<'a>(object: *mut ffi::PyObject) -> Option<&'a [u8]> {
+    #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
+    // SAFETY: a `str`; where it is ready and not compact, a pointer to its data follows its header.
+    unsafe {
+        #[cfg(not(Py_3_12))]
+        #[allow(deprecated)]
+        let is_ready = ffi::PyUnicode_IS_READY(object) != 0;
+        #[cfg(Py_3_12)]
+        let is_ready = true;
+        let is_ascii = ffi::PyUnicode_IS_ASCII(object) != 0;
+        if !is_ready || !is_ascii || ffi::PyUnicode_IS_COMPACT(object) != 0 {
+            return None;
+        }
+        let n = ffi::PyUnicode_GET_LENGTH(object).unsigned_abs();
+        let data = (*object.cast::<ffi::PyUnicodeObject>()).data.any;
+        Some(slice::from_raw_parts(data.cast(), n))
     }
     #[cfg(any(Py_3_14, Py_GIL_DISABLED))]
     {

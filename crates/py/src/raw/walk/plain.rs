@@ -5,13 +5,13 @@ use onecopy_text::{Pen, Put};
 use pyo3::ffi;
 
 use super::ahead;
-use super::dict;
 use super::frames::Form;
 use super::inner::{self, LEVELS, Why};
 use super::native::{self, Native};
 use super::object::{self, Kind};
-use super::step::{Step, scalar, short_key, slow, step};
+use super::step::{Step, constants, scalar, short_key, slow, step};
 use super::{Next, ROOM, Shape, Stop, Walk};
+use super::{classes, dict};
 
 /// Walks and writes.
 ///
@@ -59,9 +59,19 @@ pub(super) unsafe fn run<K: Kernels>(
                         pen.put_byte(b'{');
                     }
                 }
+                Kind::Other
+                    if native::put_temporal(
+                        value,
+                        &walk.style.natives,
+                        &mut walk.recent,
+                        &mut pen,
+                    ) =>
+                {
+                    pen.put_byte(b',');
+                }
                 Kind::Other | Kind::Fields => {
                     let natives = &walk.style.natives;
-                    match native::read(value, natives, &mut walk.zone) {
+                    match native::read(value, natives, &mut walk.recent) {
                         Native::Contents(contents) => {
                             kind = contents;
                             continue 'value;
@@ -71,15 +81,15 @@ pub(super) unsafe fn run<K: Kernels>(
                             kind = object::kind(value);
                             continue 'value;
                         }
-                        Native::Fields(_, 0) => {
+                        Native::NoFields => {
                             walk.check_depth(value)?;
                             pen.put_short(b"{},", 3);
                         }
-                        Native::Fields(class, _) => {
-                            walk.enter_fields(value, class)?;
+                        Native::Fields(class) => {
+                            walk.enter_fields(value, classes::own(class))?;
                             pen.put_byte(b'{');
                         }
-                        native if native::put_json(&native, natives, &mut pen) => {
+                        native if native::put_scalar(&native, &mut pen) => {
                             pen.put_byte(b',');
                         }
                         _ => {
@@ -98,7 +108,7 @@ pub(super) unsafe fn run<K: Kernels>(
                     }
                 }
                 _ => match scalar(kernels, walk, kind, value, &mut pen) {
-                    Step::Done => {}
+                    Step::Done | Step::Constant => {}
                     Step::Slow(kind) | Step::Large(kind) => {
                         pen = slow(kernels, walk, kind, value, pen)?;
                     }
@@ -132,6 +142,10 @@ pub(super) unsafe fn run<K: Kernels>(
                             (*frame).at = at as isize;
                             match step(kernels, walk, member, &mut pen) {
                                 Step::Done => {}
+                                Step::Constant => {
+                                    at += constants(&items[at..], &mut pen);
+                                    (*frame).at = at as isize;
+                                }
                                 Step::Slow(kind) => {
                                     pen = slow(kernels, walk, kind, member, pen)?;
                                     continue 'members;
@@ -191,8 +205,8 @@ pub(super) unsafe fn run<K: Kernels>(
                                 pen.put_byte(b':');
                             }
                             match step(kernels, walk, member, &mut pen) {
-                                Step::Done if is_short => {}
-                                Step::Done => continue 'members,
+                                Step::Done | Step::Constant if is_short => {}
+                                Step::Done | Step::Constant => continue 'members,
                                 Step::Slow(kind) => {
                                     pen = slow(kernels, walk, kind, member, pen)?;
                                     continue 'members;
@@ -311,7 +325,7 @@ pub(super) unsafe fn run<K: Kernels>(
                             at += 1;
                             (*frame).at = at as isize;
                             match step(kernels, walk, member, &mut pen) {
-                                Step::Done => {}
+                                Step::Done | Step::Constant => {}
                                 Step::Slow(kind) => {
                                     pen = slow(kernels, walk, kind, member, pen)?;
                                     continue 'members;

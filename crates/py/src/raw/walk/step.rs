@@ -11,9 +11,12 @@ use super::texts::BLOCK_UNITS;
 use super::{ROOM, SHORT_UNITS, Stop, Walk};
 
 /// What became of a value.
+#[derive(Clone, Copy)]
 pub(super) enum Step {
     /// It is written.
     Done,
+    /// It is written, and is `None` or a `bool`.
+    Constant,
     /// It is a long text, an `int` past two digits, or NaN.
     Slow(Kind),
     /// It is a container, or none of CPython's own types.
@@ -37,12 +40,13 @@ pub(super) unsafe fn step<K: Kernels>(
         if kind != Kind::Other {
             return scalar(kernels, walk, kind, value, pen);
         }
-        let (end, step) = other(kernels, walk, value, pen.at());
-        if matches!(step, Step::Done) {
-            pen.set_at(end);
+        let end = other(kernels, walk, value, pen.at());
+        if end.is_null() {
+            return walk.unwritten;
         }
-        step
+        pen.set_at(end);
     }
+    Step::Done
 }
 
 /// As [`step`], of a value of this kind, or of a class derived from one.
@@ -72,18 +76,11 @@ pub(super) unsafe fn scalar<K: Kernels>(
             },
             Kind::None => {
                 pen.put_short(b"null,", 5);
-                return Step::Done;
+                return Step::Constant;
             }
             Kind::Bool => {
-                // Both in one word each: which one it is decides no branch.
-                let is_true = value == ffi::Py_True();
-                let text = if is_true {
-                    *b"true,\0\0\0"
-                } else {
-                    *b"false,\0\0"
-                };
-                pen.put_short(&text, 6 - usize::from(is_true));
-                return Step::Done;
+                put_bool(value, pen);
+                return Step::Constant;
             }
             Kind::Float => {
                 let end = float(kernels, object::float(value), pen.at());
@@ -100,7 +97,47 @@ pub(super) unsafe fn scalar<K: Kernels>(
     Step::Done
 }
 
-/// As [`step`], of an object of none of CPython's own types; with the end of what was put.
+/// Puts a `bool` and a comma, both in one word: which one it is decides no branch.
+#[inline(always)]
+fn put_bool(value: *mut ffi::PyObject, pen: &mut Pen<'_>) {
+    const TRUE: u64 = u64::from_le_bytes(*b"true,\0\0\0");
+    const FALSE: u64 = u64::from_le_bytes(*b"false,\0\0");
+    // SAFETY: an address is compared.
+    let is_true = u64::from(value == unsafe { ffi::Py_True() });
+    let text = FALSE ^ ((FALSE ^ TRUE) & is_true.wrapping_neg());
+    pen.put_short(&text.to_le_bytes(), 6 - is_true as usize);
+}
+
+/// Writes the items from `at` on that are `None`, `True` or `False`, and a comma after each; returns how many. Columns have many of
+/// them in a row.
+///
+/// # Safety
+/// The items are alive.
+#[inline(always)]
+pub(super) unsafe fn constants(items: &[*mut ffi::PyObject], pen: &mut Pen<'_>) -> usize {
+    // SAFETY: addresses are compared.
+    let none = unsafe { ffi::Py_None() };
+    let mut n = 0;
+    while let Some(&item) = items.get(n)
+        && pen.room() >= ROOM
+    {
+        if item == none {
+            pen.put_short(b"null,", 5);
+        // By the type: which of the two it is, is as good as random.
+        // SAFETY: an item is alive.
+        } else if unsafe { ffi::Py_TYPE(item) == &raw mut ffi::PyBool_Type } {
+            put_bool(item, pen);
+        } else {
+            break;
+        }
+        n += 1;
+    }
+    n
+}
+
+/// As [`step`], of an object of none of CPython's own types. Returns the end of what was put; null if it is a container
+/// or Python code has to run, as
+/// [`Walk::unwritten`] says.
 ///
 /// Addresses in and out, as of [`float`].
 ///
@@ -112,33 +149,70 @@ unsafe fn other<K: Kernels>(
     walk: &mut Walk<'_, '_>,
     value: *mut ffi::PyObject,
     at: *mut u8,
-) -> (*mut u8, Step) {
-    const OTHER: Step = Step::Large(Kind::Other);
+) -> *mut u8 {
     // SAFETY: the duties are the caller's; MaybeUninit needs no initialisation.
     unsafe {
         let mut pen = Pen::new(std::slice::from_raw_parts_mut(at.cast(), ROOM / 2));
         let natives = &walk.style.natives;
-        let step = match native::read(value, natives, &mut walk.zone) {
-            Native::Other => OTHER,
-            Native::Fields(class, n) => {
-                walk.found = Some((class, n));
-                Step::Large(Kind::Fields)
+        if native::put_temporal(value, natives, &mut walk.recent, &mut pen) {
+            pen.put_byte(b',');
+            return pen.at();
+        }
+        let step = match native::read(value, natives, &mut walk.recent) {
+            Native::Contents(Kind::Str) if derived_text(kernels, walk, value, &mut pen) => {
+                Step::Done
             }
             Native::Contents(kind) => scalar(kernels, walk, kind, value, &mut pen),
             Native::Instead(instead) => {
                 match scalar(kernels, walk, object::kind(instead), instead, &mut pen) {
-                    Step::Done => Step::Done,
-                    _ => OTHER,
+                    Step::Done | Step::Constant => Step::Done,
+                    _ => Step::Large(Kind::Other),
                 }
             }
-            native if native::put_json(&native, natives, &mut pen) => {
+            Native::Fields(class) => {
+                walk.found = class;
+                Step::Large(Kind::Fields)
+            }
+            native if native::put_scalar(&native, &mut pen) => {
                 pen.put_byte(b',');
                 Step::Done
             }
-            _ => OTHER,
+            _ => Step::Large(Kind::Other),
         };
-        (pen.at(), step)
+        if matches!(step, Step::Done) {
+            return pen.at();
+        }
+        walk.unwritten = step;
+        std::ptr::null_mut()
     }
+}
+
+/// Writes a short ASCII text of a class derived from `str`, and a comma; `false` if it is not one, or not to be written as it is.
+///
+/// # Safety
+/// `value` is a `str` that is alive, and the pen has half of [`ROOM`].
+#[inline(always)]
+unsafe fn derived_text<K: Kernels>(
+    kernels: K,
+    walk: &mut Walk<'_, '_>,
+    value: *mut ffi::PyObject,
+    pen: &mut Pen<'_>,
+) -> bool {
+    // SAFETY: a `str` that is alive; the pen has half of ROOM, which is more than the text, two quotes and a comma.
+    unsafe {
+        let Some(u) = object::ascii_apart(value).filter(|u| u.len() <= JSON_PLAIN_BYTES) else {
+            return false;
+        };
+        let at = pen.at();
+        let Some(end) = kernels.json_plain(u, at.add(1)) else {
+            return false;
+        };
+        at.write(b'"');
+        end.cast::<[u8; 2]>().write_unaligned(*b"\",");
+        pen.set_at(end.add(2));
+        walk.count(Units::Latin1(u));
+    }
+    true
 }
 
 /// Writes a short text and what comes behind it; `false` where it is long, or not to be written as it is.
@@ -166,13 +240,16 @@ unsafe fn short_text<K: Kernels>(
             }
             (kernels.json_plain(u, out), Units::Latin1(u))
         } else {
-            let Some((units, _)) = object::text(value) else {
+            let Some((units, is_ascii)) = object::text(value) else {
                 return false;
             };
             if walk.is_latin1 {
                 return latin1_text(kernels, walk, units, pen, behind);
             }
             let end = match units {
+                Units::Latin1(u) if is_ascii && u.len() <= JSON_PLAIN_BYTES => {
+                    kernels.json_plain(u, out)
+                }
                 Units::Latin1(u) => kernels.json_short_latin1(u, out),
                 Units::Ucs2(u) => kernels.json_short_ucs2(u, out),
                 Units::Utf8(u) if u.len() <= JSON_PLAIN_BYTES => kernels.json_plain(u, out),

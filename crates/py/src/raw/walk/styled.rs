@@ -6,11 +6,11 @@ use onecopy_wire::json;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use super::dict;
 use super::frames::Form;
 use super::native::{self, Native};
 use super::object::{self, Kind};
 use super::{Next, ROOM, Stop, Walk};
+use super::{classes, dict};
 
 /// Walks and writes.
 ///
@@ -67,9 +67,16 @@ pub(super) unsafe fn run<K: Kernels>(
                     walk.enter(value, Form::Dict)?;
                     pen.put_byte(b'{');
                 }
+                Kind::Other
+                    if native::put_temporal(
+                        value,
+                        &walk.style.natives,
+                        &mut walk.recent,
+                        &mut pen,
+                    ) => {}
                 Kind::Other | Kind::Fields => {
                     let natives = &walk.style.natives;
-                    match native::read(value, natives, &mut walk.zone) {
+                    match native::read(value, natives, &mut walk.recent) {
                         Native::Contents(contents) => {
                             kind = contents;
                             continue 'value;
@@ -79,15 +86,15 @@ pub(super) unsafe fn run<K: Kernels>(
                             kind = object::kind(value);
                             continue 'value;
                         }
-                        Native::Fields(_, 0) => {
+                        Native::NoFields => {
                             walk.check_depth(value)?;
                             pen.put_short(b"{}", 2);
                         }
-                        Native::Fields(class, _) if !walk.style.sort_keys => {
-                            walk.enter_fields(value, class)?;
+                        Native::Fields(class) if !walk.style.sort_keys => {
+                            walk.enter_fields(value, classes::own(class))?;
                             pen.put_byte(b'{');
                         }
-                        native if native::put_json(&native, natives, &mut pen) => {}
+                        native if native::put_scalar(&native, &mut pen) => {}
                         _ => {
                             let next;
                             (pen, next) = walk.other(value, pen)?;

@@ -12,7 +12,7 @@ use std::arch::x86_64::*;
 use super::lanes::TWO;
 use super::start::{is_readable_behind, load, load_half};
 use crate::arch::scalar::{
-    json_bytes_one_by_one as bytes_one_by_one, json_one_by_one as one_by_one,
+    JSON_FORMS, json_bytes_one_by_one as bytes_one_by_one, json_one_by_one as one_by_one,
 };
 
 mod wide;
@@ -225,18 +225,6 @@ pub(in crate::arch) unsafe fn latin1<const ESCAPES: bool>(
 /// A text of up to as many bytes is written for escapes from its start: that there is one is guessed wrong once.
 const MOST_ESCAPED: usize = 320;
 
-/// The escapes of two bytes; 0 where there is none.
-static PAIRS: [u16; 256] = {
-    let mut all = [0; 256];
-    let bytes = *b"\"\"\\\\\x08b\x09t\x0An\x0Cf\x0Dr";
-    let mut i = 0;
-    while i < bytes.len() {
-        all[bytes[i] as usize] = u16::from_le_bytes([b'\\', bytes[i + 1]]);
-        i += 2;
-    }
-    all
-};
-
 /// Puts bytes of which none is to be widened, where some are escaped. Whether 32 bytes have an escape or none is not to be
 /// guessed: both are written alike.
 ///
@@ -256,16 +244,14 @@ unsafe fn escaped(u: &[u8], mut out: *mut u8) -> *mut u8 {
             let stop = escapes8(v);
             let bits = _bzhi_u32(mask(stop), n as u32);
             let n_plain = (bits.trailing_zeros() as usize).min(n);
-            let pair = PAIRS[usize::from(u[(at + n_plain).min(len - 1)])];
-            // One branch, on whether there are more, or one of another form: as two conditions it is taken for each escape.
-            let is_six = u32::from(pair == 0).wrapping_neg();
-            if _blsr_u32(bits) | (bits & is_six) == 0 {
+            let escape = JSON_FORMS[usize::from(u[(at + n_plain).min(len - 1)])];
+            if _blsr_u32(bits) == 0 {
                 _mm256_storeu_si256(out.cast(), v);
-                let behind = out.add(n_plain);
-                behind.cast::<u16>().write_unaligned(pair.to_le());
+                let behind = escape.write(out.add(n_plain));
                 let v = load(p.wrapping_add(at + n_plain + 1));
-                _mm256_storeu_si256(behind.add(2).cast(), v);
-                out = out.add(n + usize::from(bits != 0));
+                _mm256_storeu_si256(behind.cast(), v);
+                let n_more = if bits == 0 { 0 } else { escape.len() - 1 };
+                out = out.add(n + n_more);
             } else {
                 out = part(v, stop, &u[at..at + n], true, out);
             }

@@ -1,8 +1,8 @@
 //! Units of any width to the body of a JSON string: escaped and UTF-8 in one go. Without `ESCAPES`, to UTF-8 alone.
 //!
 //! As in `encode`, each character is put together in a lane as wide as the longest that occurs, and what it does not need is
-//! squeezed out. An escape of two bytes is one more form of a lane. Escapes of six (controls that have no letter) are rare:
-//! a vector with one is written character by character.
+//! squeezed out. An escape of two bytes is one more form of a lane. Escapes of six (controls that have no letter) are rare: the
+//! bytes between them are written as they are, or, where there are many, all character by character.
 //!
 //! Every store is a whole vector: the room is that of the longest result and a vector more. What is asked per text is inlined
 //! into work that was compiled for these instructions.
@@ -12,7 +12,7 @@ use std::arch::x86_64::*;
 use super::encode::{LOWER, UPPER, latin1_pairs};
 use super::{BYTES, first, load, load_first, splat8, store};
 use crate::arch::scalar::{
-    json_bytes_one_by_one as bytes_one_by_one, json_one_by_one as one_by_one,
+    JSON_FORMS, json_bytes_one_by_one as bytes_one_by_one, json_one_by_one as one_by_one,
 };
 
 mod wide;
@@ -182,12 +182,48 @@ unsafe fn escaped_part(v: __m512i, u: &[u8], stop: u64, which: u64, out: *mut u8
     unsafe {
         let letter = letters(v);
         if _mm512_mask_testn_epi8_mask(stop, letter, letter) != 0 {
-            return bytes_one_by_one(u, true, out);
+            return each_escape(v, u, stop, which, out);
         }
         let plain = _mm512_mask_mov_epi8(v, stop, letter);
         let (low, high) = (|m: u64| m as u32, |m: u64| (m >> 32) as u32);
         let out = latin1_half(plain, low(stop), &LOWER, low(which), 0, out);
         latin1_half(plain, high(stop), &UPPER, high(which), 0, out)
+    }
+}
+
+/// Most escapes of a vector that are written one after the other; past that, all characters are.
+const FEW_ESCAPES: u32 = 10;
+
+/// Puts the bytes `which` of a vector, which are `u`, `stop` of them as escapes of any length.
+///
+/// # Safety
+/// As [`latin1`].
+#[inline(never)]
+#[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
+unsafe fn each_escape(
+    v: __m512i,
+    u: &[u8],
+    mut stop: u64,
+    mut which: u64,
+    mut out: *mut u8,
+) -> *mut u8 {
+    // SAFETY: no more bytes are passed than the forms of `u` have; the stores reach a vector past them, for which the caller
+    // has room.
+    unsafe {
+        if stop.count_ones() > FEW_ESCAPES {
+            return bytes_one_by_one(u, true, out);
+        }
+        let mut from = 0;
+        while stop != 0 {
+            store(out, _mm512_maskz_compress_epi8(which, v));
+            let at = stop.trailing_zeros() as usize;
+            out = JSON_FORMS[usize::from(u[at])].write(out.add(at - from));
+            from = at + 1;
+            which &= !_blsmsk_u64(stop);
+            stop = _blsr_u64(stop);
+        }
+        store(out, _mm512_maskz_compress_epi8(which, v));
+        out.add(u.len() - from)
     }
 }
 
@@ -214,7 +250,10 @@ unsafe fn latin1_part(
         }
         let letter = _mm512_maskz_mov_epi8(stop, letters(v));
         if _mm512_mask_testn_epi8_mask(stop, letter, letter) != 0 {
-            return bytes_one_by_one(u, as_is, out);
+            return match as_is {
+                true => each_escape(v, u, stop, which, out),
+                false => bytes_one_by_one(u, false, out),
+            };
         }
         let plain = _mm512_mask_mov_epi8(v, stop, letter);
         let low = |m: u64| m as u32;

@@ -161,7 +161,13 @@ fn each_case(alphabet: &[u32], mut check: impl FnMut(&[u32])) {
     }
 }
 
-const ALPHABETS: [&[u32]; 6] = [
+const ALPHABETS: [&[u32]; 8] = [
+    // Control characters without a short escape, many and few.
+    &[0x61, 0x01, 0x22, 0x20, 0x0A],
+    &[
+        0x61, 0x62, 0x63, 0x64, 0x65, 0x66, 0x67, 0x68, 0x69, 0x6A, 0x6B, 0x6C, 0x6D, 0x6E, 0x6F,
+        0x70, 0x71, 0x72, 0x1F,
+    ],
     &[0x61, 0x7A, 0x20, 0x41],
     &[0x61, 0xE9, 0x20, 0xFC],
     &[0x430, 0x44F, 0x20],
@@ -210,11 +216,12 @@ fn texts_at_every_address_are_written_alike() {
 fn texts_that_end_where_a_page_does_are_written_alike() {
     let end = AtEnd::new();
     for len in 0..200 {
-        for marks in [&[][..], &[len], &[1], &[len / 2, 1, len]] {
+        let marks = [&[][..], &[len], &[1], &[len / 2, 1, len]];
+        for (marks, escaped) in marks.into_iter().flat_map(|m| [(m, b'"'), (m, 0x01)]) {
             let mut text: Vec<u8> = (0..len).map(|i| b"az E"[i % 4]).collect();
             for &mark in marks {
                 if let Some(at) = len.checked_sub(mark) {
-                    text.get_mut(at).into_iter().for_each(|b| *b = b'"');
+                    text.get_mut(at).into_iter().for_each(|b| *b = escaped);
                 }
             }
             end.with(&text, |text| check(Text::Latin1(text, true)));

@@ -28,7 +28,7 @@ use pyo3::{Borrowed, ffi};
 use super::classes::Class;
 use super::frames::{self, Form, Frame, Frames};
 use super::keys::Keys;
-use super::native::Zone;
+use super::native::Recent;
 use super::{ahead, dict};
 pub(crate) use asked::{Failed, Other, Others, Sink, Stop, Style, UuidForm};
 pub(crate) use texts::class_name;
@@ -56,8 +56,8 @@ struct Walk<'a, 'py> {
     /// Where the document begins that is written.
     start: usize,
     keys: Keys,
-    /// The zone of the `datetime` that was written last.
-    zone: Zone,
+    /// What was found since code last ran.
+    recent: Recent,
     /// Classes of the frames of fields.
     classes: Vec<Rc<Class>>,
     /// Whether anybody asks for the counts.
@@ -87,7 +87,7 @@ pub(crate) fn write<'py>(
         },
         start: 0,
         keys: Keys::new(),
-        zone: Zone::NONE,
+        recent: Recent::NONE,
         classes: Vec::new(),
         is_counted: tally.is_some(),
         tally: Tally::default(),
@@ -204,7 +204,7 @@ impl<'py> Walk<'_, 'py> {
     fn before_code(&mut self) {
         self.frames.own();
         self.keys.forget();
-        self.zone = Zone::NONE;
+        self.recent = Recent::NONE;
     }
 
     /// More room.

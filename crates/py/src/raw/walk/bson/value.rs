@@ -110,7 +110,14 @@ impl<'py> Walk<'_, 'py> {
                         if is_done {
                             return Ok(pen);
                         }
-                        match native::read(value, &self.style.natives, &mut self.zone) {
+                        if let Some(day) = native::date_of(value, &self.style.natives)
+                            && let Ok(ms) = day.to_unix_ms()
+                        {
+                            self.tag_of(Tag::DateTime, value, n_behind, &pen)?;
+                            pen.put(&ms.to_le_bytes());
+                            return Ok(pen);
+                        }
+                        match native::read(value, &self.style.natives, &mut self.recent) {
                             Native::Contents(Kind::Float) => {
                                 self.tag_of(Tag::Double, value, n_behind, &pen)?;
                                 pen.put(&object::float(value).to_le_bytes());
@@ -125,21 +132,16 @@ impl<'py> Walk<'_, 'py> {
                                 kind = object::kind(value);
                                 continue;
                             }
-                            Native::Fields(class, n) => {
+                            Native::NoFields => {
                                 self.tag_of(Tag::Document, value, n_behind, &pen)?;
-                                if n == 0 {
-                                    return self.empty(value, pen);
-                                }
+                                return self.empty(value, pen);
+                            }
+                            Native::Fields(class) => {
+                                self.tag_of(Tag::Document, value, n_behind, &pen)?;
+                                let class = classes::own(class);
                                 let index = frames::index_of_class(&mut self.classes, class);
                                 self.enter(value, Form::Fields, index, &mut pen)?;
                                 return Ok(pen);
-                            }
-                            Native::Date(day) => {
-                                if let Ok(ms) = day.to_unix_ms() {
-                                    self.tag_of(Tag::DateTime, value, n_behind, &pen)?;
-                                    pen.put(&ms.to_le_bytes());
-                                    return Ok(pen);
-                                }
                             }
                             Native::Uuid(bytes) => {
                                 if let Some((subtype, bytes)) = self.style.uuid.binary(bytes) {
@@ -339,7 +341,7 @@ impl<'py> Walk<'_, 'py> {
                 pen.put_short(id.get().bytes(), ObjectId::N_BYTES);
                 return Ok((pen, true));
             }
-            if let Some(ms) = unix_ms(value, &mut self.zone) {
+            if let Some(ms) = unix_ms(value, &mut self.recent.zone) {
                 self.tag_of(Tag::DateTime, value, n_behind, &pen)?;
                 pen.put(&ms.to_le_bytes());
                 return Ok((pen, true));

@@ -1,0 +1,250 @@
+"""Values of the standard library's types and of users' classes, for codecs. All are drawn with fixed seeds."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import decimal
+import enum
+import random
+import uuid
+import zoneinfo
+from typing import Any, NamedTuple
+
+from benches.corpora import values
+
+N = 20_000
+BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
+
+
+@dataclasses.dataclass
+class Point:
+    """A dataclass of three fields."""
+
+    id: int
+    name: str
+    price: float
+
+
+@dataclasses.dataclass(slots=True)
+class SlottedPoint:
+    """The same with slots."""
+
+    id: int
+    name: str
+    price: float
+
+
+class NamedPoint(NamedTuple):
+    """The same as a named tuple."""
+
+    id: int
+    name: str
+    price: float
+
+
+class Color(enum.Enum):
+    """An enumeration of texts."""
+
+    RED = "red"
+    GREEN = "green"
+    BLUE = "blue"
+
+
+class Level(enum.IntEnum):
+    """An enumeration of numbers."""
+
+    LOW = 1
+    MIDDLE = 20
+    HIGH = 300
+
+
+class Unit(str, enum.Enum):
+    """An enumeration whose members are texts."""
+
+    METER = "m"
+    SECOND = "s"
+    KELVIN = "K"
+
+
+class Text(str):
+    """A subclass of `str`."""
+
+
+class Number(int):
+    """A subclass of `int`."""
+
+
+class Members(dict[str, Any]):
+    """A subclass of `dict`."""
+
+
+class Items(list[Any]):
+    """A subclass of `list`."""
+
+
+def _moments(zone: dt.tzinfo | None) -> list[dt.datetime]:
+    draw = random.Random(31)
+    begun = dt.datetime(2000, 1, 1)
+    return [
+        (begun + dt.timedelta(microseconds=draw.randrange(800_000_000_000_000))).replace(tzinfo=zone)
+        for _ in range(N)
+    ]
+
+
+def datetimes() -> list[dt.datetime]:
+    """Moments without a zone, to the microsecond."""
+    return _moments(None)
+
+
+def datetimes_utc() -> list[dt.datetime]:
+    """Moments in `timezone.utc`."""
+    return _moments(dt.timezone.utc)
+
+
+def datetimes_zoneinfo() -> list[dt.datetime]:
+    """Moments in a zone with summer time."""
+    return _moments(BERLIN)
+
+
+def datetimes_fixed() -> list[dt.datetime]:
+    """Moments in a zone of a fixed offset."""
+    return _moments(dt.timezone(dt.timedelta(hours=5, minutes=45)))
+
+
+def dates() -> list[dt.date]:
+    """Days."""
+    return [moment.date() for moment in _moments(None)]
+
+
+def times() -> list[dt.time]:
+    """Times of day, to the microsecond."""
+    return [moment.time() for moment in _moments(None)]
+
+
+def uuids() -> list[uuid.UUID]:
+    """Random UUIDs."""
+    draw = random.Random(32)
+    return [uuid.UUID(int=draw.getrandbits(128)) for _ in range(N)]
+
+
+def _fields() -> list[tuple[int, str, float]]:
+    draw = random.Random(33)
+    return [(n, text, draw.randrange(100_000) / 100) for n, text in enumerate(values.ascii_short()[:N])]
+
+
+def dataclasses_of_three() -> list[Point]:
+    """Instances of a dataclass of three fields."""
+    return [Point(*fields) for fields in _fields()]
+
+
+def dataclasses_slotted() -> list[SlottedPoint]:
+    """The same with slots."""
+    return [SlottedPoint(*fields) for fields in _fields()]
+
+
+def named_tuples() -> list[NamedPoint]:
+    """The same as named tuples."""
+    return [NamedPoint(*fields) for fields in _fields()]
+
+
+def enums() -> list[Color]:
+    """Members of an enumeration of texts."""
+    return random.Random(34).choices(list(Color), k=N)
+
+
+def int_enums() -> list[Level]:
+    """Members of an enumeration of numbers."""
+    return random.Random(34).choices(list(Level), k=N)
+
+
+def str_enums() -> list[Unit]:
+    """Members of an enumeration of texts that are texts themselves."""
+    return random.Random(34).choices(list(Unit), k=N)
+
+
+def nones() -> list[None]:
+    """`None`."""
+    return [None] * N
+
+
+def bools() -> list[bool]:
+    """True and False, at random."""
+    return random.Random(35).choices([True, False], k=N)
+
+
+def small_ints() -> list[int]:
+    """Numbers of one to five digits."""
+    draw = random.Random(36)
+    return [draw.randrange(10 ** draw.randint(1, 5)) for _ in range(N)]
+
+
+def str_subclasses() -> list[Text]:
+    """Texts of a subclass of `str`."""
+    return [Text(text) for text in values.ascii_short()[:N]]
+
+
+def int_subclasses() -> list[Number]:
+    """Numbers of a subclass of `int`."""
+    return [Number(number) for number in values.ints()[:N]]
+
+
+def dict_subclasses() -> list[Members]:
+    """Objects of a subclass of `dict`."""
+    return [Members(id=number, name=text, price=price) for number, text, price in _fields()]
+
+
+def list_subclasses() -> list[Items]:
+    """Arrays of a subclass of `list`."""
+    return [Items(fields) for fields in _fields()]
+
+
+def decimals_exact() -> list[decimal.Decimal]:
+    """Prices as `Decimal`."""
+    draw = random.Random(37)
+    return [decimal.Decimal(draw.randrange(10_000_000)) / 100 for _ in range(N)]
+
+
+def rows_with_datetime() -> list[dict[str, Any]]:
+    """The rows of the table with a `datetime` in place of its text."""
+    rows = values.rows_mixed()
+    for row in rows:
+        row["created"] = dt.datetime.fromisoformat(row["created"])
+    return rows
+
+
+def rows_with_aware_datetime() -> list[dict[str, Any]]:
+    """The same in `timezone.utc`."""
+    rows = rows_with_datetime()
+    for row in rows:
+        row["created"] = row["created"].replace(tzinfo=dt.timezone.utc)
+    return rows
+
+
+def dicts_of_natives() -> list[dict[str, Any]]:
+    """An object of each type, as an API returns it."""
+    columns = zip(_fields(), uuids(), datetimes_utc(), dates(), enums(), bools(), strict=True)
+    return [
+        {"id": key, "name": text, "price": price, "at": moment, "day": day, "color": color, "on": flag, "none": None}
+        for (_, text, price), key, moment, day, color, flag in columns
+    ]
+
+
+def controls() -> list[str]:
+    """Texts with control characters that have no short escape."""
+    draw = random.Random(38)
+    return ["".join(draw.choices("abcdefgh \x01\x02\x1f", k=draw.randint(20, 200))) for _ in range(N)]
+
+
+def controls_sparse() -> list[str]:
+    """Texts with one such character in forty."""
+    draw = random.Random(38)
+    alphabet = "abcdefghij klmnopqrs" * 2 + "\x01"
+    return ["".join(draw.choices(alphabet, k=draw.randint(20, 200))) for _ in range(N)]
+
+
+def escapes_in_60() -> list[str]:
+    """Texts where one character in sixty is escaped."""
+    draw = random.Random(39)
+    alphabet = "abcdefghijklmnopqrst uvwxyz,ABCDEFGHIJKLMNOPQRSTUVWXYZ.0123" + '"'
+    return ["".join(draw.choices(alphabet, k=draw.randint(40, 300))) for _ in range(N)]
