@@ -19,6 +19,10 @@ const LEAP: Date = Date {
     day: 29,
 };
 
+fn days_of(year: u16, month: u8) -> u8 {
+    days_in(month) + u8::from(month == 2 && is_leap(year))
+}
+
 #[test]
 fn fraction_has_the_stored_precision_and_is_never_cut() {
     assert_eq!(text(NOON.to_short()), "12:05:09.120");
@@ -68,7 +72,7 @@ fn days_since_1970_are_those_of_a_calendar_that_is_counted() {
     let mut days = -719_528; // From 0000-01-01, as Python's `toordinal` has it: 719,163 to 0001-01-01, 365 more and one.
     for year in 0..=9999 {
         for month in 1..=12 {
-            for day in 1..=days_in(year, month) {
+            for day in 1..=days_of(year, month) {
                 let date = Date {
                     year: year.into(),
                     month,

@@ -175,7 +175,7 @@ impl RecentClasses {
     pub(super) const NONE: RecentClasses =
         RecentClasses([(std::ptr::null_mut(), std::ptr::null()); 4]);
 
-    /// What is known of the class of an object, null if nothing. Valid until code runs: nothing leaves the table of the thread
+    /// The entry of the class of an object, null if there is none. Valid until code runs: nothing leaves the table of the thread
     /// before.
     ///
     /// # Safety
@@ -338,7 +338,7 @@ fn form_of(class: &Bound<'_, PyType>) -> PyResult<Form> {
     })
 }
 
-/// What the members of an enumeration are, if each is of a class derived from `str` or `int` and equals its value, as in `IntEnum` and
+/// The kind of the members of an enumeration, if each is of a class derived from `str` or `int` and equals its value, as in `IntEnum` and
 /// `StrEnum`: then the contents need one look less than the value.
 fn contents_of_members(class: &Bound<'_, PyType>) -> PyResult<Option<Kind>> {
     let py = class.py();

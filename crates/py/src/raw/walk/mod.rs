@@ -167,11 +167,11 @@ struct Walk<'a, 'py> {
     keys: Keys,
     /// What `inner` has left.
     rest: Rest,
-    /// What was found since code last ran.
+    /// Classes and zones found since code last ran.
     recent: Recent,
     /// The class of the dataclass that is to be entered next; valid until code runs.
     found: *const Class,
-    /// What is to be done with the object of a class of its own that was not written last.
+    /// How to go on with the last object that was not written.
     unwritten: Step,
     /// Classes of the frames of fields.
     classes: Vec<Rc<Class>>,

@@ -32,7 +32,7 @@ pub(crate) struct Natives {
     pub(crate) utc_z: bool,
     pub(crate) omit_microseconds: bool,
     pub(crate) decimals: bool,
-    /// Whether every `int` is a number, however large.
+    /// An `int` of any size is written as a number.
     pub(crate) exact_ints: bool,
 }
 
@@ -71,7 +71,7 @@ pub(super) enum Native {
     Other,
 }
 
-/// What was found for the objects that were met since code last ran.
+/// Classes and zones of the objects that were met since code last ran.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Recent {
     pub(super) zone: Zone,
@@ -203,7 +203,7 @@ pub(super) unsafe fn read(
     }
 }
 
-/// Whether an `int` is a number in this style: below 2**53, or, if all are, of two digits of its own (below 2**60).
+/// Returns true if an `int` is written as a number in this style: below 2**53, or, if all are, of two digits of its own (below 2**60).
 ///
 /// # Safety
 /// `object` is an `int`, or of a class derived from it.

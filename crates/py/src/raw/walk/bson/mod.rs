@@ -56,7 +56,7 @@ struct Walk<'a, 'py> {
     /// Where the document begins that is written.
     start: usize,
     keys: Keys,
-    /// What was found since code last ran.
+    /// Classes and zones found since code last ran.
     recent: Recent,
     /// Classes of the frames of fields.
     classes: Vec<Rc<Class>>,
