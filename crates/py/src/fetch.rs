@@ -355,17 +355,22 @@ fn next_block<S: Source>(
     moved: &mut Tally,
 ) -> PyResult<bool> {
     if position.next_row >= position.n_rows {
+        // An error is large, and would be copied from frame to frame in the form of a result without one: boxed.
         let fetched = if statement.is_ready() {
             // To let the GIL go and have it back may take another thread's whole turn; turns are given between two pulls.
             py.check_signals()?;
-            statement.fetch(Budget::default())
+            statement.fetch(Budget::default()).map_err(Box::new)
         } else if statement.is_at_hand() {
             // Detached, since another thread may be in a call on the connection; nothing is there for Ctrl-C to cancel.
             py.check_signals()?;
-            ending::detach(py, || statement.fetch(Budget::default()))
+            ending::detach(py, || statement.fetch(Budget::default()).map_err(Box::new))
         } else {
             let cancel = statement.cancel_handle();
-            interrupt::detached(py, || cancel, || statement.fetch(Budget::default()))?
+            interrupt::detached(
+                py,
+                || cancel,
+                || statement.fetch(Budget::default()).map_err(Box::new),
+            )?
         };
         moved.copied_again(statement.take_moved_bytes());
         match fetched.map_err(|e| errors::to_py(py, &e))? {

@@ -258,17 +258,19 @@ fn watched<T: Send>(
 ) -> PyResult<T> {
     // First ours stands, then signals are looked at: one that came before is seen here, one that comes now trips the watcher.
     WATCHED.tripped.store(false, SeqCst);
-    let installed = Installed::begin();
+    // Restored by the closure, which borrows it: with the former action in it, it is too large to be moved from frame to frame.
+    let mut installed = Some(Installed::begin());
     if looks {
         py.check_signals()?;
     }
+    let restored = &mut installed;
     let result = ending::detach(py, move || {
         *call_under_way() = Some(cancel);
         if WATCHED.tripped.load(SeqCst) {
             wake_watcher(); // It was woken before there was a call to cancel.
         }
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
-        drop(installed);
+        *restored = None;
         *call_under_way() = None;
         // Nobody waits for this before; a signal from here on finds no call.
         if WATCHED.tripped.load(SeqCst) {
