@@ -20,6 +20,7 @@ use crate::pool::Pool;
 use crate::problem::{self, Problem, with_common_headers};
 use crate::query_string;
 use crate::run::{QuerySource, Sql};
+use crate::serve::Supervision;
 use crate::watch::Watch;
 
 /// The gateway as a handler of requests.
@@ -49,8 +50,8 @@ pub(crate) const FORMATS: [(&str, Format, &str); 3] = [
 ];
 
 impl Gateway {
-    /// A gateway for `config`, listening at `bound`, that counts the text of its answers in `ledger`. Databases are opened
-    /// when they are needed.
+    /// A gateway for `config`, listening at `bound`, that counts the text of its answers in `ledger`; `supervision` is that
+    /// of the process it serves in. Databases are opened when they are needed.
     ///
     /// # Errors
     /// The system's, where the thread of the time limits cannot be started.
@@ -59,11 +60,13 @@ impl Gateway {
         bound: Address,
         log: Log,
         ledger: &Ledger,
+        supervision: &Supervision,
     ) -> std::io::Result<Gateway> {
         let pools = config
             .databases
             .iter()
-            .map(|d| Arc::new(Pool::new(d.clone(), log.clone())))
+            .enumerate()
+            .map(|(i, d)| Arc::new(Pool::new(d.clone(), i, log.clone(), supervision)))
             .collect();
         let sql = config
             .queries
@@ -155,7 +158,11 @@ impl Gateway {
         if request.method() == "HEAD" {
             return head.body(Chunks::new(Unfilled));
         }
-        let Some(slot) = inner.pools[query.database].slot() else {
+        let pool = &inner.pools[query.database];
+        if let Some(left) = pool.set_aside() {
+            return problem::set_aside(query, left);
+        }
+        let Some(slot) = pool.slot() else {
             return problem::too_many_queries(query);
         };
         let source = QuerySource::new(
