@@ -2,7 +2,7 @@
 
 use onecopy_serve::SharedCounters;
 
-/// What is counted for each database.
+/// The kinds of call counted for each database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
     /// Connections being opened.
@@ -43,7 +43,7 @@ impl DriverCalls {
     }
 
     /// Returns the databases, by their indexes below `n_databases`, whose drivers may have crashed the process that
-    /// counted: those that were connecting, or where there are none, those with statements. Sets all counts to 0.
+    /// counted: those that were connecting, or else those with statements. Sets all counts to 0.
     #[must_use]
     pub fn take_suspects(&self, n_databases: usize) -> Vec<usize> {
         let with = |call: Call| -> Vec<usize> {

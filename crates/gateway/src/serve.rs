@@ -31,7 +31,7 @@ pub struct Options {
     pub supervision: Supervision,
 }
 
-/// What a supervisor gives the process that serves, and reads from it.
+/// Shared with the supervisor that starts the process which serves.
 #[derive(Clone, Debug, Default)]
 pub struct Supervision {
     /// Where the calls of foreign drivers are marked.

@@ -89,7 +89,7 @@ impl Meaning {
 pub struct Error {
     /// What kind.
     pub kind: ErrorKind,
-    /// Whether the same call can succeed later, with neither statement nor configuration changed: the server is away
+    /// The same call can succeed later, with neither statement nor configuration changed: the server is away
     /// or starts, a lock is held, a resource is used up, a transaction was chosen to end a deadlock. False where that
     /// is not known. Over HTTP a transient error is 503.
     pub is_transient: bool,
