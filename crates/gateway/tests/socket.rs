@@ -335,15 +335,32 @@ fn other_methods_are_405_with_or_without_a_body() {
 }
 
 #[test]
-fn a_foreign_host_is_421() {
+fn a_foreign_host_is_421_and_that_of_a_whole_url_goes_before_the_field() {
     let s = served(ITEMS);
-    let mut stream = s.connect();
-    stream
-        .write_all(b"GET /items.json HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n")
-        .unwrap();
-    let mut bytes = Vec::new();
-    stream.read_to_end(&mut bytes).unwrap();
-    answer(&bytes).problem(421);
+    let ask = |target: &str, host: &str| {
+        let mut stream = s.connect();
+        let head = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        answer(&bytes)
+    };
+    let own = s.address.to_string();
+    ask("/items.json", "evil.example").problem(421);
+    ask(&format!("http://evil.example/items.json?from=1"), &own).problem(421);
+    let answer = ask(&format!("http://{own}/items.json?from=3"), "evil.example");
+    assert_eq!(answer.text(), "[{\"id\":3,\"name\":\"tea\"}]");
+    // The path of the URL, and no host.
+    s.lines.wait_for(&["Z GET /items.json 200 done rows=1 "]);
+}
+
+#[test]
+fn a_path_that_encodes_letters_is_the_same_path() {
+    let s = served(ITEMS);
+    assert_eq!(s.get("/%69tems%2Ejson?from=3").status, 200);
+    assert_eq!(s.ask("HEAD", "/%69t%65ms.csv").status, 200);
+    s.get("/%69tems%2Fitems.json").problem(404);
+    s.get("/%2569tems.json").problem(404);
 }
 
 #[test]
