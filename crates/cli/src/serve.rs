@@ -15,7 +15,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::args::Serve;
-use crate::console::{coloured, error, ledger_table, notice, styled, tell};
+use crate::console::{coloured, error, ledger_table, log_line, notice, styled, tell};
 use crate::exit;
 use crate::supervisor;
 
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Serve, again: Option<&[OsString]>) -> i32 {
         Ok(socket) => socket,
         Err(e) => return tell_failure(&e),
     };
-    let log = Log::new(tell);
+    let log = Log::new(log_line);
     if let Err(e) = ignore_hangups(log) {
         notice(&format!("SIGHUP will end this process: {e}"));
     }
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Serve, again: Option<&[OsString]>) -> i32 {
             foreign: &foreign,
             n_databases: config.databases.len(),
         };
-        return supervisor::run(socket, &start, &Log::new(tell));
+        return supervisor::run(socket, &start, &Log::new(log_line));
     }
     let mut guard = None;
     let supervision = Supervision::default();
@@ -136,7 +136,7 @@ fn serve(
     supervision: Supervision,
     on_ready: impl FnOnce(&Serving, &Config),
 ) -> i32 {
-    let mut options = Options::new(Log::new(tell));
+    let mut options = Options::new(Log::new(log_line));
     options.check_at_start = true;
     options.supervision = supervision;
     if args.ledger {

@@ -347,7 +347,7 @@ fn a_foreign_host_is_421_and_that_of_a_whole_url_goes_before_the_field() {
     };
     let own = s.address.to_string();
     ask("/items.json", "evil.example").problem(421);
-    ask(&format!("http://evil.example/items.json?from=1"), &own).problem(421);
+    ask("http://evil.example/items.json?from=1", &own).problem(421);
     let answer = ask(&format!("http://{own}/items.json?from=3"), "evil.example");
     assert_eq!(answer.text(), "[{\"id\":3,\"name\":\"tea\"}]");
     // The path of the URL, and no host.
