@@ -54,6 +54,13 @@ REFUSED = {
     "* for a GET": b"GET * HTTP/1.1\r\nHost: a\r\n\r\n",
     "authority-form for a GET": b"GET a:80 HTTP/1.1\r\nHost: a:80\r\n\r\n",
     "TLS": b"\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03" + bytes(200),
+    "CONNECT": b"CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n",
+    "a coding before chunked, in a line of its own": post(
+        b"Transfer-Encoding: gzip", b"Transfer-Encoding: chunked", body=HELLO
+    ),
+    "Content-Type twice": request("/echo", b"Content-Type: a/b", b"content-type: c/d"),
+    "Authorization twice": request("/echo", b"Authorization: Basic YQ==", b"Authorization: Basic YQ=="),
+    "User-Agent twice": request("/echo", b"User-Agent: a", b"User-Agent: b"),
     "an unknown expectation": request("/echo", b"Expect: 200-ok", b"Content-Length: 5", method="POST", body=b"hello"),
 }
 
@@ -88,3 +95,28 @@ def test_is_taken(server: Serving, name: str) -> None:
         told = told_of(line.answer())
         assert (told["path"], told["body"]) == ("/echo", body)
         assert "HTTP_X_A" not in told["fields"], "a trailer is no field"
+
+
+@pytest.mark.parametrize(
+    ("sent", "host"),
+    [
+        (b"GET http://other.example:99/echo?a=b HTTP/1.1\r\nHost: a\r\n\r\n", "other.example:99"),
+        (b"GET http://other.example/echo?a=b HTTP/1.0\r\n\r\n", "other.example"),
+        (b"GET https://[::1]/echo?a=b HTTP/1.1\r\nhost: a\r\n\r\n", "[::1]"),
+    ],
+    ids=["1.1", "1.0 without Host", "https"],
+)
+def test_the_host_of_a_whole_url_replaces_the_field(server: Serving, sent: bytes, host: str) -> None:
+    # Twice: the second environ is a copy of the first one's fields.
+    for _ in range(2):
+        with server.connect() as line:
+            line.send(sent)
+            told = told_of(line.answer())
+            assert (told["path"], told["query"], told["fields"]["HTTP_HOST"]) == ("/echo", "a=b", host)
+
+
+@pytest.mark.parametrize("codings", [(b"gzip, chunked",), (b"gzip", b"chunked"), (b"gzip",)], ids=str)
+def test_a_coding_that_is_not_known_is_501_in_one_field_or_several(server: Serving, codings: tuple[bytes, ...]) -> None:
+    with server.connect() as line:
+        line.send(post(*(b"Transfer-Encoding: " + coding for coding in codings), body=HELLO))
+        assert line.answer().status == 501

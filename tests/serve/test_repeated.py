@@ -25,6 +25,8 @@ NAMES = [
     "Authorization",
     "Via",
 ]
+#: A request with two of one of them is refused.
+SINGLE = {"User-Agent", "Content-Type", "Authorization"}
 CONSTANT = [("X-Kept", "the same tuple each time"), ("X-Cafe", "caf\xe9"), ("X-Empty", "")]
 
 
@@ -57,6 +59,7 @@ def headers_back(environ: dict[str, Any], start: Start) -> Iterable[bytes]:
 def test_the_environ_is_that_of_its_own_request() -> None:
     draw = random.Random(7)
     lists = [[draw.choice(NAMES) for _ in range(draw.randint(0, 9))] for _ in range(12)]
+    lists = [[name for k, name in enumerate(names) if name not in SINGLE & set(names[:k])] for names in lists]
     values = [b"", b"a", b"other", b"caf\xe9", b"a, b", b"x" * 600]
     with (
         onecopy.Server(headers_back, "127.0.0.1:0", threads=2) as server,
@@ -105,7 +108,7 @@ def test_fields_of_answers_are_those_of_their_own_call() -> None:
 
 
 def test_a_field_that_cannot_be_sent_is_refused_each_time() -> None:
-    bad = [("X-A", "a\r\nX-B: b"), ("X A", "b"), ("Connection", "close")]
+    bad = [("X-A", "a\r\nX-B: b"), ("X A", "b"), ("Content-Length", "two")]
 
     def app(environ: dict[str, Any], start: Start) -> Iterable[bytes]:
         start("200 OK", [CONSTANT[0], bad[int(environ["QUERY_STRING"])]])

@@ -16,9 +16,15 @@ from typing import Any
 import pytest
 
 import onecopy
+from tests.support.raw_http import Line, request
 
 Start = Callable[..., Callable[[bytes], object]]
 ROWS = "with recursive c(i) as (select 1 union all select i + 1 from c where i < 3) select i from c"
+
+
+def _line_to(server: onecopy.Server) -> Line:
+    assert isinstance(server.address, tuple)
+    return Line(server.address)
 
 
 def _asked(app: Callable[[dict[str, Any], Start], Iterable[bytes]]) -> bytes:
@@ -66,6 +72,67 @@ def test_a_row_stream_that_fails_is_told_once(monkeypatch: pytest.MonkeyPatch) -
     error.value.close()
     assert said.getvalue().count("a row stream failed") == 1, said.getvalue()
     assert "DataError" in said.getvalue()
+
+
+def test_hop_by_hop_fields_are_left_out_with_one_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", said)
+    # As many examples of server-sent events set it; the same tuple each time.
+    fields = [("Connection", "keep-alive"), ("Keep-Alive", "timeout=5"), ("Transfer-Encoding", "chunked"), ("X-A", "b")]
+
+    def app(environ: dict[str, Any], start: Start) -> Iterable[bytes]:
+        start("200 OK", fields)
+        return iter([b"one", b"two"])
+
+    with onecopy.Server(app, "127.0.0.1:0") as server, _line_to(server) as line:
+        for _ in range(3):
+            line.send(request("/"))
+            answer = line.answer()
+            assert (answer.status, answer.body, answer.one("x-a")) == (200, b"onetwo", b"b")
+            assert answer.all("connection") == answer.all("keep-alive") == []
+    assert said.getvalue().count("the application sets `Connection`") == 1, said.getvalue()
+    assert said.getvalue().count("\n") == 1, said.getvalue()
+
+
+def test_an_application_that_says_close_has_its_connection_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", said)
+
+    def app(environ: dict[str, Any], start: Start) -> Iterable[bytes]:
+        start("200 OK", [("Connection", "close")])
+        return [b"ok"]
+
+    with onecopy.Server(app, "127.0.0.1:0") as server, _line_to(server) as line:
+        line.send(request("/"))
+        answer = line.answer()
+        assert (answer.body, answer.one("connection")) == (b"ok", b"close")
+        assert line.ends()
+    assert said.getvalue() == ""
+
+
+def test_a_reset_content_answer_has_no_body() -> None:
+    def app(environ: dict[str, Any], start: Start) -> Iterable[bytes]:
+        start("205 Reset Content", [("Content-Length", "4")])
+        return [b"body"]
+
+    with onecopy.Server(app, "127.0.0.1:0") as server, _line_to(server) as line:
+        line.send(request("/") + request("/"))
+        for _ in range(2):
+            answer = line.answer()
+            assert (answer.status, answer.body, answer.one("content-length")) == (205, b"", b"0")
+
+
+def test_head_of_an_iterator_has_the_fields_of_get() -> None:
+    def app(environ: dict[str, Any], start: Start) -> Iterable[bytes]:
+        start("200 OK", [("Content-Type", "text/plain")])
+        return iter([b"one", b"two"])
+
+    with onecopy.Server(app, "127.0.0.1:0") as server, _line_to(server) as line:
+        line.send(request("/"))
+        get = [field for field in line.answer().fields if field[0] != "date"]
+        line.send(request("/", method="HEAD"))
+        head = [field for field in line.answer("HEAD").fields if field[0] != "date"]
+    assert head == get
 
 
 def test_it_begins_once_and_ends_with_its_block() -> None:

@@ -34,6 +34,11 @@ pub(crate) fn tell(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
+/// Writes a line of a log to stderr: drivers' messages are in some.
+pub(crate) fn log_line(text: &str) {
+    tell(&shown(text));
+}
+
 /// An error, its remedies on lines of their own.
 pub(crate) fn error(message: &str) {
     label("error", "1;31", message);
@@ -50,19 +55,28 @@ fn label(label: &str, sgr: &str, message: &str) {
     tell(&format!("{}: {message}", styled(label, sgr, colour)));
 }
 
-/// A message without what a terminal would obey: drivers repeat what a database says.
+/// A message without what a terminal would obey: drivers repeat what a database says, and peers name files. Controls are
+/// U+FFFD; characters that change the direction of text are escaped, so that `exe.cod` is not shown as `doc.exe`.
 pub(crate) fn shown(message: &str) -> String {
-    message
-        .trim_end()
-        .chars()
-        .map(|c| {
-            if c.is_control() && c != '\n' && c != '\t' {
-                '\u{fffd}'
-            } else {
-                c
-            }
-        })
-        .collect()
+    let mut out = String::with_capacity(message.len());
+    for c in message.trim_end().chars() {
+        match c {
+            '\n' | '\t' => out.push(c),
+            c if c.is_control() => out.push('\u{fffd}'),
+            c if changes_direction(c) => out.extend(c.escape_unicode()),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Whether a character is a control of the bidirectional algorithm: an embedding, override, isolate or mark (Unicode
+/// Standard Annex 9, section 2).
+fn changes_direction(c: char) -> bool {
+    matches!(
+        c,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    )
 }
 
 /// A line that tells how far a long output is, on a terminal alone and after a second.
@@ -212,6 +226,19 @@ mod tests {
     #[test]
     fn what_a_terminal_would_obey_is_not_shown() {
         assert_eq!(shown("a\u{1b}[31mb\nc\r\n"), "a\u{fffd}[31mb\nc");
+        assert_eq!(shown("`a\u{202e}fdp.exe`"), "`a\\u{202e}fdp.exe`");
+        for range in [
+            '\u{61c}'..='\u{61c}',
+            '\u{200e}'..='\u{200f}',
+            '\u{202a}'..='\u{202e}',
+            '\u{2066}'..='\u{2069}',
+        ] {
+            for c in range {
+                assert_eq!(shown(&c.to_string()), c.escape_unicode().to_string());
+            }
+        }
+        let words = "عربي‌ עברית 日本 😀\u{200d}";
+        assert_eq!(shown(words), words, "letters of any direction stay");
     }
 
     #[test]

@@ -16,6 +16,7 @@
 pub mod args;
 mod bson;
 mod console;
+mod crashes;
 mod doctor;
 pub mod exit;
 mod interrupt;

@@ -2,18 +2,20 @@
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use onecopy_gateway::{
-    Checked, Config, ConfigError, Log, Options, ServeError, Serving, check, curl, listen, serve_on,
+    Checked, Config, ConfigError, Log, Options, ServeError, Serving, Supervision, check, curl,
+    listen, serve_on,
 };
-use onecopy_serve::{Address, Error as ServerError, Socket, stop_on_signals};
+use onecopy_serve::{Address, Error as ServerError, SharedCounters, Socket, stop_on_signals};
 use onecopy_text::Ledger;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 use crate::args::Serve;
-use crate::console::{coloured, error, ledger_table, notice, styled, tell};
+use crate::console::{coloured, error, ledger_table, log_line, notice, styled, tell};
 use crate::exit;
 use crate::supervisor;
 
@@ -47,6 +49,10 @@ pub(crate) fn run(args: &Serve, again: Option<&[OsString]>) -> i32 {
         Ok(socket) => socket,
         Err(e) => return tell_failure(&e),
     };
+    let log = Log::new(log_line);
+    if let Err(e) = ignore_hangups(log) {
+        notice(&format!("SIGHUP will end this process: {e}"));
+    }
     let foreign = supervisor::foreign_databases(&config);
     if let Some(again) = again.filter(|_| !args.unsupervised && !foreign.is_empty()) {
         tell(&welcome(&config, socket.address()));
@@ -54,11 +60,13 @@ pub(crate) fn run(args: &Serve, again: Option<&[OsString]>) -> i32 {
             again,
             config: &text,
             foreign: &foreign,
+            n_databases: config.databases.len(),
         };
-        return supervisor::run(socket, &start, &Log::new(tell));
+        return supervisor::run(socket, &start, &Log::new(log_line));
     }
     let mut guard = None;
-    serve(args, socket, config, |serving, config| {
+    let supervision = Supervision::default();
+    serve(args, socket, config, supervision, |serving, config| {
         match stop_on_signals(&serving.handle, &[SIGINT, SIGTERM]) {
             Ok(g) => guard = Some(g),
             Err(e) => notice(&format!("Ctrl-C will not end requests in order: {e}")),
@@ -67,11 +75,24 @@ pub(crate) fn run(args: &Serve, again: Option<&[OsString]>) -> i32 {
     })
 }
 
+/// Logs each SIGHUP of this process and ignores it from now on. The configuration is read at the start only, and a service
+/// manager's reload, or a terminal that is closed, must not cut answers.
+fn ignore_hangups(log: Log) -> io::Result<()> {
+    let mut signals = Signals::new([SIGHUP])?;
+    let listening = std::thread::Builder::new().name("hangups".to_owned());
+    listening.spawn(move || {
+        for _ in signals.forever() {
+            log.line("SIGHUP ignored: the configuration is read at the start; start again to read it anew");
+        }
+    })?;
+    Ok(())
+}
+
 /// Serves for a supervisor: on its socket, by the text of the configuration that it read; it has told the addresses, and
 /// it stops us.
-fn run_child(args: &Serve, lent: Result<Socket, ServerError>) -> i32 {
-    let socket = match lent {
-        Ok(socket) => socket,
+fn run_child(args: &Serve, lent: Result<(Socket, SharedCounters), ServerError>) -> i32 {
+    let (socket, counters) = match lent {
+        Ok(lent) => lent,
         Err(e) => return tell_failure(&ServeError::Server(e)),
     };
     let text = match std::io::read_to_string(std::io::stdin().lock()) {
@@ -84,7 +105,10 @@ fn run_child(args: &Serve, lent: Result<Socket, ServerError>) -> i32 {
         }
     };
     match Config::parse(&text, &args.file, &|name| std::env::var(name).ok()) {
-        Ok(config) => serve(args, socket, config, |_, _| ()),
+        Ok(config) => {
+            let supervision = supervisor::supervision(counters);
+            serve(args, socket, config, supervision, |_, _| ())
+        }
         Err(problems) => tell_problems(&problems),
     }
 }
@@ -109,10 +133,12 @@ fn serve(
     args: &Serve,
     socket: Socket,
     config: Config,
+    supervision: Supervision,
     on_ready: impl FnOnce(&Serving, &Config),
 ) -> i32 {
-    let mut options = Options::new(Log::new(tell));
+    let mut options = Options::new(Log::new(log_line));
     options.check_at_start = true;
+    options.supervision = supervision;
     if args.ledger {
         options.ledger = Ledger::within(&Ledger::off());
     }
@@ -209,7 +235,7 @@ fn run_check(config: &Config) -> i32 {
         ),
         n => writeln!(out, "{}", count(n, "problem", "problems")),
     };
-    let written = std::io::Write::write_all(&mut std::io::stdout().lock(), out.as_bytes());
+    let written = std::io::Write::write_all(&mut io::stdout().lock(), out.as_bytes());
     match (wrong, written) {
         (0, Ok(())) => exit::OK,
         (0, Err(_)) => exit::PIPE_CLOSED,

@@ -31,11 +31,9 @@ impl Handler for Guarded {
 
     fn handle(&self, request: Request<'_>) -> Response {
         if let (Some(hosts), Some(bound)) = (&self.hosts, request.local()) {
-            // A target in absolute form goes before `Host` (RFC 9112, section 3.2.2).
-            let authority = request.head().and_then(|head| head.authority());
-            let host = authority.unwrap_or_default();
-            let named = |name: &String| name.eq_ignore_ascii_case(host);
-            if !host_is_loopback(host.as_bytes(), bound.port()) && !hosts.iter().any(named) {
+            let host = request.host().unwrap_or_default();
+            let named = |name: &String| name.as_bytes().eq_ignore_ascii_case(host);
+            if !host_is_loopback(host, bound.port()) && !hosts.iter().any(named) {
                 return Response::problem(
                     421,
                     "Misdirected Request",

@@ -4,39 +4,57 @@
 //! connection dies in the middle of an answer. What is lost then is every answer under way; the socket, and those who
 //! wait at it, are not. See `docs/decisions/0041-supervisor.md`.
 
-use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use onecopy_gateway::{Config, Log};
+use onecopy_gateway::{Config, DriverCalls, Log, Supervision};
 use onecopy_rows::connect::Connection;
-use onecopy_serve::Socket;
-use signal_hook::consts::{
-    SIGABRT, SIGBUS, SIGCHLD, SIGFPE, SIGILL, SIGINT, SIGKILL, SIGSEGV, SIGTERM,
-};
+use onecopy_serve::{SharedCounters, Socket};
+use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use signal_hook::low_level::signal_name;
 
 use crate::console::error;
+use crate::crashes::{Crashes, MOST_CRASHES, Verdict, WITHIN, describe};
 use crate::exit;
 
-/// As many crashes are survived within [`WITHIN`]; with the next one it is given up. A driver that crashes at each
-/// connect would keep the machine busy with starting processes.
-const MOST_CRASHES: usize = 10;
-/// The time that [`MOST_CRASHES`] is counted over.
-const WITHIN: Duration = Duration::from_secs(60);
+/// Databases that the process which serves does not use, and for how many seconds: `2:60,3:17`.
+const SET_ASIDE_VARIABLE: &str = "ONECOPY_SET_ASIDE";
 
-/// The databases that are reached through a foreign driver, with what is known of it: `sales (psqlodbc (Unicode))`.
-/// Empty: nothing in the configuration can crash this process but ourselves.
-pub(crate) fn foreign_databases(config: &Config) -> String {
-    let foreign = config.databases.iter().filter_map(|d| {
-        let driver = Connection::foreign_driver(d.target.expose())?;
-        Some(format!("{} ({driver})", d.name))
+/// A database that is reached through a foreign driver.
+pub(crate) struct Foreign {
+    /// Its index in the configuration.
+    index: usize,
+    /// Its name and what is known of the driver: `sales (psqlodbc (Unicode))`.
+    description: String,
+}
+
+/// The databases that are reached through a foreign driver. Empty: only a fault of our own can crash this process.
+pub(crate) fn foreign_databases(config: &Config) -> Vec<Foreign> {
+    let databases = config.databases.iter().enumerate();
+    databases
+        .filter_map(|(index, d)| {
+            let driver = Connection::foreign_driver(d.target.expose())?;
+            let description = format!("{} ({driver})", d.name);
+            Some(Foreign { index, description })
+        })
+        .collect()
+}
+
+/// The counters and the databases set aside, as the supervisor of this process passes them.
+pub(crate) fn supervision(counters: SharedCounters) -> Supervision {
+    let text = std::env::var(SET_ASIDE_VARIABLE).unwrap_or_default();
+    let set_aside = text.split(',').filter_map(|entry| {
+        let (database, seconds) = entry.split_once(':')?;
+        let seconds = Duration::from_secs(seconds.parse().ok()?);
+        Some((database.parse().ok()?, seconds))
     });
-    foreign.collect::<Vec<_>>().join(", ")
+    Supervision {
+        set_aside: set_aside.collect(),
+        calls: Some(DriverCalls::new(counters)),
+    }
 }
 
 /// What the children are started with.
@@ -45,8 +63,10 @@ pub(crate) struct Start<'a> {
     pub(crate) again: &'a [OsString],
     /// The text of the configuration. It was read once: its file may be a pipe, or be half edited when a child crashes.
     pub(crate) config: &'a str,
-    /// See [`foreign_databases`]; what to name when a child crashes.
-    pub(crate) foreign: &'a str,
+    /// See [`foreign_databases`].
+    pub(crate) foreign: &'a [Foreign],
+    /// Databases in the configuration.
+    pub(crate) n_databases: usize,
 }
 
 /// Has children serve on `socket`, one after the other, until one ends by itself or is stopped. Returns the exit code.
@@ -59,11 +79,16 @@ pub(crate) fn run(mut socket: Socket, start: &Start<'_>, log: &Log) -> i32 {
             return exit::FAILED;
         }
     };
-    let mut child = match start.child(&socket) {
+    let counters = match DriverCalls::counters(start.n_databases) {
+        Ok(counters) => counters,
+        Err(e) => return cannot_start(&e),
+    };
+    let calls = DriverCalls::new(counters.clone());
+    let mut crashes = Crashes::new(start.n_databases);
+    let mut child = match start.child(&socket, &counters, &[]) {
         Ok(child) => child,
         Err(e) => return cannot_start(&e),
     };
-    let mut crashes = Crashes::default();
     let mut stopping = false;
     loop {
         // All that came, before it is judged how the child ended: the stop may have been first.
@@ -88,24 +113,37 @@ pub(crate) fn run(mut socket: Socket, start: &Start<'_>, log: &Log) -> i32 {
             log.line(&format!("{crash}, while it was being stopped"));
             return exit::FAILED;
         }
-        let foreign = start.foreign;
-        if !crashes.survived(Instant::now()) {
-            log.line(&format!("{crash}; drivers: {foreign}"));
+        let now = Instant::now();
+        let suspects = calls.take_suspects(start.n_databases);
+        let drivers = match suspects.is_empty() {
+            true => format!("drivers: {}", start.names(|_| true)),
+            false => format!("in a call to: {}", start.names(|i| suspects.contains(&i))),
+        };
+        let verdict = crashes.count(now, &suspects);
+        if verdict == Verdict::GiveUp {
+            log.line(&format!("{crash}; {drivers}"));
             error(&format!(
                 "the process that serves crashed more than {MOST_CRASHES} times within {} s: given up\n\
-                 find the driver at fault with `onecopy query`: {foreign}",
-                WITHIN.as_secs()
+                 find the driver at fault with `onecopy query`: {}",
+                WITHIN.as_secs(),
+                start.names(|_| true)
             ));
             return exit::FAILED;
         }
-        child = match start.child(&socket) {
+        child = match start.child(&socket, &counters, &crashes.set_aside(now)) {
             Ok(child) => child,
             Err(e) => return cannot_start(&e),
         };
         let next = child.id();
-        log.line(&format!(
-            "{crash}; process {next} serves now; drivers: {foreign}"
-        ));
+        log.line(&format!("{crash}; process {next} serves now; {drivers}"));
+        if let Verdict::SetAside(database, time) = verdict {
+            log.line(&format!(
+                "set aside database={}: its driver crashed the process again and again; its queries answer 503 for {} s, \
+                 the other databases are served",
+                start.names(|i| i == database),
+                time.as_secs()
+            ));
+        }
     }
 }
 
@@ -117,85 +155,34 @@ fn cannot_start(e: &io::Error) -> i32 {
 }
 
 impl Start<'_> {
+    /// The foreign databases among those whose index fits, with their drivers.
+    fn names(&self, fits: impl Fn(usize) -> bool) -> String {
+        let fitting = self.foreign.iter().filter(|f| fits(f.index));
+        let names: Vec<&str> = fitting.map(|f| f.description.as_str()).collect();
+        names.join(", ")
+    }
+
     /// Starts a process by the same command line, which finds the socket that it is lent and serves on it.
-    fn child(&self, socket: &Socket) -> io::Result<Child> {
+    fn child(
+        &self,
+        socket: &Socket,
+        counters: &SharedCounters,
+        set_aside: &[(usize, Duration)],
+    ) -> io::Result<Child> {
         // This very program, even if its file was replaced meanwhile; Python finds its environment by the name it is
         // called by.
         let mut command = Command::new("/proc/self/exe");
         let (name, rest) = self.again.split_first().ok_or(io::ErrorKind::NotFound)?;
         command.arg0(name).args(rest).stdin(Stdio::piped());
-        socket.lend(&mut command);
+        socket.lend(&mut command, counters);
+        let entry = |(database, time): &(usize, Duration)| format!("{database}:{}", time.as_secs());
+        let set_aside: Vec<String> = set_aside.iter().map(entry).collect();
+        command.env(SET_ASIDE_VARIABLE, set_aside.join(","));
         let mut child = command.spawn()?;
         if let Some(mut stdin) = child.stdin.take() {
             // A child that ended before it read all is judged by how it ended.
             let _ = stdin.write_all(self.config.as_bytes());
         }
         Ok(child)
-    }
-}
-
-/// When the last crashes were.
-#[derive(Default)]
-struct Crashes(VecDeque<Instant>);
-
-impl Crashes {
-    /// Counts a crash at `now`; whether to go on.
-    fn survived(&mut self, now: Instant) -> bool {
-        self.0.push_back(now);
-        while self.0.front().is_some_and(|c| now - *c > WITHIN) {
-            self.0.pop_front();
-        }
-        self.0.len() <= MOST_CRASHES
-    }
-}
-
-/// What happened, in a line.
-fn describe(pid: u32, signal: i32, status: ExitStatus) -> String {
-    let meaning = match signal {
-        SIGSEGV => "a driver used memory that is not its own",
-        SIGBUS => "a driver used memory that is not there",
-        SIGABRT => "a driver or the C library found an error and gave up",
-        SIGILL => "an instruction that this machine does not know",
-        SIGFPE => "a driver divided by zero",
-        SIGKILL => "ended from outside, or by the kernel for want of memory",
-        _ => "ended from outside",
-    };
-    let name = signal_name(signal).map_or_else(|| format!("signal {signal}"), str::to_owned);
-    let core = if status.core_dumped() {
-        ", core dumped"
-    } else {
-        ""
-    };
-    format!("crash: process {pid} died by {name} ({meaning}{core}); its answers under way were cut")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ten_crashes_a_minute_are_survived_and_the_eleventh_is_not() {
-        let mut crashes = Crashes::default();
-        let start = Instant::now();
-        let at = |seconds| start + Duration::from_secs(seconds);
-        for i in 0..10 {
-            assert!(crashes.survived(at(i)), "{i}");
-        }
-        // The first ones are no longer counted.
-        assert!(crashes.survived(at(61)));
-        assert!(!crashes.survived(at(61)));
-        assert!(crashes.survived(at(200)));
-    }
-
-    #[test]
-    fn a_crash_is_told_with_its_meaning() {
-        for (status, parts) in [
-            (ExitStatus::from_raw(11), ["SIGSEGV", "not its own"]),
-            (ExitStatus::from_raw(0x80 | 6), ["SIGABRT", "core dumped"]),
-            (ExitStatus::from_raw(50), ["signal 50", "from outside"]),
-        ] {
-            let said = describe(7, status.signal().unwrap(), status);
-            assert!(parts.iter().all(|p| said.contains(p)), "{said}");
-        }
     }
 }

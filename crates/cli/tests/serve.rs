@@ -96,7 +96,7 @@ impl Drop for Serving {
 }
 
 #[test]
-fn it_tells_what_to_try_serves_logs_and_ends_in_order() {
+fn it_prints_what_to_try_serves_logs_ignores_hangups_and_ends_in_order() {
     for name in ["INT", "TERM"] {
         let mut serving = Serving::start();
         serving.line_with(&format!("curl 'http://{}/one.json'", serving.address));
@@ -109,6 +109,8 @@ fn it_tells_what_to_try_serves_logs_and_ends_in_order() {
             .unwrap();
         assert!(answer.contains("[{\"one\":1}]"), "{answer}");
         serving.line_with("GET /one.json 200 done rows=1 ");
+        serving.signal("HUP");
+        serving.line_with("SIGHUP ignored");
         serving.signal(name);
         assert_eq!(serving.child.wait().unwrap().code(), Some(0), "{name}");
     }

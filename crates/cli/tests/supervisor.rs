@@ -83,8 +83,12 @@ fn crash(pid: u32, name: &str) {
 
 impl Supervised {
     fn start(more: &[&str]) -> Supervised {
+        Supervised::start_with(CONFIG, more, None)
+    }
+
+    fn start_with(config: &str, more: &[&str], manager: Option<&Path>) -> Supervised {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("c.toml"), CONFIG).unwrap();
+        std::fs::write(folder.path().join("c.toml"), config).unwrap();
         let mut parent = Command::new(env!("CARGO_BIN_EXE_onecopy"))
             .args(["serve", "c.toml", "--port", "0"])
             .args(more)
@@ -92,6 +96,7 @@ impl Supervised {
             .env_remove("ONECOPY_BIND")
             .env_remove("ONECOPY_PORT")
             .env_remove("CLICOLOR_FORCE")
+            .envs(manager.map(|file| ("ONECOPY_ODBC_MANAGER", file)))
             .stdin(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -110,14 +115,35 @@ impl Supervised {
 
     /// The next line on stderr that holds `part`.
     fn line_with(&mut self, part: &str) -> String {
-        let mut line = String::new();
-        while !line.contains(part) {
-            line.clear();
+        loop {
+            let mut line = String::new();
             let n = self.said.read_line(&mut line).unwrap();
             assert_ne!(n, 0, "no line with {part}");
             assert!(!line.contains("hush"), "{line}");
+            if line.contains(part) {
+                return line;
+            }
         }
-        line
+    }
+
+    /// Reads lines from stderr until each of `parts` was in one; returns the last of them that has the first part.
+    fn lines_with(&mut self, parts: &[&str]) -> String {
+        let mut missing: Vec<&str> = parts.to_vec();
+        let mut found = String::new();
+        while !missing.is_empty() {
+            let line = self.line_with("");
+            missing.retain(|part| !line.contains(part));
+            if line.contains(parts[0]) {
+                found = line;
+            }
+        }
+        found
+    }
+
+    fn answer(&self, path: &str) -> String {
+        let mut answer = String::new();
+        self.ask(path).read_to_string(&mut answer).unwrap();
+        answer
     }
 
     fn ask(&self, path: &str) -> TcpStream {
@@ -129,9 +155,7 @@ impl Supervised {
     }
 
     fn assert_answers(&self) {
-        let mut answer = String::new();
-        let mut stream = self.ask("/one.json");
-        stream.read_to_string(&mut answer).unwrap();
+        let answer = self.answer("/one.json");
         assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
         assert!(answer.contains("[{\"one\":1}]"), "{answer}");
     }
@@ -250,12 +274,16 @@ fn the_process_that_serves_ends_with_a_parent_that_is_killed() {
 }
 
 #[test]
-fn crash_after_crash_is_given_up_with_1() {
+fn crash_after_crash_that_no_driver_call_explains_is_given_up_with_1() {
+    // The check at the start connects once: when it has ended, no driver is in use.
+    let checked = "check database=foreign: ";
     let mut served = Supervised::start(&[]);
+    served.line_with(checked);
     let mut child = served.child();
     for _ in 0..10 {
         crash(child, "SEGV");
-        let line = served.line_with("serves now");
+        let line = served.lines_with(&["serves now", checked]);
+        assert!(line.contains("; drivers: foreign (psqlodbc"), "{line}");
         let words = line.split("; process ").nth(1).unwrap();
         child = words.split(' ').next().unwrap().parse().unwrap();
     }
@@ -266,6 +294,69 @@ fn crash_after_crash_is_given_up_with_1() {
     served.line_with("find the driver at fault");
     assert_eq!(served.end(), Some(1));
     served.wait_until_closed();
+}
+
+#[test]
+fn a_driver_that_aborts_at_each_connect_is_named_and_set_aside_and_the_others_are_served() {
+    let folder = tempfile::tempdir().unwrap();
+    let manager = folder.path().join("manager.so");
+    // rustc links by the same command.
+    let compiled = Command::new("cc")
+        .args(["-shared", "-fPIC", "-o"])
+        .arg(&manager)
+        .arg(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/fake_odbc/manager.c"
+        ))
+        .status();
+    assert!(compiled.unwrap().success());
+    let config = format!(
+        "{CONFIG}[databases.broken]\nurl = \"Driver=aborts;Pwd=hush-7f3a\"\n\
+         [queries.broken]\ndatabase = \"broken\"\nsql = \"select 1 as one\"\n\
+         [queries.away]\ndatabase = \"foreign\"\nsql = \"select 1 as one\"\n"
+    );
+    let mut served = Supervised::start_with(&config, &[], Some(&manager));
+    for _ in 0..3 {
+        let line = served.line_with("crash: ");
+        assert!(line.contains("died by SIGABRT"), "{line}");
+        assert!(line.contains("; in a call to: broken (aborts)"), "{line}");
+    }
+    let line = served.line_with("set aside database=broken (aborts): ");
+    assert!(line.contains("its queries answer 503 for 60 s"), "{line}");
+    // The check of the process that serves now leaves it out.
+    let child = served.child();
+    served.assert_answers();
+    let answer = served.answer("/broken.json");
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    assert!(answer.contains("\r\nRetry-After: "), "{answer}");
+    assert!(
+        answer.contains("the driver of this query's database crashed"),
+        "{answer}"
+    );
+    // Another database of the same driver manager answers by itself.
+    let answer = served.answer("/away.json");
+    assert!(answer.contains("the database is away"), "{answer}");
+    assert_eq!(served.child(), child);
+    signal(served.parent.id(), "TERM");
+    assert_eq!(served.end(), Some(0));
+}
+
+#[test]
+fn a_hangup_is_logged_and_ends_nothing() {
+    let mut served = Supervised::start(&[]);
+    let child = served.child();
+    let mut stream = served.ask("/endless.csv");
+    stream.read_exact(&mut [0; 1000]).unwrap();
+    // As a service manager does it that signals the whole group.
+    signal(child, "HUP");
+    signal(served.parent.id(), "HUP");
+    served.line_with("SIGHUP ignored");
+    stream.read_exact(&mut [0; 1 << 20]).unwrap();
+    assert_eq!(served.child(), child);
+    signal(served.parent.id(), "TERM");
+    served.wait_until_closed();
+    signal(served.parent.id(), "TERM");
+    assert_eq!(served.end(), Some(0));
 }
 
 #[test]

@@ -315,6 +315,59 @@ fn tls_and_its_code_are_enough_and_both_are_wanted_where_others_can_come() {
 }
 
 #[test]
+fn senders_that_do_not_greet_are_named_and_keep_nobody_out() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("file"), "bytes").unwrap();
+    for tls in [&["--code"][..], &["--tls"]] {
+        let mut receiver = Receiver::start(folder.path(), &[tls, &["--replace"]].concat());
+        let code = receiver.code();
+        let silent: Vec<TcpStream> = (0..2)
+            .map(|_| TcpStream::connect(&receiver.address).unwrap())
+            .collect();
+        let sent = send(folder.path(), &receiver.address, &["file", "--code", &code]);
+        assert!(sent.status.success(), "{}", stderr(&sent));
+        let (code, said) = receiver.end();
+        assert_eq!(code, Some(0), "{said}");
+        for stream in &silent {
+            let name = stream.local_addr().unwrap();
+            assert!(said.contains(&format!("{name} has connected")), "{said}");
+        }
+        assert!(
+            said.contains("has connected; 2 others have not ended their handshakes"),
+            "{said}"
+        );
+        std::fs::write(folder.path().join("file"), "other bytes").unwrap();
+    }
+}
+
+#[test]
+fn a_receiver_without_a_code_says_who_can_send_and_names_are_shown_in_their_order() {
+    let folder = tempfile::tempdir().unwrap();
+    // The receiver has it already; shown as it is, it would end in `.txt`.
+    let name = "bill\u{202e}txt.exe";
+    std::fs::write(folder.path().join(name), "new").unwrap();
+    std::fs::create_dir(folder.path().join("inbox")).unwrap();
+    std::fs::write(folder.path().join("inbox").join(name), "older").unwrap();
+    let receiver = Receiver::start(folder.path(), &[]);
+    let sent = send(folder.path(), &receiver.address, &[name]);
+    assert_eq!(sent.status.code(), Some(1));
+    let (code, said) = receiver.end();
+    assert_eq!(code, Some(1));
+    assert!(
+        said.contains("every user of this machine can send files here"),
+        "{said}"
+    );
+    for said in [said, stderr(&sent)] {
+        assert!(said.contains("bill\\u{202e}txt.exe"), "{said}");
+        assert!(!said.contains('\u{202e}'), "{said}");
+    }
+    let quiet = Receiver::start(folder.path(), &["--quiet"]);
+    let sent = send(folder.path(), &quiet.address, &[name]);
+    assert_eq!(sent.status.code(), Some(1));
+    assert!(!quiet.end().1.contains("every user"));
+}
+
+#[test]
 fn exit_codes_tell_what_was_wrong() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(folder.path().join("a")).unwrap();

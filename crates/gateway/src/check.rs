@@ -2,8 +2,10 @@
 
 use onecopy_rows::connect::{Connection, Prepared};
 
+use crate::calls::Call;
 use crate::config::{Config, Query};
 use crate::pool;
+use crate::serve::Supervision;
 
 /// What the check found of one query, or of a database that cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,8 +21,17 @@ pub struct Checked {
 /// Opens each database and prepares each query. All problems are found, not the first alone.
 #[must_use]
 pub fn check(config: &Config) -> Vec<Checked> {
+    check_supervised(config, &Supervision::default())
+}
+
+/// As [`check`], with marks for the supervisor, and without the databases that are set aside.
+pub(crate) fn check_supervised(config: &Config, supervision: &Supervision) -> Vec<Checked> {
     let mut found = Vec::new();
     for (i, database) in config.databases.iter().enumerate() {
+        if supervision.set_aside.iter().any(|(aside, _)| *aside == i) {
+            continue;
+        }
+        let mark = |call| supervision.calls.as_ref().map(|calls| calls.mark(i, call));
         let mut tell = |query: &str, outcome| {
             found.push(Checked {
                 database: database.name.clone(),
@@ -29,6 +40,7 @@ pub fn check(config: &Config) -> Vec<Checked> {
             });
         };
         let options = pool::options(database);
+        let connecting = mark(Call::Connect);
         let connection = match Connection::open(database.target.expose(), &options) {
             Ok(connection) => connection,
             Err(error) => {
@@ -36,6 +48,8 @@ pub fn check(config: &Config) -> Vec<Checked> {
                 continue;
             }
         };
+        drop(connecting);
+        let _preparing = mark(Call::Statement);
         let mut text = connection.describe();
         for notice in connection.notices() {
             text.push('\n');

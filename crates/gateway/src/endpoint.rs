@@ -1,5 +1,6 @@
 //! Requests to answers: the paths, the methods, the guards.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -20,6 +21,7 @@ use crate::pool::Pool;
 use crate::problem::{self, Problem, with_common_headers};
 use crate::query_string;
 use crate::run::{QuerySource, Sql};
+use crate::serve::Supervision;
 use crate::watch::Watch;
 
 /// The gateway as a handler of requests.
@@ -49,8 +51,8 @@ pub(crate) const FORMATS: [(&str, Format, &str); 3] = [
 ];
 
 impl Gateway {
-    /// A gateway for `config`, listening at `bound`, that counts the text of its answers in `ledger`. Databases are opened
-    /// when they are needed.
+    /// A gateway for `config`, listening at `bound`, that counts the text of its answers in `ledger`; `supervision` is that
+    /// of the process it serves in. Databases are opened when they are needed.
     ///
     /// # Errors
     /// The system's, where the thread of the time limits cannot be started.
@@ -59,11 +61,13 @@ impl Gateway {
         bound: Address,
         log: Log,
         ledger: &Ledger,
+        supervision: &Supervision,
     ) -> std::io::Result<Gateway> {
         let pools = config
             .databases
             .iter()
-            .map(|d| Arc::new(Pool::new(d.clone(), log.clone())))
+            .enumerate()
+            .map(|(i, d)| Arc::new(Pool::new(d.clone(), i, log.clone(), supervision)))
             .collect();
         let sql = config
             .queries
@@ -94,14 +98,14 @@ impl Gateway {
     }
 
     fn answer(&self, request: Request<'_>) -> Response {
-        let (authority, path) = split_target(request.path());
-        if let Some(refused) = self.0.check_host(&request, authority) {
+        if let Some(refused) = self.0.check_host(&request) {
             return refused;
         }
         if !matches!(request.method(), "GET" | "HEAD") {
             return problem::method_not_allowed();
         }
-        match path {
+        let path = unreserved_decoded(request.path());
+        match &*path {
             "/" => self.front(&request),
             "/-/live" => with_common_headers(
                 Response::new(200)
@@ -109,7 +113,7 @@ impl Gateway {
                     .body("{\"status\":\"live\"}\n"),
             ),
             page::STYLE_PATH => page::style(),
-            _ => self.query(&request, path),
+            path => self.query(&request, path),
         }
     }
 
@@ -118,9 +122,7 @@ impl Gateway {
         if page::wants_json(request.header("Accept")) {
             page::list(config)
         } else {
-            let host = request
-                .header("Host")
-                .and_then(|h| std::str::from_utf8(h).ok());
+            let host = request.host().and_then(|h| std::str::from_utf8(h).ok());
             let bound = || match &self.0.bound {
                 Address::Ip(address) => address.to_string(),
                 Address::Unix(_) => "localhost".to_owned(),
@@ -155,7 +157,11 @@ impl Gateway {
         if request.method() == "HEAD" {
             return head.body(Chunks::new(Unfilled));
         }
-        let Some(slot) = inner.pools[query.database].slot() else {
+        let pool = &inner.pools[query.database];
+        if let Some(left) = pool.set_aside() {
+            return problem::set_aside(query, left);
+        }
+        let Some(slot) = pool.slot() else {
             return problem::too_many_queries(query);
         };
         let source = QuerySource::new(
@@ -201,14 +207,13 @@ impl Handler for Gateway {
 impl Inner {
     /// On a loopback address `Host` must name it: else a page of another site reaches it by rebinding its own name. No page reaches
     /// a unix socket, and the proxy in front of it passes names of its own.
-    fn check_host(&self, request: &Request<'_>, authority: Option<&str>) -> Option<Response> {
+    fn check_host(&self, request: &Request<'_>) -> Option<Response> {
         let bound = self.bound.ip().filter(|bound| bound.ip().is_loopback())?;
-        let host = match (authority, request.header("Host")) {
-            (Some(authority), _) => authority.as_bytes(),
-            (None, Some(host)) => host,
+        let host = match request.host() {
+            Some(host) => host,
             // No browser is as old as that.
-            (None, None) if request.is_http_1_0() => return None,
-            (None, None) => b"",
+            None if request.is_http_1_0() => return None,
+            None => b"",
         };
         let named = |name: &String| name.as_bytes().eq_ignore_ascii_case(host);
         if host_is_loopback(host, bound.port()) || self.config.server.hosts.iter().any(named) {
@@ -257,23 +262,31 @@ fn not_found(detail: &str) -> Response {
     Problem::new(404, "Not Found", detail).response()
 }
 
-/// Authority and path of a target: `http://host/path` is taken as servers must (RFC 9112 3.2.2).
-fn split_target(target: &str) -> (Option<&str>, &str) {
-    let scheme = target
-        .get(..7)
-        .filter(|s| s.eq_ignore_ascii_case("http://"));
-    match scheme {
-        None => (None, target),
-        Some(_) => {
-            let rest = &target[7..];
-            let slash = rest.find('/').unwrap_or(rest.len());
-            let path = &rest[slash..];
-            (
-                Some(&rest[..slash]),
-                if path.is_empty() { "/" } else { path },
-            )
+/// The path with `%69` as `i`: percent-encoded letters, digits, `-`, `.`, `_` and `~` mean what they are (RFC 3986, section
+/// 2.3). All other encodings stay: `%2F` separates nothing.
+fn unreserved_decoded(path: &str) -> Cow<'_, str> {
+    if !path.contains('%') {
+        return path.into();
+    }
+    let mut parts = path.split('%');
+    let mut decoded = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part
+            .get(..2)
+            .filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()));
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match byte.filter(|b| b.is_ascii_alphanumeric() || b"-._~".contains(b)) {
+            Some(byte) => {
+                decoded.push(char::from(byte));
+                decoded.push_str(&part[2..]);
+            }
+            None => {
+                decoded.push('%');
+                decoded.push_str(part);
+            }
         }
     }
+    decoded.into()
 }
 
 #[cfg(test)]
@@ -281,14 +294,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn targets_with_an_authority_are_taken_apart() {
-        for (target, parts) in [
-            ("/a/b", (None, "/a/b")),
-            ("http://h:1/a", (Some("h:1"), "/a")),
-            ("HTTP://h", (Some("h"), "/")),
-            ("*", (None, "*")),
+    fn unreserved_characters_are_decoded_and_all_others_stay_encoded() {
+        for (path, decoded) in [
+            ("/items.json", "/items.json"),
+            ("/%69tems%2Ejson", "/items.json"),
+            ("/%2D/l%69ve", "/-/live"),
+            ("/a%2Fb", "/a%2Fb"),
+            ("/a%2fb%41", "/a%2fbA"),
+            ("/%2569tems", "/%2569tems"),
+            ("/%C3%A4%00", "/%C3%A4%00"),
+            ("/%", "/%"),
+            ("/%4", "/%4"),
+            ("/%+1%4x%", "/%+1%4x%"),
+            ("/%4é", "/%4é"),
         ] {
-            assert_eq!(split_target(target), parts);
+            assert_eq!(unreserved_decoded(path), decoded, "{path}");
         }
     }
 }

@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 use onecopy_rows::Error;
 use onecopy_rows::connect::{ConnectOptions, Connection};
 
+use crate::calls::{Call, CallMark, DriverCalls};
 use crate::config::Database;
 use crate::log::Log;
+use crate::serve::Supervision;
 
 /// An idle connection older than this is closed instead of used: firewalls forget silent connections.
 const MAX_IDLE: Duration = Duration::from_secs(300);
@@ -22,6 +24,10 @@ pub(crate) struct Pool {
     /// What is to be known of the driver was logged.
     noticed: AtomicBool,
     log: Log,
+    /// Where calls of a foreign driver are marked, and the database's index there.
+    calls: Option<(DriverCalls, usize)>,
+    /// Not used before, since its driver crashed an earlier process.
+    aside_until: Option<Instant>,
 }
 
 /// What locks here guard is whole after each statement, so a panic elsewhere leaves nothing broken.
@@ -30,8 +36,19 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Pool {
-    pub(crate) fn new(database: Database, log: Log) -> Pool {
+    /// The pool of the database at `index` of the configuration.
+    pub(crate) fn new(
+        database: Database,
+        index: usize,
+        log: Log,
+        supervision: &Supervision,
+    ) -> Pool {
+        let is_foreign = Connection::foreign_driver(database.target.expose()).is_some();
+        let calls = supervision.calls.clone().filter(|_| is_foreign);
+        let aside = supervision.set_aside.iter().find(|(i, _)| *i == index);
         Pool {
+            calls: calls.map(|calls| (calls, index)),
+            aside_until: aside.map(|(_, time)| Instant::now() + *time),
             database,
             idle: Mutex::default(),
             n_running: AtomicUsize::new(0),
@@ -39,6 +56,17 @@ impl Pool {
             noticed: AtomicBool::new(false),
             log,
         }
+    }
+
+    /// How long the database is not used yet because its driver crashed; `None` if it is used.
+    pub(crate) fn set_aside(&self) -> Option<Duration> {
+        let left = self.aside_until?.saturating_duration_since(Instant::now());
+        (!left.is_zero()).then_some(left)
+    }
+
+    fn mark(&self, call: Call) -> Option<CallMark> {
+        let (calls, index) = self.calls.as_ref()?;
+        Some(calls.mark(*index, call))
     }
 
     /// The right to run one query, or nothing where as many as allowed run. Never waits.
@@ -50,7 +78,12 @@ impl Pool {
                 self.n_running
                     .compare_exchange_weak(n, n + 1, Ordering::AcqRel, Ordering::Acquire);
             match taken {
-                Ok(_) => return Some(Slot(Arc::clone(self))),
+                Ok(_) => {
+                    return Some(Slot {
+                        _mark: self.mark(Call::Statement),
+                        pool: Arc::clone(self),
+                    });
+                }
                 Err(now) => n = now,
             }
         }
@@ -74,6 +107,7 @@ impl Pool {
 
     /// Opens a connection for reading alone.
     pub(crate) fn open(&self) -> Result<Connection, Error> {
+        let _connecting = self.mark(Call::Connect);
         let connection = Connection::open(self.database.target.expose(), &options(&self.database))?;
         if !self.noticed.swap(true, Ordering::AcqRel) {
             let name = &self.database.name;
@@ -122,17 +156,21 @@ impl Drop for Held {
 }
 
 /// The right to run one query; given back when dropped.
-pub(crate) struct Slot(Arc<Pool>);
+pub(crate) struct Slot {
+    pool: Arc<Pool>,
+    /// From here on the driver may be in use, up to the end of the connection that is not given back.
+    _mark: Option<CallMark>,
+}
 
 impl Slot {
     /// Whose slot it is.
     pub(crate) fn pool(&self) -> &Arc<Pool> {
-        &self.0
+        &self.pool
     }
 
     /// A connection that served before, if one waits.
     pub(crate) fn take_idle(&self) -> Option<Connection> {
-        let mut idle = lock(&self.0.idle);
+        let mut idle = lock(&self.pool.idle);
         // Closing may wait for the network; it happens when `old` is dropped, after the lock.
         let (old, fresh): (Vec<_>, Vec<_>) = idle
             .drain(..)
@@ -146,25 +184,25 @@ impl Slot {
 
     /// Closes what is idle: one of them was found broken, so the others may be too.
     pub(crate) fn drop_idle(&self) {
-        let all = std::mem::take(&mut *lock(&self.0.idle));
+        let all = std::mem::take(&mut *lock(&self.pool.idle));
         drop(all);
     }
 
     /// A new connection.
     pub(crate) fn open(&self) -> Result<Connection, Error> {
-        self.0.open()
+        self.pool.open()
     }
 
     /// Keeps a connection for later. Its transaction is rolled back, whatever it was; where that fails it is closed.
     pub(crate) fn give_back(&self, connection: Connection) {
         if connection.rollback().is_ok() {
-            lock(&self.0.idle).push((connection, Instant::now()));
+            lock(&self.pool.idle).push((connection, Instant::now()));
         }
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.0.n_running.fetch_sub(1, Ordering::AcqRel);
+        self.pool.n_running.fetch_sub(1, Ordering::AcqRel);
     }
 }

@@ -1,5 +1,7 @@
 //! Every answer that is no success: problems of RFC 9457.
 
+use std::time::Duration;
+
 use onecopy_rows::ErrorKind;
 use onecopy_serve::Response;
 use onecopy_wire::ChunkError;
@@ -135,6 +137,21 @@ pub(crate) fn too_many_queries(query: &Query) -> Response {
     .response()
 }
 
+/// The answer while the database is not used, since its driver crashed the process that serves.
+pub(crate) fn set_aside(query: &Query, left: Duration) -> Response {
+    let seconds = u32::try_from(left.as_secs())
+        .unwrap_or(u32::MAX)
+        .saturating_add(1);
+    Problem::new(
+        503,
+        "Service Unavailable",
+        "the driver of this query's database crashed, and is not used for now; other databases are served",
+    )
+    .member("query", &query.name)
+    .retry_after(seconds)
+    .response()
+}
+
 /// The answer to a stream that failed before its first byte.
 pub(crate) fn failed(config: &Config, query: &Query, error: &ChunkError) -> Response {
     let source: &(dyn std::error::Error + 'static) = &*error.source;
@@ -154,40 +171,7 @@ pub(crate) fn failed(config: &Config, query: &Query, error: &ChunkError) -> Resp
             .member("query", &query.name)
             .response();
     };
-    let mut problem = match rows.kind {
-        // The database enforced what was asked of it.
-        ErrorKind::ReadOnly => {
-            Problem::new(500, "Internal Server Error", &RunError::Writes.to_string())
-        }
-        ErrorKind::Connect | ErrorKind::Operational => Problem::new(
-            503,
-            "Service Unavailable",
-            "the database is away or refuses to work; try again later",
-        )
-        .retry_after(5),
-        ErrorKind::Cancelled => {
-            Problem::new(503, "Service Unavailable", "the query was cancelled").retry_after(5)
-        }
-        ErrorKind::Timeout => Problem::new(
-            504,
-            "Gateway Timeout",
-            "the database's own time limit ran out",
-        ),
-        ErrorKind::Data | ErrorKind::Malformed => {
-            let detail = match &rows.column {
-                Some((i, name)) => {
-                    format!("a value of column {i} `{name}` cannot be read or written")
-                }
-                None => "a value of the result cannot be read or written".to_owned(),
-            };
-            Problem::new(500, "Internal Server Error", &detail)
-        }
-        _ => Problem::new(
-            500,
-            "Internal Server Error",
-            "the database refuses this query",
-        ),
-    };
+    let mut problem = of_database(rows);
     problem = problem.member("query", &query.name);
     if !rows.sqlstate.is_empty() {
         problem = problem.member("sqlstate", &rows.sqlstate);
@@ -201,4 +185,70 @@ pub(crate) fn failed(config: &Config, query: &Query, error: &ChunkError) -> Resp
             .member("sql", &query.sql);
     }
     problem.response()
+}
+
+/// The status of a database's error: 503 for what a retry can clear, and never for a fault of the query.
+fn of_database(error: &onecopy_rows::Error) -> Problem {
+    let (status, title, detail) = match error.kind {
+        ErrorKind::Cancelled => {
+            return unavailable("the query was cancelled");
+        }
+        ErrorKind::Timeout => (
+            504,
+            "Gateway Timeout",
+            "the database's own time limit ran out".to_owned(),
+        ),
+        _ if error.is_transient => {
+            return unavailable("the database is away, busy or out of resources; try again later");
+        }
+        kind => (
+            500,
+            "Internal Server Error",
+            match kind {
+                // The database enforced its read-only mode.
+                ErrorKind::ReadOnly => RunError::Writes.to_string(),
+                ErrorKind::Connect => {
+                    "the database refuses the gateway's connection; the log has the reason"
+                        .to_owned()
+                }
+                ErrorKind::Data | ErrorKind::Malformed => match &error.column {
+                    Some((i, name)) => {
+                        format!("a value of column {i} `{name}` cannot be read or written")
+                    }
+                    None => "a value of the result cannot be read or written".to_owned(),
+                },
+                _ => "the database refuses this query".to_owned(),
+            },
+        ),
+    };
+    Problem::new(status, title, &detail)
+}
+
+fn unavailable(detail: &str) -> Problem {
+    Problem::new(503, "Service Unavailable", detail).retry_after(5)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onecopy_rows::Error;
+
+    #[test]
+    fn every_kind_of_error_has_its_status_and_503_is_for_what_a_retry_can_clear() {
+        for kind in ErrorKind::ALL {
+            let status = |error: &Error| {
+                let problem = of_database(error);
+                assert_eq!(problem.retry_after_s.is_some(), problem.status == 503);
+                problem.status
+            };
+            let permanent = Error::new(kind, "");
+            let (once, later) = match kind {
+                ErrorKind::Cancelled => (503, 503),
+                ErrorKind::Timeout => (504, 504),
+                _ => (500, 503),
+            };
+            assert_eq!(status(&permanent), once, "{kind:?}");
+            assert_eq!(status(&permanent.transient()), later, "{kind:?}");
+        }
+    }
 }

@@ -68,7 +68,7 @@ impl Sql {
     /// too; here it is told as what it is, a fault of the configuration.
     fn check(&self, connection: &Connection) -> Result<(), ChunkError> {
         if self.can_tell && !self.reads.load(Ordering::Acquire) {
-            let prepared = connection.prepare_check(&self.text).map_err(source_error)?;
+            let prepared = connection.prepare_check(&self.text)?;
             if prepared.read_only == Some(false) {
                 return Err(run_error(RunError::Writes));
             }
@@ -231,20 +231,16 @@ impl QuerySource {
         self.reused = idle.is_some();
         let connection = match idle {
             Some(connection) => connection,
-            None => live.slot.open().map_err(source_error)?,
+            None => live.slot.open()?,
         };
         self.run.stops(connection.cancel_handle())?;
         let connection = live.connection.insert(connection);
         self.run.sql.check(connection)?;
-        let statement = connection
-            .execute(&self.run.sql.text, &self.values)
-            .map_err(source_error)?;
+        let statement = connection.execute(&self.run.sql.text, &self.values)?;
         if statement.schema().n_columns() == 0 {
             return Err(run_error(RunError::NoRows));
         }
-        let chunks = statement
-            .into_chunks(self.format, &self.ledger)
-            .map_err(source_error)?;
+        let chunks = statement.into_chunks(self.format, &self.ledger)?;
         // From here on a stop is remembered by the stream, wherever it comes.
         self.run.stops(chunks.cancel_handle())?;
         live.chunks = Some(chunks);
@@ -351,19 +347,6 @@ impl ChunkSource for QuerySource {
 
     fn n_rows(&self) -> u64 {
         self.n_rows
-    }
-}
-
-fn source_error(error: Error) -> ChunkError {
-    let kind = match error.kind {
-        ErrorKind::Cancelled => ChunkErrorKind::Cancelled,
-        ErrorKind::Malformed => ChunkErrorKind::Value,
-        ErrorKind::Timeout => ChunkErrorKind::Limit,
-        _ => ChunkErrorKind::Source,
-    };
-    ChunkError {
-        kind,
-        source: Box::new(error),
     }
 }
 

@@ -3,10 +3,13 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use onecopy_serve::{Address, Handle, Server, Socket, Stopped};
 use onecopy_text::Ledger;
 
+use crate::calls::DriverCalls;
+use crate::check::check_supervised;
 use crate::config::{Config, resolve};
 use crate::endpoint::Gateway;
 use crate::log::Log;
@@ -24,6 +27,18 @@ pub struct Options {
     pub ledger: Ledger,
     /// Look at each database and query in the background when serving starts, and log what is wrong.
     pub check_at_start: bool,
+    /// For a process that a supervisor starts again after a crash.
+    pub supervision: Supervision,
+}
+
+/// Shared with the supervisor that starts the process which serves.
+#[derive(Clone, Debug, Default)]
+pub struct Supervision {
+    /// Where the calls of foreign drivers are marked.
+    pub calls: Option<DriverCalls>,
+    /// Databases, by their indexes in the configuration, that are not used for this time: their drivers crashed the
+    /// process. Their queries answer 503.
+    pub set_aside: Vec<(usize, Duration)>,
 }
 
 impl Options {
@@ -36,6 +51,7 @@ impl Options {
             limits: onecopy_serve::Limits::default(),
             ledger: Ledger::off(),
             check_at_start: false,
+            supervision: Supervision::default(),
         }
     }
 }
@@ -147,12 +163,12 @@ pub fn serve_on(
         handle: server.handle(),
     };
     let shown = config.clone();
-    let log = options.log.clone();
     let handler = Gateway::new(
         config,
         serving.address.clone(),
-        options.log,
+        options.log.clone(),
         &options.ledger,
+        &options.supervision,
     )
     .map_err(ServeError::Thread)?;
     let handler = Arc::clone(gateway.get_or_init(|| Arc::new(handler)));
@@ -160,14 +176,15 @@ pub fn serve_on(
     if options.check_at_start {
         // It may wait for a database that is away, so nothing waits for it.
         let checking = std::thread::Builder::new().name("gateway-check".to_owned());
-        drop(checking.spawn(move || log_check(&shown, &log)));
+        let (log, supervision) = (options.log, options.supervision);
+        drop(checking.spawn(move || log_check(&shown, &supervision, &log)));
     }
     server.run(handler).map_err(ServeError::Server)
 }
 
 /// Logs what a check finds wrong, so that a mistake shows before the first request does.
-fn log_check(config: &Config, log: &Log) {
-    for found in crate::check(config) {
+fn log_check(config: &Config, supervision: &Supervision, log: &Log) {
+    for found in check_supervised(config, supervision) {
         if let Err(wrong) = found.outcome {
             let query = match found.query.as_str() {
                 "" => String::new(),

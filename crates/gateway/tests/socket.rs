@@ -8,6 +8,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
+use onecopy_gateway::config::Target;
 use onecopy_gateway::{Config, Log, Options, serve};
 use onecopy_rows::connect::{ConnectOptions, Connection};
 use served::{answer, served, served_with, served_with_limits};
@@ -135,6 +136,58 @@ fn a_database_that_is_away_is_503_and_found_again() {
     assert!(!problem.to_string().contains("d.db"), "{problem}");
     std::fs::rename(&there, &here).unwrap();
     assert_eq!(s.get("/items.json").status, 200);
+}
+
+#[test]
+fn a_statement_that_fails_each_time_it_runs_is_500_without_retry_after() {
+    let s = served(
+        "[queries.overflow]\nsql = \"select abs(-9223372036854775808) as a\"\n\
+         [queries.json]\nsql = \"select json_extract('{bad', '$.a') as a\"\n\
+         [queries.escape]\nsql = \"select 1 as a from item where name like :p escape 'ab'\"\nparameters.p = \"text\"\n",
+    );
+    for target in ["/overflow.json", "/json.ndjson", "/escape.csv?p=t"] {
+        let answer = s.get(target);
+        assert_eq!(answer.field("retry-after"), "", "{target}");
+        let problem = answer.problem(500);
+        assert_eq!(problem["detail"], "the database refuses this query");
+    }
+}
+
+#[test]
+fn a_table_that_is_locked_is_503_and_a_file_that_is_no_database_500() {
+    let s = served_with(ITEMS, |config| {
+        let target = &mut config.databases[0].target;
+        *target = Target::new(format!("{}?busy_timeout_ms=1", target.expose()));
+    });
+    let file = s.folder.path().join("d.db");
+    let writer = Connection::open(
+        &format!("sqlite:{}", file.display()),
+        &ConnectOptions::default(),
+    )
+    .unwrap();
+    drop(
+        writer
+            .execute("pragma locking_mode = exclusive", &[])
+            .unwrap(),
+    );
+    drop(
+        writer
+            .execute("insert into item values (4, 'x')", &[])
+            .unwrap(),
+    );
+    writer.commit().unwrap();
+    let answer = s.get("/items.json");
+    assert_eq!(answer.field("retry-after"), "5");
+    answer.problem(503);
+    drop(writer);
+    assert_eq!(s.get("/items.json").status, 200);
+    let s = served(ITEMS);
+    std::fs::write(s.folder.path().join("d.db"), [b'x'; 4096]).unwrap();
+    let answer = s.get("/items.json");
+    assert_eq!(answer.field("retry-after"), "");
+    let problem = answer.problem(500);
+    let refused = "the database refuses the gateway's connection; the log has the reason";
+    assert_eq!(problem["detail"], refused);
 }
 
 #[test]
@@ -282,15 +335,32 @@ fn other_methods_are_405_with_or_without_a_body() {
 }
 
 #[test]
-fn a_foreign_host_is_421() {
+fn a_foreign_host_is_421_and_that_of_a_whole_url_goes_before_the_field() {
     let s = served(ITEMS);
-    let mut stream = s.connect();
-    stream
-        .write_all(b"GET /items.json HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n")
-        .unwrap();
-    let mut bytes = Vec::new();
-    stream.read_to_end(&mut bytes).unwrap();
-    answer(&bytes).problem(421);
+    let ask = |target: &str, host: &str| {
+        let mut stream = s.connect();
+        let head = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        answer(&bytes)
+    };
+    let own = s.address.to_string();
+    ask("/items.json", "evil.example").problem(421);
+    ask("http://evil.example/items.json?from=1", &own).problem(421);
+    let answer = ask(&format!("http://{own}/items.json?from=3"), "evil.example");
+    assert_eq!(answer.text(), "[{\"id\":3,\"name\":\"tea\"}]");
+    // The path of the URL, and no host.
+    s.lines.wait_for(&["Z GET /items.json 200 done rows=1 "]);
+}
+
+#[test]
+fn a_path_that_encodes_letters_is_the_same_path() {
+    let s = served(ITEMS);
+    assert_eq!(s.get("/%69tems%2Ejson?from=3").status, 200);
+    assert_eq!(s.ask("HEAD", "/%69t%65ms.csv").status, 200);
+    s.get("/%69tems%2Fitems.json").problem(404);
+    s.get("/%2569tems.json").problem(404);
 }
 
 #[test]
@@ -301,7 +371,7 @@ fn passwords_and_parameters_are_told_nowhere() {
          [queries.f]\nsql = \"select nosuch(:t) as t\"\nparameters.t = \"text\"\n",
         |config| {
             let target = format!("Driver=no-such-driver;Server=h;Uid=u;Pwd={secret}");
-            config.databases[0].target = onecopy_gateway::config::Target::new(target);
+            config.databases[0].target = Target::new(target);
         },
     );
     for target in [

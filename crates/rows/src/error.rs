@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use onecopy_wire::{ChunkError, ChunkErrorKind};
+
 /// What kind of error: decides the PEP 249 class, the HTTP status and the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -53,6 +55,33 @@ impl ErrorKind {
     ];
 }
 
+/// The meaning of a code of a database or of ODBC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Meaning {
+    /// The kind of error.
+    pub(crate) kind: ErrorKind,
+    /// As [`Error::is_transient`].
+    pub(crate) is_transient: bool,
+}
+
+impl Meaning {
+    /// A code of this kind that a retry cannot clear.
+    pub(crate) const fn permanent(kind: ErrorKind) -> Meaning {
+        Meaning {
+            kind,
+            is_transient: false,
+        }
+    }
+
+    /// A code of this kind that a retry can clear.
+    pub(crate) const fn transient(kind: ErrorKind) -> Meaning {
+        Meaning {
+            kind,
+            is_transient: true,
+        }
+    }
+}
+
 /// An error of a database, its driver, or of the use made of them.
 ///
 /// Passwords never stand in it: whoever adds a connection string adds its redacted form.
@@ -60,6 +89,10 @@ impl ErrorKind {
 pub struct Error {
     /// What kind.
     pub kind: ErrorKind,
+    /// The same call can succeed later, with neither statement nor configuration changed: the server is away
+    /// or starts, a lock is held, a resource is used up, a transaction was chosen to end a deadlock. False where that
+    /// is not known. Over HTTP a transient error is 503.
+    pub is_transient: bool,
     /// The whole message: the driver's own words where it spoke, a remedy on a line of its own where we know one.
     pub message: String,
     /// SQLSTATE (five characters) where the driver gave one or it is ours; else empty, as mostly for SQLite.
@@ -82,16 +115,30 @@ impl Error {
         }
     }
 
-    /// An error with neither SQLSTATE nor native code.
+    /// A permanent error with neither SQLSTATE nor native code.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
         Error {
             kind,
+            is_transient: false,
             message: message.into(),
             sqlstate: String::new(),
             native: 0,
             column: None,
             row: None,
         }
+    }
+
+    /// The error as one that a retry can clear.
+    #[must_use]
+    pub fn transient(mut self) -> Error {
+        self.is_transient = true;
+        self
+    }
+
+    /// Takes kind and transience from the meaning of the error's code.
+    pub(crate) fn set_meaning(&mut self, meaning: Meaning) {
+        self.kind = meaning.kind;
+        self.is_transient = meaning.is_transient;
     }
 
     /// Adds the column at fault.
@@ -152,6 +199,25 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// The kind of stream error that a server or a command chooses its status by: the one mapping for every row stream. An
+/// error of the data that names its column came from a value of the result; one without came from the statement, as an
+/// overflow in its arithmetic does, and is the source's.
+impl From<Error> for ChunkError {
+    fn from(error: Error) -> ChunkError {
+        let kind = match error.kind {
+            ErrorKind::Cancelled => ChunkErrorKind::Cancelled,
+            ErrorKind::Timeout => ChunkErrorKind::Limit,
+            ErrorKind::Malformed => ChunkErrorKind::Value,
+            ErrorKind::Data if error.column.is_some() => ChunkErrorKind::Value,
+            _ => ChunkErrorKind::Source,
+        };
+        ChunkError {
+            kind,
+            source: Box::new(error),
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -6,9 +6,7 @@ use std::time::{Duration, Instant};
 
 use onecopy_text::{ByteSink, Chunk, Ledger, Policy, Stage, Tally};
 use onecopy_wire::csv::Dialect;
-use onecopy_wire::{
-    CancelHandle, ChunkError, ChunkErrorKind, ChunkSource, Filled, NonFinite, WriteError,
-};
+use onecopy_wire::{CancelHandle, ChunkError, ChunkSource, Filled, NonFinite, WriteError};
 
 use crate::connect::Format;
 use crate::error::{Error, ErrorKind};
@@ -253,7 +251,7 @@ impl<S: Source, F: RowFormat> ChunkSource for RowStream<S, F> {
     fn fill(&mut self, chunk: &mut Chunk) -> Result<Filled, ChunkError> {
         match &self.state {
             State::Done => return Ok(Filled::Done),
-            State::Failed(error) => return Err(chunk_error(error.clone())),
+            State::Failed(error) => return Err(error.clone().into()),
             State::Fresh | State::Running => {}
         }
         let filled = self.fill_running(chunk);
@@ -269,7 +267,7 @@ impl<S: Source, F: RowFormat> ChunkSource for RowStream<S, F> {
                 error.kind = ErrorKind::Cancelled;
             }
             self.state = State::Failed(error.clone());
-            chunk_error(error)
+            error.into()
         })
     }
 
@@ -283,20 +281,5 @@ impl<S: Source, F: RowFormat> ChunkSource for RowStream<S, F> {
 
     fn n_rows(&self) -> u64 {
         self.progress.n_rows
-    }
-}
-
-/// The kind that a server or a command goes by.
-fn chunk_error(error: Error) -> ChunkError {
-    let kind = match error.kind {
-        ErrorKind::Cancelled => ChunkErrorKind::Cancelled,
-        ErrorKind::Timeout => ChunkErrorKind::Limit,
-        ErrorKind::Malformed => ChunkErrorKind::Value,
-        ErrorKind::Data if error.column.is_some() => ChunkErrorKind::Value,
-        _ => ChunkErrorKind::Source,
-    };
-    ChunkError {
-        kind,
-        source: Box::new(error),
     }
 }

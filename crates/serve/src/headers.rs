@@ -10,14 +10,17 @@ pub struct Headers {
     has_date: bool,
 }
 
-/// Fields that describe the framing or the connection: only the server knows them.
-const RESERVED: [&str; 8] = [
+/// Fields of one connection, hop-by-hop (RFC 9110, section 7.6.1): only the server knows them. `Trailers` is the name by
+/// which PEP 3333 and RFC 2616 list one of them.
+const HOP_BY_HOP: [&str; 10] = [
     "connection",
-    "content-length",
-    "date",
     "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
     "te",
     "trailer",
+    "trailers",
     "transfer-encoding",
     "upgrade",
 ];
@@ -64,6 +67,11 @@ impl Headers {
             name: name.to_owned(),
             at: value.iter().position(is_bad).unwrap_or(0),
         })
+    }
+
+    /// Whether a field describes the connection and not the answer, so that only the server may send it.
+    pub(crate) fn is_hop_by_hop(name: &str) -> bool {
+        is_one_of(name, &HOP_BY_HOP)
     }
 
     /// Appends a field that was checked before.
@@ -220,10 +228,14 @@ fn check_name(name: &str) -> Result<(), HeaderError> {
 }
 
 fn is_reserved(name: &str) -> bool {
+    is_one_of(name, &["date", "content-length"]) || Headers::is_hop_by_hop(name)
+}
+
+fn is_one_of(name: &str, names: &[&str]) -> bool {
     // By their lengths first: nearly all fields are none of them.
-    RESERVED
+    names
         .iter()
-        .any(|r| r.len() == name.len() && r.eq_ignore_ascii_case(name))
+        .any(|n| n.len() == name.len() && n.eq_ignore_ascii_case(name))
 }
 
 /// `tchar` of RFC 9110 5.6.2.

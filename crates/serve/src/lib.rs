@@ -17,6 +17,7 @@
 //! | [`server`] | [`Server`], [`Handle`]: bind, run, stop |
 //! | [`address`] | [`Address`]: IP address and port, or the path of a unix socket |
 //! | [`socket`] | [`Socket`]: what listens, which can outlive the process that serves |
+//! | [`counters`] | [`SharedCounters`]: read by the process that started this one, after a crash too |
 //! | [`tls`] | [`Tls`]: certificates and their key |
 //! | [`handler`], [`request`], [`response`], [`headers`] | what an application sees |
 //! | [`awaited`] | request bodies that are received when the handler asks for them |
@@ -41,6 +42,7 @@ mod buffers;
 pub mod clock;
 pub mod config;
 mod connection;
+pub mod counters;
 mod date;
 pub mod error;
 mod event_loop;
@@ -74,6 +76,7 @@ pub use awaited::{AwaitedBody, BodyError};
 pub use clock::{Clock, SystemClock};
 pub use config::{Config, Limits};
 pub use connection::ItemSink;
+pub use counters::SharedCounters;
 pub use error::Error;
 pub use handler::{FnHandler, Handler};
 pub use headers::{FieldLine, HeaderError, Headers};

@@ -73,7 +73,11 @@ impl Response {
             let added = headers.push(&name, value);
             added.expect("a field of a problem was checked when it was made");
         }
-        let mut refused = Response { headers, ..problem };
+        let mut refused = Response {
+            headers,
+            closes: self.closes,
+            ..problem
+        };
         refused.add("Content-Range", format!("bytes */{len_bytes}").as_bytes());
         refused
     }

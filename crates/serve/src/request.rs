@@ -95,17 +95,31 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The target up to its `?`, still percent-encoded.
+    /// The path of the target up to its `?`, still percent-encoded; of a target that is a whole URL, the path of that.
     #[must_use]
     pub fn path(&self) -> &'a str {
-        let target = self.target();
-        target.split_once('?').map_or(target, |(path, _)| path)
+        match self.head {
+            Head::Parsed(head) => head.path(),
+            Head::Given { target, .. } => target.split_once('?').map_or(target, |(path, _)| path),
+        }
     }
 
-    /// What follows the first `?` of the target, if there is one.
+    /// The part of the target after its first `?`, if there is one.
     #[must_use]
     pub fn query(&self) -> Option<&'a str> {
-        self.target().split_once('?').map(|(_, query)| query)
+        match self.head {
+            Head::Parsed(head) => head.query(),
+            Head::Given { target, .. } => target.split_once('?').map(|(_, query)| query),
+        }
+    }
+
+    /// The host and port that the request is for: of a target that is a whole URL, or else of `Host` (RFC 9112 3.2.2).
+    #[must_use]
+    pub fn host(&self) -> Option<&'a [u8]> {
+        match self.head {
+            Head::Parsed(head) => head.authority().map(str::as_bytes),
+            Head::Given { .. } => self.header("Host"),
+        }
     }
 
     /// Whether the request is HTTP/1.0; all others are 1.1.

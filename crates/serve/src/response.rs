@@ -20,6 +20,10 @@ pub struct Response {
     /// The length that the application has announced.
     pub(crate) announced: Option<u64>,
     pub(crate) body: Body,
+    /// The connection is closed after the answer.
+    pub(crate) closes: bool,
+    /// The name of the first field that was left out.
+    pub(crate) left_out: Option<Box<str>>,
 }
 
 impl Response {
@@ -39,6 +43,8 @@ impl Response {
             headers: Headers::default(),
             announced: None,
             body: Body::Empty,
+            closes: false,
+            left_out: None,
         }
     }
 
@@ -55,11 +61,22 @@ impl Response {
     }
 
     /// Adds a header field of an application that may say what a server says: `Content-Length` announces the length, `Date`
-    /// stands in the server's place.
+    /// replaces the server's. Hop-by-hop fields (RFC 9110, section 7.6.1) are left out, since they describe the connection,
+    /// which the application does not know; `Connection: close` closes it after the answer.
     ///
     /// # Errors
     /// As [`Response::header`]; a `Content-Length` that is no number, or another one than before.
     pub fn field(&mut self, name: &str, value: &[u8]) -> Result<(), HeaderError> {
+        if Headers::is_hop_by_hop(name) {
+            let mut options = value.split(|b| *b == b',').map(<[u8]>::trim_ascii);
+            let is_close = |option: &[u8]| option.eq_ignore_ascii_case(b"close");
+            if name.eq_ignore_ascii_case("connection") && options.any(is_close) {
+                self.closes = true;
+            } else {
+                self.left_out.get_or_insert_with(|| name.into());
+            }
+            return Ok(());
+        }
         if !name.eq_ignore_ascii_case("content-length") {
             return self.headers.push_with_date(name, value);
         }
@@ -100,6 +117,12 @@ impl Response {
             .push("Content-Type", value.as_bytes())
             .expect("a literal media type holds no control character");
         self
+    }
+
+    /// The first header field that [`Response::field`] has left out, if any.
+    #[must_use]
+    pub fn left_out(&self) -> Option<&str> {
+        self.left_out.as_deref()
     }
 
     /// Announces the length of the body, unless the application has done so.

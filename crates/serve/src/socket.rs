@@ -1,16 +1,17 @@
 //! A socket that listens, apart from the server that answers on it: it can outlive the process that serves.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::process::Command;
 
 use crate::address::Address;
+use crate::counters::SharedCounters;
 use crate::error::Error;
 use crate::sys::{self, EventFd, Listener, Name};
 
 /// The signals that a process which was lent a socket leaves to its lender: a terminal and a service manager send them to
 /// both, and they are to be in force once.
-const OF_THE_LENDER: &[i32] = &[libc::SIGINT, libc::SIGTERM];
+const OF_THE_LENDER: &[i32] = &[libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
 /// A listening socket, and the counter that stops whoever serves on it.
 ///
@@ -85,26 +86,34 @@ impl Socket {
         &self.address
     }
 
-    /// Has the child that `command` starts hold the socket too; it takes it by [`Socket::inherited`]. The child ignores
-    /// SIGINT and SIGTERM from its first instruction on: [`Socket::stop`] stops it, here.
+    /// Has the child that `command` starts share the socket and `counters`; it takes them by [`Socket::inherited`]. The
+    /// child ignores SIGINT, SIGTERM and SIGHUP from its first instruction on: [`Socket::stop`] stops it, here.
     ///
-    /// This socket is to be kept for as long as `command` may be spawned. Once it was stopped, spawning fails.
-    pub fn lend(&self, command: &mut Command) {
+    /// Both are to be kept for as long as `command` may be spawned. Once the socket was stopped, spawning fails.
+    pub fn lend(&self, command: &mut Command, counters: &SharedCounters) {
         let listener = self.listener.as_ref().map_or(-1, AsRawFd::as_raw_fd);
-        sys::lend(command, [listener, self.stop.as_raw_fd()], OF_THE_LENDER);
+        let counters = counters.as_fd().as_raw_fd();
+        sys::lend(
+            command,
+            [listener, self.stop.as_raw_fd(), counters],
+            OF_THE_LENDER,
+        );
     }
 
-    /// Takes the socket that the parent of this process lent it; from then on this process is ended by SIGKILL when the
-    /// parent ends (to be exact: the parent's thread that spawned it). `None` where nothing was lent, and the second time.
+    /// Takes the socket and the counters that the parent of this process lent it; from then on this process is ended by
+    /// SIGKILL when the parent ends (to be exact: the parent's thread that spawned it). `None` where nothing was lent, and the
+    /// second time.
     ///
     /// # Errors
     /// [`Error::System`]: the parent has ended already.
     #[must_use]
-    pub fn inherited() -> Option<Result<Socket, Error>> {
+    pub fn inherited() -> Option<Result<(Socket, SharedCounters), Error>> {
         let taken = sys::take_lent()?.map_err(Error::system("taking the socket of the parent"));
-        Some(taken.and_then(|[listener, stop]| {
+        Some(taken.and_then(|[listener, stop, counters]| {
             let listener = Listener::of(listener).map_err(Error::system("taking the socket"))?;
-            Socket::new(listener, EventFd::from(stop))
+            let counters = SharedCounters::of_descriptor(counters)
+                .map_err(Error::system("taking the counters"))?;
+            Ok((Socket::new(listener, EventFd::from(stop))?, counters))
         }))
     }
 

@@ -196,13 +196,7 @@ fn ranges_are_parts_of_the_file() {
         );
         assert!(answer.field("ETag").is_none() && answer.text().contains("416"));
     }
-    for range in [
-        "bytes=5-2",
-        "bytes=x",
-        "lines=0-1",
-        "bytes 0-1",
-        "bytes=0-1\r\nRange: bytes=2-3",
-    ] {
+    for range in ["bytes=5-2", "bytes=x", "lines=0-1", "bytes 0-1"] {
         let answer = f.ask("/a.txt", &format!("Range: {range}\r\n"));
         assert_eq!(
             (answer.status, answer.text()),
@@ -210,6 +204,8 @@ fn ranges_are_parts_of_the_file() {
             "{range}"
         );
     }
+    let twice = f.ask("/a.txt", "Range: bytes=0-1\r\nRange: bytes=2-3\r\n");
+    assert_eq!(twice.status, 400);
     assert_eq!(
         f.ask("/empty", "Range: bytes=0-0\r\n")
             .field("Content-Range"),

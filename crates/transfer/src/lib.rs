@@ -9,6 +9,7 @@
 //! | [`journal`] | what stands beside a file that is not whole yet |
 //! | [`code`] | the one-time code |
 //! | [`link`] | a connection, plain or TLS |
+//! | [`handshakes`] | handshakes of several senders at once |
 //! | [`identity`] | certificates made on the spot, and their fingerprints |
 //! | [`folder`] | the receiver's folder |
 //! | [`walk`] | the sender's files |
@@ -22,6 +23,7 @@
 pub mod code;
 pub mod error;
 pub mod folder;
+pub mod handshakes;
 pub mod identity;
 pub mod journal;
 pub mod link;
@@ -36,8 +38,9 @@ pub mod watch;
 
 pub use code::Code;
 pub use error::{Error, Reason};
+pub use handshakes::{HandshakeLimits, Handshakes};
 pub use link::Link;
 pub use order::Limits;
-pub use receiver::{Receiver, ReceiverOptions};
+pub use receiver::{Greeted, Receiver, ReceiverOptions};
 pub use sender::{SenderOptions, send};
 pub use watch::{Phase, Summary, Watch};

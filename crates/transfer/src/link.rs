@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use onecopy_files::moving::{Readiness, wait_for};
 use rustls::pki_types::ServerName;
@@ -16,6 +16,8 @@ use crate::message::{HEADER_BYTES, Header, MAX_BODY_BYTES, Message};
 
 /// What waits to be sent is sent from this size on.
 const OUT_BYTES: usize = 128 * 1024;
+/// How long the peer may take to read the last words.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A connection; blocks for as long as its timeout says.
 pub struct Link {
@@ -26,9 +28,50 @@ pub struct Link {
 }
 
 enum Stream {
-    Plain(TcpStream),
-    Client(Box<StreamOwned<ClientConnection, TcpStream>>),
-    Server(Box<StreamOwned<ServerConnection, TcpStream>>),
+    Plain(TimedSocket),
+    Client(Box<StreamOwned<ClientConnection, TimedSocket>>),
+    Server(Box<StreamOwned<ServerConnection, TimedSocket>>),
+}
+
+/// A socket whose reads and writes fail after a deadline, if there is one, however many they are.
+struct TimedSocket {
+    socket: TcpStream,
+    deadline: Option<Instant>,
+}
+
+impl TimedSocket {
+    /// The time until the deadline; `None` if there is no deadline.
+    fn time_left(&self) -> io::Result<Option<Duration>> {
+        let Some(deadline) = self.deadline else {
+            return Ok(None);
+        };
+        match deadline.saturating_duration_since(Instant::now()) {
+            Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
+            left => Ok(Some(left)),
+        }
+    }
+}
+
+impl Read for TimedSocket {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        if let left @ Some(_) = self.time_left()? {
+            self.socket.set_read_timeout(left)?;
+        }
+        self.socket.read(bytes)
+    }
+}
+
+impl Write for TimedSocket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let left @ Some(_) = self.time_left()? {
+            self.socket.set_write_timeout(left)?;
+        }
+        self.socket.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
 }
 
 /// What came: a message, or bytes of a file that are still to be read.
@@ -48,7 +91,7 @@ impl Link {
         fingerprint: Option<Fingerprint>,
         timeout: Duration,
     ) -> Result<Link, Error> {
-        prepare(&socket, timeout).map_err(Error::Broken)?;
+        let socket = prepare(socket, timeout, None).map_err(Error::Broken)?;
         let Some(fingerprint) = fingerprint else {
             return Ok(Link::over(Stream::Plain(socket)));
         };
@@ -67,16 +110,18 @@ impl Link {
         Ok(Link::over(Stream::Client(stream)))
     }
 
-    /// The receiver's end: TLS where there is an identity.
+    /// The receiver's end: TLS where there is an identity. The sender has `limit` for its whole handshake, up to the end of
+    /// [`crate::Receiver::greet`].
     ///
     /// # Errors
     /// [`Error::Broken`].
     pub fn receiving(
         socket: TcpStream,
         identity: Option<&Identity>,
-        timeout: Duration,
+        limit: Duration,
     ) -> Result<Link, Error> {
-        prepare(&socket, timeout).map_err(Error::Broken)?;
+        let deadline = Instant::now() + limit;
+        let socket = prepare(socket, limit, Some(deadline)).map_err(Error::Broken)?;
         let Some(identity) = identity else {
             return Ok(Link::over(Stream::Plain(socket)));
         };
@@ -100,8 +145,9 @@ impl Link {
         }
     }
 
-    /// How long a read or write may wait from now on.
-    pub(crate) fn set_timeout(&self, timeout: Duration) -> Result<(), Error> {
+    /// Ends the handshake's deadline; from now on each read and write may wait for `timeout`.
+    pub(crate) fn end_handshake(&mut self, timeout: Duration) -> Result<(), Error> {
+        self.timed().deadline = None;
         let socket = self.socket();
         socket
             .set_read_timeout(Some(timeout))
@@ -112,16 +158,24 @@ impl Link {
     /// The socket where bytes may go to and come from past this: no TLS.
     pub(crate) fn plain(&self) -> Option<&TcpStream> {
         match &self.stream {
-            Stream::Plain(socket) => Some(socket),
+            Stream::Plain(timed) => Some(&timed.socket),
             _ => None,
         }
     }
 
     pub(crate) fn socket(&self) -> &TcpStream {
         match &self.stream {
-            Stream::Plain(socket) => socket,
-            Stream::Client(stream) => &stream.sock,
-            Stream::Server(stream) => &stream.sock,
+            Stream::Plain(timed) => &timed.socket,
+            Stream::Client(stream) => &stream.sock.socket,
+            Stream::Server(stream) => &stream.sock.socket,
+        }
+    }
+
+    fn timed(&mut self) -> &mut TimedSocket {
+        match &mut self.stream {
+            Stream::Plain(timed) => timed,
+            Stream::Client(stream) => &mut stream.sock,
+            Stream::Server(stream) => &mut stream.sock,
         }
     }
 
@@ -218,8 +272,12 @@ impl Link {
     }
 
     /// Says why it ends, and reads on for a while, so that the words arrive: a socket that is closed with bytes unread takes back
-    /// what it said.
+    /// what it said. Who has not given the code yet has two seconds for that, all others two seconds a read.
     pub(crate) fn leave(&mut self, last: &Message) {
+        let timed = self.timed();
+        timed.deadline = timed
+            .deadline
+            .map(|deadline| deadline.min(Instant::now() + LEAVE_TIMEOUT));
         self.out.clear();
         last.write(&mut self.out);
         if self.flush().is_err() {
@@ -229,13 +287,13 @@ impl Link {
             stream.conn.send_close_notify();
             let _ = stream.flush();
         }
-        let socket = self.socket();
-        let _ = socket.shutdown(std::net::Shutdown::Write);
-        let _ = socket.set_read_timeout(Some(Duration::from_secs(2)));
+        let timed = self.timed();
+        let _ = timed.socket.shutdown(std::net::Shutdown::Write);
+        let _ = timed.socket.set_read_timeout(Some(LEAVE_TIMEOUT));
         let mut rest = vec![0; 64 * 1024];
         // What is under way: what two buffers of a connection hold.
         for _ in 0..4096 {
-            match (&mut &*socket).read(&mut rest) {
+            match timed.read(&mut rest) {
                 Ok(1..) => {}
                 _ => return,
             }
@@ -250,10 +308,15 @@ impl Drop for Link {
     }
 }
 
-fn prepare(socket: &TcpStream, timeout: Duration) -> io::Result<()> {
+fn prepare(
+    socket: TcpStream,
+    timeout: Duration,
+    deadline: Option<Instant>,
+) -> io::Result<TimedSocket> {
     socket.set_nodelay(true)?;
     socket.set_read_timeout(Some(timeout))?;
-    socket.set_write_timeout(Some(timeout))
+    socket.set_write_timeout(Some(timeout))?;
+    Ok(TimedSocket { socket, deadline })
 }
 
 /// rustls tells of a certificate inside of an error of the system's kind.

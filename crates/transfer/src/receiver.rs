@@ -1,8 +1,10 @@
 //! The receiving end.
 
 use std::io;
+use std::net::TcpStream;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use onecopy_files::moving::FileReceiver;
@@ -18,8 +20,6 @@ use crate::order::{Limits, Order};
 use crate::tree::{Tree, block_hash};
 use crate::watch::{Phase, Summary, Watch};
 
-/// How long who has not given the code yet may take for a word.
-const STRANGER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Wrong codes until it ends.
 const MAX_WRONG_CODES: u32 = 3;
 
@@ -38,11 +38,28 @@ pub struct ReceiverOptions {
     pub code: Option<Code>,
 }
 
-/// Receives transfers, one after the other, each over its own connection.
+/// Receives transfers, each over its own connection. Several senders may greet it at once; transfers come one after the
+/// other.
 #[derive(Debug)]
 pub struct Receiver {
     options: ReceiverOptions,
-    n_wrong_codes: u32,
+    /// Locked while a code is compared: no number of senders at once has more tries.
+    n_wrong_codes: Mutex<u32>,
+}
+
+/// A sender that has given the code, if one is needed.
+pub struct Greeted {
+    link: Link,
+    order: Order,
+    block_log2: u8,
+}
+
+impl Greeted {
+    /// The connection's socket.
+    #[must_use]
+    pub fn socket(&self) -> &TcpStream {
+        self.link.socket()
+    }
 }
 
 impl Receiver {
@@ -51,7 +68,33 @@ impl Receiver {
     pub fn new(options: ReceiverOptions) -> Receiver {
         Receiver {
             options,
-            n_wrong_codes: 0,
+            n_wrong_codes: Mutex::new(0),
+        }
+    }
+
+    /// Reads a sender's greeting, within the time that [`Link::receiving`] was given for the handshake. Nothing is written
+    /// or looked at before the code is right.
+    ///
+    /// # Errors
+    /// [`Error`], of which the sender gets the reason; [`Error::TooManyCodes`] from the last wrong code on.
+    pub fn greet(&self, mut link: Link) -> Result<Greeted, Error> {
+        let mut order = Order::new(self.options.limits);
+        match self.hear_greeting(&mut link, &mut order) {
+            Ok(block_log2) => {
+                link.end_handshake(self.options.timeout)?;
+                Ok(Greeted {
+                    link,
+                    order,
+                    block_log2,
+                })
+            }
+            Err(error) => {
+                refuse(&mut link, &error);
+                match *self.wrong_codes() {
+                    MAX_WRONG_CODES.. => Err(Error::TooManyCodes),
+                    _ => Err(error),
+                }
+            }
         }
     }
 
@@ -60,40 +103,70 @@ impl Receiver {
     /// Copies: two of hashed bytes, out of the socket and into the file; none without hashes, where there is no TLS.
     ///
     /// # Errors
-    /// [`Error`]; the sender is told.
-    pub fn receive(&mut self, link: &mut Link, watch: &mut dyn Watch) -> Result<Summary, Error> {
-        link.set_timeout(STRANGER_TIMEOUT.min(self.options.timeout))?;
-        let mut order = Order::new(self.options.limits);
-        let done = self.greet(link, &mut order).and_then(|block_log2| {
-            link.set_timeout(self.options.timeout)?;
-            let folder = Folder::open(&self.options.folder, self.options.replace)?;
-            let mut run = Run {
-                order,
-                link,
-                watch,
-                folder,
-                block_log2,
-                buffer: Vec::new(),
-                splicer: None,
-                summary: Summary::default(),
-            };
-            let done = run.all();
-            run.folder.close_parts();
-            done
-        });
+    /// [`Error`], of which the sender gets the reason.
+    pub fn receive(&self, greeted: Greeted, watch: &mut dyn Watch) -> Result<Summary, Error> {
+        let Greeted {
+            mut link,
+            order,
+            block_log2,
+        } = greeted;
+        let done = self.transfer(&mut link, order, block_log2, watch);
         if let Err(error) = &done {
-            if let Some((reason, words)) = told(error) {
-                link.leave(&Message::Refused(reason, words));
-            }
-            if self.n_wrong_codes >= MAX_WRONG_CODES {
-                return Err(Error::TooManyCodes);
-            }
+            refuse(&mut link, error);
         }
         done
     }
 
-    /// Nothing is written, looked at or told before the code is right.
-    fn greet(&mut self, link: &mut Link, order: &mut Order) -> Result<u8, Error> {
+    fn transfer(
+        &self,
+        link: &mut Link,
+        order: Order,
+        block_log2: u8,
+        watch: &mut dyn Watch,
+    ) -> Result<Summary, Error> {
+        link.say(&Message::Welcome { version: VERSION })?;
+        link.flush()?;
+        let folder = Folder::open(&self.options.folder, self.options.replace)?;
+        let mut run = Run {
+            order,
+            link,
+            watch,
+            folder,
+            block_log2,
+            buffer: Vec::new(),
+            splicer: None,
+            summary: Summary::default(),
+        };
+        let done = run.all();
+        run.folder.close_parts();
+        done
+    }
+
+    fn wrong_codes(&self) -> MutexGuard<'_, u32> {
+        self.n_wrong_codes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Compares a sender's code with the one it must know, if there is one. After three wrong ones no code is right.
+    fn check_code(&self, code: &[u8]) -> Result<(), Error> {
+        let Some(expected) = &self.options.code else {
+            return Ok(());
+        };
+        let mut n_wrong = self.wrong_codes();
+        if *n_wrong < MAX_WRONG_CODES && expected.is(code) {
+            return Ok(());
+        }
+        *n_wrong = n_wrong.saturating_add(1);
+        let words = match code.is_empty() {
+            true => "it wants the code that it has printed\ngive it with `--code`",
+            false => "the code is wrong\nlook at what the receiver has printed",
+        };
+        Err(Error::Refusing(Reason::Code, words.to_owned()))
+    }
+
+    /// The size of the sender's blocks, from a greeting with the right code.
+    fn hear_greeting(&self, link: &mut Link, order: &mut Order) -> Result<u8, Error> {
         let Incoming::Message(hello) = link.hear()? else {
             return Err(Error::Protocol("bytes before a word".to_owned()));
         };
@@ -103,20 +176,16 @@ impl Receiver {
         else {
             return Err(Error::Protocol("no greeting".to_owned()));
         };
-        if let Some(expected) = &self.options.code
-            && !expected.is(code)
-        {
-            self.n_wrong_codes += 1;
-            let words = match code.is_empty() {
-                true => "it wants the code that it has printed\ngive it with `--code`",
-                false => "the code is wrong\nlook at what the receiver has printed",
-            };
-            return Err(Error::Refusing(Reason::Code, words.to_owned()));
-        }
+        self.check_code(code)?;
         order.take(&hello)?;
-        link.say(&Message::Welcome { version: VERSION })?;
-        link.flush()?;
         Ok((*block_log2).min(MAX_BLOCK_LOG2))
+    }
+}
+
+/// Gives a sender the reason of an error of this end, if it is to know it.
+fn refuse(link: &mut Link, error: &Error) {
+    if let Some((reason, words)) = told(error) {
+        link.leave(&Message::Refused(reason, words));
     }
 }
 

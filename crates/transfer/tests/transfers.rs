@@ -125,14 +125,14 @@ fn tls_with_a_code_arrives_and_a_wrong_certificate_is_noticed() {
         code: Some(code.clone()),
         ..receiving(to.path())
     };
-    let mut receiver = Receiver::new(receiving);
+    let receiver = Receiver::new(receiving);
     for hashed in [true, false] {
         let options = SenderOptions {
             code: Some(code.clone()),
             hashed,
             ..sending(&[&top])
         };
-        let (sent, received) = exchange(&options, &mut receiver, Some(&identity), &mut ());
+        let (sent, received) = exchange(&options, &receiver, Some(&identity), &mut ());
         sent.unwrap();
         received.unwrap();
         assert_eq!(contents(&to.path().join("top")), contents(&top));
@@ -143,10 +143,10 @@ fn tls_with_a_code_arrives_and_a_wrong_certificate_is_noticed() {
         code: Some(code.clone()),
         ..sending(&[&top])
     };
-    let (sent, _) = exchange(&options, &mut receiver, Some(&other), &mut ());
+    let (sent, _) = exchange(&options, &receiver, Some(&other), &mut ());
     assert!(matches!(sent, Err(Error::Fingerprint)), "{sent:?}");
     // A plain sender at a receiver with TLS.
-    let (sent, received) = exchange(&sending(&[&top]), &mut receiver, Some(&identity), &mut ());
+    let (sent, received) = exchange(&sending(&[&top]), &receiver, Some(&identity), &mut ());
     assert!(sent.is_err() && received.is_err());
     assert_eq!(contents(to.path()), []);
 }
@@ -156,12 +156,12 @@ fn the_third_wrong_code_ends_it() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let file = from.path().join("file");
     fs::write(&file, "x").unwrap();
-    let mut receiver = Receiver::new(ReceiverOptions {
+    let receiver = Receiver::new(ReceiverOptions {
         code: Some(Code::make(None).unwrap()),
         ..receiving(to.path())
     });
     for last in [false, false, true] {
-        let (sent, received) = exchange(&sending(&[&file]), &mut receiver, None, &mut ());
+        let (sent, received) = exchange(&sending(&[&file]), &receiver, None, &mut ());
         assert!(
             matches!(sent, Err(Error::Refused(Reason::Code, _))),
             "{sent:?}"
@@ -246,7 +246,7 @@ fn a_file_that_changes_while_it_is_sent_is_an_error_and_the_old_one_stays() {
             let file = from.path().join("file");
             fs::write(&file, bytes(50_000, 1)).unwrap();
             fs::write(to.path().join("file"), "old").unwrap();
-            let mut receiver = Receiver::new(ReceiverOptions {
+            let receiver = Receiver::new(ReceiverOptions {
                 replace: true,
                 ..receiving(to.path())
             });
@@ -260,7 +260,7 @@ fn a_file_that_changes_while_it_is_sent_is_an_error_and_the_old_one_stays() {
                 by_sendfile,
                 ..sending(&[&file])
             };
-            let (sent, received) = exchange(&options, &mut receiver, None, &mut watch);
+            let (sent, received) = exchange(&options, &receiver, None, &mut watch);
             assert!(
                 matches!(
                     sent,
@@ -287,7 +287,7 @@ fn a_file_that_changes_while_it_is_sent_is_an_error_and_the_old_one_stays() {
             );
             assert_eq!(fs::read(to.path().join("file")).unwrap(), b"old", "{what}");
             // And once nobody writes to it, it arrives.
-            let (_, received) = exchange(&options, &mut receiver, None, &mut ());
+            let (_, received) = exchange(&options, &receiver, None, &mut ());
             received.unwrap();
             assert!(contents(to.path()) == contents(from.path()), "{what}");
         }
@@ -312,10 +312,10 @@ fn what_is_there_of_another_version_of_a_file_is_not_used() {
     let file = from.path().join("file");
     for seed in [1, 2] {
         fs::write(&file, bytes(50_000, seed)).unwrap();
-        let mut receiver = Receiver::new(receiving(to.path()));
+        let receiver = Receiver::new(receiving(to.path()));
         // The list counts too.
         let mut stop = Stop(50_000 + 30_000);
-        let (sent, received) = exchange(&sending(&[&file]), &mut receiver, None, &mut stop);
+        let (sent, received) = exchange(&sending(&[&file]), &receiver, None, &mut stop);
         assert!(sent.is_err() && received.is_err());
     }
     let (sent, received) = transfer(&sending(&[&file]), receiving(to.path()));
@@ -330,10 +330,10 @@ fn a_part_that_was_harmed_is_read_again_from_there() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let file = from.path().join("file");
     fs::write(&file, bytes(50_000, 1)).unwrap();
-    let mut receiver = Receiver::new(receiving(to.path()));
+    let receiver = Receiver::new(receiving(to.path()));
     let _ = exchange(
         &sending(&[&file]),
-        &mut receiver,
+        &receiver,
         None,
         &mut Stop(50_000 + 30_000),
     );
@@ -357,7 +357,7 @@ fn two_transfers_into_one_folder_do_not_mix() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let file = from.path().join("file");
     fs::write(&file, bytes(50_000, 1)).unwrap();
-    let mut receiver = Receiver::new(receiving(to.path()));
+    let receiver = Receiver::new(receiving(to.path()));
     let mut refused = false;
     let mut watch = Meanwhile {
         after: 20_000,
@@ -367,7 +367,7 @@ fn two_transfers_into_one_folder_do_not_mix() {
             refused = matches!(sent, Err(Error::Refused(Reason::Busy, _)));
         },
     };
-    let (_, received) = exchange(&sending(&[&file]), &mut receiver, None, &mut watch);
+    let (_, received) = exchange(&sending(&[&file]), &receiver, None, &mut watch);
     received.unwrap();
     assert!(refused);
 }
@@ -387,8 +387,8 @@ fn links_and_pipes_in_folders_are_left_out_and_told() {
         }
     }
     let mut told = Told(Vec::new());
-    let mut receiver = Receiver::new(receiving(to.path()));
-    let (sent, _) = exchange(&sending(&[&top]), &mut receiver, None, &mut told);
+    let receiver = Receiver::new(receiving(to.path()));
+    let (sent, _) = exchange(&sending(&[&top]), &receiver, None, &mut told);
     assert_eq!(sent.unwrap().n_files, 1);
     assert_eq!(told.0, ["link a symbolic link"]);
     // One that is named is followed.

@@ -53,7 +53,30 @@ fn framing_that_two_readers_could_take_two_ways_is_refused() {
         ("Transfer-Encoding: identity", UnknownCoding),
         ("Transfer-Encoding: gzip", UnknownCoding),
         ("Transfer-Encoding: chunked, identity", TransferEncoding),
-        ("Transfer-Encoding: gzip, chunked", TransferEncoding),
+        ("Transfer-Encoding: gzip, chunked", UnknownCoding),
+        (
+            "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked",
+            UnknownCoding,
+        ),
+        ("Transfer-Encoding: gzip, br", UnknownCoding),
+        (
+            "Transfer-Encoding: gzip\r\nTransfer-Encoding: br",
+            UnknownCoding,
+        ),
+        ("Transfer-Encoding: chunked, gzip", TransferEncoding),
+        (
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: gzip",
+            TransferEncoding,
+        ),
+        ("Transfer-Encoding: gzip, a b", TransferEncoding),
+        (
+            "Transfer-Encoding: gzip\r\nTransfer-Encoding: a b",
+            TransferEncoding,
+        ),
+        (
+            "Transfer-Encoding: gzip\r\nContent-Length: 5",
+            TransferEncoding,
+        ),
         ("Transfer-Encoding: chunked, chunked", TransferEncoding),
         (
             "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
@@ -147,10 +170,8 @@ fn request_lines_have_three_parts_and_two_spaces() {
         ("OPTIONS ** HTTP/1.1", Target),
         ("GET ftp://a/ HTTP/1.1", Target),
         ("GET a:80 HTTP/1.1", Target),
-        ("CONNECT / HTTP/1.1", Target),
-        ("CONNECT a HTTP/1.1", Target),
-        ("CONNECT a: HTTP/1.1", Target),
-        ("CONNECT http://a:80 HTTP/1.1", Target),
+        ("CONNECT / HTTP/1.1", Method),
+        ("CONNECT a:443 HTTP/1.1", Method),
         ("GET http:///x HTTP/1.1", HeadError::Authority),
         ("GET http://u@a/ HTTP/1.1", HeadError::Authority),
         ("GET http://a:b/ HTTP/1.1", HeadError::Authority),
@@ -321,7 +342,7 @@ fn an_accepted_head_is_seen_as_it_was_sent() {
 }
 
 #[test]
-fn the_four_forms_of_a_target_are_told_apart() {
+fn the_forms_of_a_target_are_distinguished() {
     let seen = |line: &str| {
         let head = format!("{line}\r\nHost: other\r\n\r\n");
         with(head.as_bytes(), |h| {
@@ -354,10 +375,60 @@ fn the_four_forms_of_a_target_are_told_apart() {
         seen("GET http://a HTTP/1.1"),
         (TargetForm::Absolute, "/".into(), None, s("a"))
     );
-    assert_eq!(
-        seen("CONNECT a:443 HTTP/1.1"),
-        (TargetForm::Authority, String::new(), None, s("a:443"))
-    );
+}
+
+#[test]
+fn the_host_of_a_target_in_absolute_form_replaces_the_field() {
+    for (head, expected) in [
+        ("GET http://b:99/p HTTP/1.1\r\nX: y\r\nhOST: a", "b:99"),
+        ("GET http://b HTTP/1.0\r\nHost: a", "b"),
+        ("GET /http://b/ HTTP/1.1\r\nHost: a", "a"),
+    ] {
+        with(format!("{head}\r\n\r\n").as_bytes(), |h| {
+            assert_eq!(h.header("Host"), Some(expected.as_bytes()), "{head}");
+            assert_eq!(h.authority(), Some(expected), "{head}");
+        });
+    }
+    // A field that is ignored has to be valid all the same (RFC 9112, section 3.2).
+    let invalid = b"GET http://b/ HTTP/1.1\r\nHost: a b\r\n\r\n";
+    assert_eq!(refusal(invalid), HeadError::Authority);
+    with(b"GET http://b/ HTTP/1.0\r\n\r\n", |h| {
+        assert_eq!((h.header("Host"), h.authority()), (None, Some("b")));
+    });
+}
+
+#[test]
+fn a_field_of_one_value_that_occurs_twice_is_refused() {
+    for name in [
+        "Authorization",
+        "Content-Location",
+        "Content-Range",
+        "content-type",
+        "Date",
+        "From",
+        "If-Modified-Since",
+        "If-Range",
+        "If-Unmodified-Since",
+        "Max-Forwards",
+        "Origin",
+        "Proxy-Authorization",
+        "Range",
+        "Referer",
+        "USER-AGENT",
+    ] {
+        let twice = format!("{name}: a/b\r\nX: y\r\n{}: a/b", name.to_lowercase());
+        assert_eq!(refusal(&request(&twice)), HeadError::Repeated, "{name}");
+    }
+    for name in [
+        "Accept",
+        "Cookie",
+        "If-None-Match",
+        "Via",
+        "X-Forwarded-For",
+    ] {
+        let lines = format!("{name}: a\r\n{name}: b");
+        assert_eq!(with(&request(&lines), |h| h.n_headers()), 3, "{name}");
+    }
 }
 
 #[test]

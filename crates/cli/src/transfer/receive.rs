@@ -1,13 +1,15 @@
 //! `onecopy receive`.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
-use std::os::fd::AsFd;
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::sync::Arc;
 use std::time::Duration;
 
-use onecopy_files::moving::{Readiness, wait_for};
+use onecopy_transfer::handshakes::Event;
 use onecopy_transfer::identity::Identity;
-use onecopy_transfer::{Code, Error, Limits, Link, Receiver, ReceiverOptions, Summary};
+use onecopy_transfer::{
+    Code, Error, Greeted, HandshakeLimits, Handshakes, Limits, Receiver, ReceiverOptions,
+};
 
 use super::args::Receive;
 use super::progress::Progress;
@@ -89,13 +91,16 @@ fn listen(
         ));
         Failed::Told(exit::USAGE)
     })?;
-    listener.set_nonblocking(true).map_err(Failed::System)?;
     let address = listener.local_addr().map_err(Failed::System)?;
     tell(&format!("listening on {address}"));
-    if let Some(code) = &code {
-        tell(&format!("code: {code}"));
+    match &code {
+        Some(code) => tell(&format!("code: {code}")),
+        None if !args.quiet => notice(
+            "no code is wanted: every user of this machine can send files here\n`--code` lets in only who knows the code that is then printed",
+        ),
+        None => {}
     }
-    let mut receiver = Receiver::new(ReceiverOptions {
+    let receiver = Arc::new(Receiver::new(ReceiverOptions {
         folder: args.folder.clone(),
         replace: args.replace,
         limits: Limits {
@@ -104,18 +109,18 @@ fn listen(
         },
         timeout: args.timeout,
         code,
-    });
+    }));
+    let limits = HandshakeLimits {
+        time: HandshakeLimits::default().time.min(args.timeout),
+        ..HandshakeLimits::default()
+    };
+    let handshakes = Handshakes::start(listener, Arc::clone(&receiver), identity, limits)
+        .map_err(Failed::System)?;
     loop {
-        let socket = accept(&listener, interrupt)?;
-        shut_on_a_signal(interrupt, &socket);
+        let greeted = next_sender(args, &handshakes, interrupt, address)?;
+        shut_on_a_signal(interrupt, greeted.socket());
         let mut progress = Progress::new(interrupt, args.quiet);
-        match once(
-            args,
-            &mut receiver,
-            socket,
-            identity.as_ref(),
-            &mut progress,
-        ) {
+        match receiver.receive(greeted, &mut progress) {
             Ok(summary) => {
                 progress.tell("received", &summary);
                 if !args.keep {
@@ -133,58 +138,48 @@ fn listen(
     }
 }
 
-/// Whether the next sender may have more luck: this one left, spoke something else, or did not know the code.
+/// Whether another sender may succeed after a transfer that failed: this one left, or sent something else.
 fn goes_on(args: &Receive, failure: &Error) -> bool {
     match failure {
         Error::Broken(_) | Error::Protocol(_) => true,
-        Error::Refusing(onecopy_transfer::Reason::Code, _) => true,
-        Error::TooManyCodes => false,
         _ => args.keep,
     }
 }
 
-fn once(
+/// Waits for a sender that ends its handshake well; prints who comes and who fails.
+fn next_sender(
     args: &Receive,
-    receiver: &mut Receiver,
-    socket: TcpStream,
-    identity: Option<&Identity>,
-    progress: &mut Progress<'_>,
-) -> Result<Summary, Error> {
-    // A handshake is waited for as for a code: not long.
-    let timeout = args.timeout.min(Duration::from_secs(10));
-    let mut link = Link::receiving(socket, identity, timeout)?;
-    receiver.receive(&mut link, progress)
-}
-
-fn accept(listener: &TcpListener, interrupt: &Interrupt) -> Result<TcpStream, Failed> {
+    handshakes: &Handshakes,
+    interrupt: &Interrupt,
+    address: SocketAddr,
+) -> Result<Greeted, Failed> {
     loop {
         if interrupt.stopped().is_some() {
             error("stopped");
             return Err(Failed::Told(exit::STOPPED));
         }
-        match wait_for(listener.as_fd(), Readiness::Readable, LOOK_EVERY) {
-            Ok(false) => continue,
-            Err(e) if e.kind() != io::ErrorKind::Interrupted => return Err(Failed::System(e)),
-            _ => {}
-        }
-        match listener.accept() {
-            Ok((socket, _)) => {
-                socket.set_nonblocking(false).map_err(Failed::System)?;
-                return Ok(socket);
+        match handshakes.next(LOOK_EVERY) {
+            None => {}
+            Some(Event::Began { from, n_others }) if !args.quiet => notice(&match n_others {
+                0 => format!("{from} has connected"),
+                1 => format!("{from} has connected; 1 other has not ended its handshake"),
+                n => format!("{from} has connected; {n} others have not ended their handshakes"),
+            }),
+            Some(Event::Began { .. }) => {}
+            Some(Event::Ended {
+                result: Ok(greeted),
+                ..
+            }) => return Ok(greeted),
+            Some(Event::Ended {
+                from,
+                result: Err(failure),
+            }) => {
+                if matches!(failure, Error::TooManyCodes) {
+                    return Err(Failed::Told(fail(interrupt, &failure)));
+                }
+                notice(&format!("{from}: {failure}\nstill listening on {address}"));
             }
-            Err(e) if is_passing(&e) => {}
-            Err(e) => return Err(Failed::System(e)),
+            Some(Event::Failed(e)) => return Err(Failed::System(e)),
         }
     }
-}
-
-/// Somebody came and left, or a signal.
-fn is_passing(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::WouldBlock
-            | io::ErrorKind::Interrupted
-            | io::ErrorKind::ConnectionAborted
-            | io::ErrorKind::ConnectionReset
-    )
 }

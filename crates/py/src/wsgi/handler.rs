@@ -1,10 +1,11 @@
 //! A request to the application's call, its answer to a response.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, TryLockError};
 
 use onecopy_serve::{Body, BodyPolicy, Chunks, Handler, Request, RequestBody, Response, StreamEnd};
 use onecopy_text::Chunk;
-use onecopy_wire::http::{BodyFraming, Conditions, Method, Version};
+use onecopy_wire::http::{BodyFraming, Conditions, Method, TargetForm, Version};
 use pyo3::exceptions::{PyAssertionError, PyOSError, PyRuntimeError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -41,14 +42,25 @@ impl Log {
             let parts = (error.get_type(py), error.value(py), error.traceback(py));
             let lines = traceback.call_method1(intern!(py, "format_exception"), parts)?;
             let text = PyString::new(py, "").call_method1(intern!(py, "join"), (lines,))?;
-            let errors = self.0.bind(py);
-            errors.call_method1(intern!(py, "write"), (format!("onecopy: {what}\n{text}"),))?;
-            errors.call_method0(intern!(py, "flush"))?;
-            Ok(())
+            self.write(py, &format!("{what}\n{text}"))
         };
         if let Err(second) = write() {
             second.write_unraisable(py, None);
         }
+    }
+
+    /// Writes a line.
+    fn warn(&self, py: Python<'_>, text: &str) {
+        if let Err(error) = self.write(py, &format!("{text}\n")) {
+            error.write_unraisable(py, None);
+        }
+    }
+
+    fn write(&self, py: Python<'_>, text: &str) -> PyResult<()> {
+        let errors = self.0.bind(py);
+        errors.call_method1(intern!(py, "write"), (format!("onecopy: {text}"),))?;
+        errors.call_method0(intern!(py, "flush"))?;
+        Ok(())
     }
 }
 
@@ -64,6 +76,8 @@ pub(crate) struct Wsgi {
     /// `start_response` objects that nobody has any more.
     spare: Mutex<Vec<Py<StartResponse>>>,
     log: Log,
+    /// A hop-by-hop field was left out, and that was logged.
+    has_warned: AtomicBool,
 }
 
 /// Such objects that are kept: as many as handlers are likely to run at once.
@@ -109,6 +123,7 @@ impl Wsgi {
             lines: Arc::new(Mutex::new(Lines::new())),
             spare: Mutex::default(),
             log: Log(Arc::new(errors.unbind())),
+            has_warned: AtomicBool::new(false),
         })
     }
 
@@ -154,6 +169,13 @@ impl Wsgi {
             let query = strings.other(py, Other::Query, query)?;
             environ.set_item(intern!(py, "QUERY_STRING"), query)?;
         }
+        if head.target_form() == TargetForm::Absolute
+            && head.header("host").is_none()
+            && let Some(authority) = head.authority()
+        {
+            // HTTP/1.0 only: otherwise the field is there, with this value.
+            environ.set_item(intern!(py, "HTTP_HOST"), authority)?;
+        }
         if head.version() == Version::Http10 {
             environ.set_item(intern!(py, "SERVER_PROTOCOL"), intern!(py, "HTTP/1.0"))?;
         }
@@ -192,6 +214,9 @@ impl Wsgi {
             ));
         };
         self.give_back(start);
+        if let Some(name) = response.left_out() {
+            self.warn_left_out(py, name);
+        }
         let (body, n_bytes) = answered.into_body(written);
         if let Some(n_bytes) = n_bytes {
             response.announce(n_bytes);
@@ -201,6 +226,20 @@ impl Wsgi {
             body => body,
         };
         Ok(in_ranges(response.body(body), request))
+    }
+
+    /// Warns once of a header field that answers of this application do not carry.
+    fn warn_left_out(&self, py: Python<'_>, name: &str) {
+        if self.has_warned.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        self.log.warn(
+            py,
+            &format!(
+                "the application sets `{name}`, which describes the connection and is left out of its answers (hop-by-hop, PEP 3333); \
+                 this warning is not repeated"
+            ),
+        );
     }
 
     /// A `start_response` by which nothing was said yet.

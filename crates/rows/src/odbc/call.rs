@@ -129,13 +129,15 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    /// Passes a result on; where it is an error that tells of a loss, the connection is one that was lost from then on.
-    pub(crate) fn watch<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
-        if let Err(error) = &result
+    /// Passes a result on. After an error that reports a loss the connection is lost, and the error is transient, whatever
+    /// its code: another connection may serve.
+    pub(crate) fn watch<T>(&self, mut result: Result<T, Error>) -> Result<T, Error> {
+        if let Err(error) = &mut result
             && (life::says_lost(error, self.shared.quirks.dialect)
                 || (self.shared.quirks.knows_loss && !error.sqlstate.is_empty() && self.is_dead()))
         {
             self.shared.life.lose();
+            error.is_transient = true;
         }
         result
     }

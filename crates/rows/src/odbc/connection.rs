@@ -166,6 +166,7 @@ impl Shared {
             ffi::HANDLE_DBC,
             raw,
             self.width,
+            self.quirks.dialect,
             &self.secrets,
             call,
         )

@@ -1,14 +1,14 @@
-//! Diagnostics: what the driver says, whole, as an [`Error`]; and the one table from SQLSTATE to kind.
+//! Diagnostics: the whole message of the driver as an [`Error`], whose kind comes from `codes`.
 
 use std::cell::Cell;
 
+use super::codes;
 use super::ffi::{self, Handle};
 use super::manager::Manager;
 use super::quirks::{Dialect, Width};
 use super::secrets::Secrets;
 use super::unit::{Unit, until_nul};
 use crate::error::{Error, ErrorKind};
-use crate::sqlite::kind_of_code as sqlite_kind;
 
 /// Records read at most: a driver that never says "no more" (seen with some on a lost connection) must not hang us.
 const MAX_RECORDS: i16 = 64;
@@ -157,14 +157,21 @@ pub(crate) fn error(
     handle_type: i16,
     handle: Handle,
     width: Width,
+    dialect: Dialect,
     secrets: &Secrets,
     call: &str,
 ) -> Error {
-    from_records(&records(manager, handle_type, handle, width), secrets, call)
+    let records = records(manager, handle_type, handle, width);
+    from_records(&records, dialect, secrets, call)
 }
 
 /// [`error`] without the handle: the part that can be tested.
-pub(crate) fn from_records(records: &[Record], secrets: &Secrets, call: &str) -> Error {
+pub(crate) fn from_records(
+    records: &[Record],
+    dialect: Dialect,
+    secrets: &Secrets,
+    call: &str,
+) -> Error {
     let Some(first) = records
         .iter()
         .find(|r| !r.sqlstate.starts_with("01"))
@@ -182,57 +189,13 @@ pub(crate) fn from_records(records: &[Record], secrets: &Secrets, call: &str) ->
         .filter(|r| !r.sqlstate.starts_with("01") || first.sqlstate.starts_with("01"))
         .map(|r| r.message.trim_end())
         .collect();
-    let mut error = Error::new(kind(&first.sqlstate), secrets.scrub(&words.join("\n")));
+    let mut error = Error::new(ErrorKind::Operational, secrets.scrub(&words.join("\n")));
+    if let Some(meaning) = codes::meaning(dialect, &first.sqlstate, first.native) {
+        error.set_meaning(meaning);
+    }
     error.sqlstate.clone_from(&first.sqlstate);
     error.native = first.native;
     error
-}
-
-/// What kind of error a database's own code is, where drivers give it a SQLSTATE that says less: truncation (2628) is 42000
-/// to Microsoft's drivers, an overflow HY019 to FreeTDS, and SQLite's driver has one SQLSTATE for all.
-pub(crate) fn kind_of_code(dialect: Dialect, native: i32) -> Option<ErrorKind> {
-    match (dialect, native) {
-        (Dialect::Sqlite, code) if code > 0 => Some(sqlite_kind(code)),
-        // Overflow, conversion, truncation, division by zero.
-        (
-            Dialect::SqlServer,
-            220 | 232 | 241 | 242 | 245 | 295 | 2628 | 8114 | 8115 | 8134 | 8152,
-        ) => Some(ErrorKind::Data),
-        (Dialect::SqlServer, 515 | 547 | 2601 | 2627) => Some(ErrorKind::Integrity),
-        _ => None,
-    }
-}
-
-/// What kind of error a SQLSTATE is: the exact state first, then its class (the first two characters).
-///
-/// Source: ISO/IEC 9075-2 and the ODBC reference, appendix A; class 57, 53, 58, XX and P0 are PostgreSQL's.
-pub(crate) fn kind(sqlstate: &str) -> ErrorKind {
-    match sqlstate {
-        "HY008" | "57014" | "S1008" => return ErrorKind::Cancelled,
-        "HYT00" | "HYT01" | "S1T00" => return ErrorKind::Timeout,
-        "HYC00" | "IM001" | "S1C00" | "0A000" => return ErrorKind::NotSupported,
-        "IM002" | "IM003" | "IM004" | "IM005" | "IM006" | "IM012" | "08001" | "08002" | "08004" => {
-            return ErrorKind::Connect;
-        }
-        "07002" | "07009" | "HY090" | "HY104" | "HY105" | "42000" => return ErrorKind::Programming,
-        "HY001" | "HY013" | "HY014" => return ErrorKind::Operational,
-        "HY010" | "HY011" | "HY012" | "HY017" => return ErrorKind::Internal,
-        "44000" => return ErrorKind::Integrity,
-        "25006" => return ErrorKind::ReadOnly,
-        "25S02" | "25S03" => return ErrorKind::Operational,
-        _ => {}
-    }
-    match sqlstate.get(..2).unwrap_or("") {
-        "07" | "21" | "26" | "2D" | "34" | "37" | "3C" | "3D" | "3F" | "42" | "S0" | "P0" => {
-            ErrorKind::Programming
-        }
-        "08" | "28" | "40" | "53" | "54" | "55" | "57" | "58" => ErrorKind::Operational,
-        "0A" => ErrorKind::NotSupported,
-        "22" => ErrorKind::Data,
-        "23" => ErrorKind::Integrity,
-        "24" | "25" | "2B" | "IM" | "XX" => ErrorKind::Internal,
-        _ => ErrorKind::Operational,
-    }
 }
 
 #[cfg(test)]
@@ -253,7 +216,12 @@ mod tests {
             record("42P01", 1, "relation does not exist"),
             record("HY000", 2, "while executing"),
         ];
-        let error = from_records(&records, &Secrets::default(), "SQLExecDirect");
+        let error = from_records(
+            &records,
+            Dialect::Other,
+            &Secrets::default(),
+            "SQLExecDirect",
+        );
         assert_eq!(error.kind, ErrorKind::Programming);
         assert_eq!((error.sqlstate.as_str(), error.native), ("42P01", 1));
         assert_eq!(error.message, "relation does not exist\nwhile executing");
@@ -265,7 +233,12 @@ mod tests {
             record("01000", 0, "Driver does not support the requested version"),
             record("28P01", 101, "password authentication failed"),
         ];
-        let error = from_records(&records, &Secrets::default(), "SQLDriverConnect");
+        let error = from_records(
+            &records,
+            Dialect::Other,
+            &Secrets::default(),
+            "SQLDriverConnect",
+        );
         assert_eq!(error.sqlstate, "28P01");
         assert_eq!(error.message, "password authentication failed");
     }
@@ -281,56 +254,8 @@ mod tests {
 
     #[test]
     fn a_silent_driver_is_named_by_its_call() {
-        let error = from_records(&[], &Secrets::default(), "SQLFetch");
+        let error = from_records(&[], Dialect::Other, &Secrets::default(), "SQLFetch");
         assert_eq!(error.kind, ErrorKind::Internal);
         assert!(error.message.contains("`SQLFetch`"));
-    }
-
-    #[test]
-    fn a_code_of_the_database_says_more_than_a_state_for_all() {
-        assert_eq!(
-            kind_of_code(Dialect::SqlServer, 2628),
-            Some(ErrorKind::Data)
-        );
-        assert_eq!(
-            kind_of_code(Dialect::SqlServer, 2627),
-            Some(ErrorKind::Integrity)
-        );
-        assert_eq!(
-            kind_of_code(Dialect::Sqlite, 776),
-            Some(ErrorKind::ReadOnly)
-        );
-        assert_eq!(
-            kind_of_code(Dialect::Sqlite, 19),
-            Some(ErrorKind::Integrity)
-        );
-        assert_eq!(kind_of_code(Dialect::Sqlite, 0), None);
-        assert_eq!(kind_of_code(Dialect::Postgres, 8), None);
-    }
-
-    #[test]
-    fn states_map_to_kinds() {
-        for (state, expected) in [
-            ("42S02", ErrorKind::Programming),
-            ("42601", ErrorKind::Programming),
-            ("23505", ErrorKind::Integrity),
-            ("23000", ErrorKind::Integrity),
-            ("22012", ErrorKind::Data),
-            ("22003", ErrorKind::Data),
-            ("08S01", ErrorKind::Operational),
-            ("57P01", ErrorKind::Operational),
-            ("57014", ErrorKind::Cancelled),
-            ("HY008", ErrorKind::Cancelled),
-            ("HYT00", ErrorKind::Timeout),
-            ("HYC00", ErrorKind::NotSupported),
-            ("IM002", ErrorKind::Connect),
-            ("25006", ErrorKind::ReadOnly),
-            ("40001", ErrorKind::Operational),
-            ("XX000", ErrorKind::Internal),
-            ("HY000", ErrorKind::Operational),
-            ("", ErrorKind::Operational),
-        ] {
-            assert_eq!(kind(state), expected, "{state}");
-        }
     }
 }

@@ -65,12 +65,10 @@ impl<'a> Driver<'a> {
             ffi::HANDLE_STMT,
             self.raw,
             self.shared.width,
+            self.shared.quirks.dialect,
             &self.shared.secrets,
             call,
         );
-        if let Some(kind) = diag::kind_of_code(self.shared.quirks.dialect, error.native) {
-            error.kind = kind;
-        }
         if self.handle.is_cancelled() {
             error.kind = ErrorKind::Cancelled;
         }

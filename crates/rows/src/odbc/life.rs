@@ -56,7 +56,8 @@ pub(super) fn lost() -> Error {
     let mut error = Error::new(
         ErrorKind::Operational,
         "the connection was lost, and what was not committed with it\nOpen a new one.",
-    );
+    )
+    .transient();
     "08003".clone_into(&mut error.sqlstate);
     error
 }

@@ -17,7 +17,7 @@
 //! | `many` | one statement for many rows of parameters |
 //! | `sql_text` | where a statement ends, per dialect |
 //! | `unit` | text as calls pass it, of either width |
-//! | `diag` | diagnostics, and the table from SQLSTATE to kind |
+//! | `diag`, `codes` | diagnostics; the tables from SQLSTATE and native code to kind |
 //!
 //! # Several statements of one text
 //!
@@ -34,6 +34,7 @@
 
 mod ahead;
 mod call;
+mod codes;
 mod connection;
 mod connection_string;
 mod describe;

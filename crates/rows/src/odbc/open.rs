@@ -12,7 +12,7 @@ use super::quirks::{self, Dialect, Quirks, Streams, Width};
 use super::secrets::Secrets;
 use super::unit::written;
 use super::url::{self, DatabaseUrl};
-use super::{diag, drivers, probe};
+use super::{codes, diag, drivers, probe};
 use crate::block::buffer;
 use crate::connect::ConnectOptions;
 use crate::error::{Error, ErrorKind};
@@ -38,21 +38,21 @@ pub(crate) fn open(
     let given = string.clone();
     let mut quirks = hint.unwrap_or(&quirks::UNKNOWN);
     add_defaults(&mut string, quirks, options)?;
-    let mut dbc = connect(manager, &string, width.unwrap_or(quirks.width), options)?;
+    let mut dbc = connect(manager, &string, quirks, width, options)?;
     let driver = dbc.text_info(ffi::DRIVER_NAME, width.unwrap_or(quirks.width));
     if let Some(actual) = quirks::known(&driver).filter(|q| !ptr::eq(*q, quirks)) {
         // Known by name only after the connect: once more, as this driver wants it.
         quirks = actual;
         string = given;
         add_defaults(&mut string, quirks, options)?;
-        dbc = connect(manager, &string, width.unwrap_or(quirks.width), options)?;
+        dbc = connect(manager, &string, quirks, width, options)?;
     }
     let mut connection = dbc.finish(&string, quirks, width.unwrap_or(quirks.width), options)?;
     if width.is_none()
         && let Some(width) = probe::better_width(&connection)
     {
         drop(connection);
-        let dbc = connect(manager, &string, width, options)?;
+        let dbc = connect(manager, &string, quirks, Some(width), options)?;
         connection = dbc.finish(&string, quirks, width, options)?;
     }
     session(&mut connection, &string)?;
@@ -208,9 +208,11 @@ impl Drop for Dbc {
 fn connect(
     manager: &'static Manager,
     string: &ConnectionString,
-    width: Width,
+    quirks: &Quirks,
+    width: Option<Width>,
     options: &ConnectOptions,
 ) -> Result<Dbc, Error> {
+    let width = width.unwrap_or(quirks.width);
     let secrets = string.secrets();
     let mut dbc = Dbc {
         manager,
@@ -227,6 +229,7 @@ fn connect(
             ffi::HANDLE_ENV,
             manager.environment,
             Width::Narrow,
+            quirks.dialect,
             &secrets,
             "SQLAllocHandle",
         ));
@@ -287,10 +290,11 @@ fn connect(
         ffi::HANDLE_DBC,
         dbc.raw,
         width,
+        quirks.dialect,
         &secrets,
         "SQLDriverConnect",
     );
-    Err(explain(error, manager, string, &secrets))
+    Err(explain(error, manager, string, quirks, &secrets))
 }
 
 fn length_of(len: usize) -> Result<i16, Error> {
@@ -307,13 +311,15 @@ fn succeeded(rc: ffi::Return) -> bool {
 }
 
 /// A failed connect: always of kind `Connect` (or `Timeout`), with the redacted string, and with the drivers found where
-/// the driver is what is missing.
+/// the driver is what is missing. A code without a meaning is taken for a server that is away.
 fn explain(
     mut error: Error,
     manager: &Manager,
     string: &ConnectionString,
+    quirks: &Quirks,
     secrets: &Secrets,
 ) -> Error {
+    error.is_transient |= codes::meaning(quirks.dialect, &error.sqlstate, error.native).is_none();
     if error.kind != ErrorKind::Timeout {
         error.kind = ErrorKind::Connect;
     }

@@ -35,7 +35,8 @@ impl SinkError {
             WriteError::SinkFull(_) => ErrorKind::Operational,
             _ => ErrorKind::Data,
         };
-        let error = Error::new(kind, self.error.to_string()).at_row(row);
+        let mut error = Error::new(kind, self.error.to_string()).at_row(row);
+        error.is_transient = matches!(self.error, WriteError::SinkFull(_));
         match self.column {
             Some(index) => error.at_column(index, &schema.columns[index].name),
             None => error,

@@ -1,10 +1,15 @@
-//! Result codes to [`ErrorKind`].
+//! Result codes to kinds of error: one table.
 
 use std::ffi::{CStr, c_int};
 
 use libsqlite3_sys as ffi;
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Meaning};
+
+use ErrorKind::{
+    Cancelled, Connect, Data, Integrity, Interface, Internal, NotSupported, Operational,
+    Programming, ReadOnly,
+};
 
 /// When a result code came up: the same code means other things at other times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,30 +22,148 @@ pub(super) enum During {
     Step,
 }
 
-/// The kind of an extended result code (<https://sqlite.org/rescode.html>).
-pub(super) fn kind(extended: c_int, during: During) -> ErrorKind {
-    match (extended & 0xff, during) {
-        (ffi::SQLITE_INTERRUPT, _) => ErrorKind::Cancelled,
-        (ffi::SQLITE_MISUSE, _) => ErrorKind::Interface,
-        (_, During::Open) => ErrorKind::Connect,
-        (ffi::SQLITE_READONLY, _) => ErrorKind::ReadOnly,
-        (ffi::SQLITE_ERROR | ffi::SQLITE_AUTH | ffi::SQLITE_RANGE, During::Prepare) => {
-            ErrorKind::Programming
+/// Returns the meaning of a result code, extended or not, at its moment: of the extended code where the table has it, or
+/// else of its primary one. A code of a later SQLite is a permanent `Operational` error.
+fn meaning(code: c_int, during: During) -> Meaning {
+    let row = |code: c_int| CODES.iter().find(|r| r.0 == code).map(|r| r.1);
+    let mut meaning = row(code)
+        .or_else(|| row(code & 0xff))
+        .unwrap_or(permanent(Operational));
+    match (code & 0xff, during) {
+        (ffi::SQLITE_INTERRUPT | ffi::SQLITE_MISUSE, _) => {}
+        (_, During::Open) => meaning.kind = Connect,
+        (ffi::SQLITE_ERROR | ffi::SQLITE_AUTH, During::Prepare) if !meaning.is_transient => {
+            meaning.kind = Programming;
         }
-        (ffi::SQLITE_RANGE, _) => ErrorKind::Programming,
-        (ffi::SQLITE_CONSTRAINT | ffi::SQLITE_MISMATCH, _) => ErrorKind::Integrity,
-        (ffi::SQLITE_TOOBIG, _) => ErrorKind::Data,
-        (ffi::SQLITE_INTERNAL | ffi::SQLITE_NOTFOUND, _) => ErrorKind::Internal,
-        (ffi::SQLITE_NOLFS, _) => ErrorKind::NotSupported,
-        (ffi::SQLITE_ABORT, _) if extended == ffi::SQLITE_ABORT_ROLLBACK => ErrorKind::Interface,
-        _ => ErrorKind::Operational,
+        _ => {}
     }
+    meaning
 }
 
-/// The kind of a code that a foreign driver of SQLite passes on, which does not say when it came up.
-pub(crate) fn kind_of_code(extended: c_int) -> ErrorKind {
-    kind(extended, During::Prepare)
+/// The meaning of a code that a foreign driver of SQLite passes on, which does not say when it came up.
+pub(crate) fn meaning_of_code(code: c_int) -> Meaning {
+    meaning(code, During::Prepare)
 }
+
+const fn permanent(kind: ErrorKind) -> Meaning {
+    Meaning::permanent(kind)
+}
+
+const fn transient(kind: ErrorKind) -> Meaning {
+    Meaning::transient(kind)
+}
+
+/// Every result code that is an error, while a statement runs.
+///
+/// Source: <https://sqlite.org/rescode.html>. Transient are locks, exhausted memory and disks, a schema that changes, a file
+/// that cannot be reached now, and input and output that failed. A generic error (1) is the statement's: an overflow, malformed
+/// JSON, a wrong ESCAPE.
+const CODES: &[(c_int, Meaning)] = &[
+    (ffi::SQLITE_ERROR, permanent(Operational)),
+    (ffi::SQLITE_ERROR_MISSING_COLLSEQ, permanent(Operational)),
+    (ffi::SQLITE_ERROR_RETRY, transient(Operational)),
+    (ffi::SQLITE_ERROR_SNAPSHOT, transient(Operational)),
+    (ffi::SQLITE_INTERNAL, permanent(Internal)),
+    (ffi::SQLITE_PERM, permanent(Operational)),
+    (ffi::SQLITE_ABORT, permanent(Operational)),
+    (ffi::SQLITE_ABORT_ROLLBACK, permanent(Interface)),
+    (ffi::SQLITE_BUSY, transient(Operational)),
+    (ffi::SQLITE_BUSY_RECOVERY, transient(Operational)),
+    (ffi::SQLITE_BUSY_SNAPSHOT, transient(Operational)),
+    (ffi::SQLITE_BUSY_TIMEOUT, transient(Operational)),
+    (ffi::SQLITE_LOCKED, transient(Operational)),
+    (ffi::SQLITE_LOCKED_SHAREDCACHE, transient(Operational)),
+    (ffi::SQLITE_LOCKED_VTAB, transient(Operational)),
+    (ffi::SQLITE_NOMEM, transient(Operational)),
+    (ffi::SQLITE_READONLY, permanent(ReadOnly)),
+    // The database needs a writer first, to recover or to make its shared memory: the next one does it.
+    (ffi::SQLITE_READONLY_RECOVERY, transient(Operational)),
+    (ffi::SQLITE_READONLY_CANTLOCK, transient(Operational)),
+    (ffi::SQLITE_READONLY_ROLLBACK, transient(Operational)),
+    (ffi::SQLITE_READONLY_DBMOVED, permanent(ReadOnly)),
+    (ffi::SQLITE_READONLY_CANTINIT, transient(Operational)),
+    (ffi::SQLITE_READONLY_DIRECTORY, permanent(ReadOnly)),
+    (ffi::SQLITE_INTERRUPT, permanent(Cancelled)),
+    (ffi::SQLITE_IOERR, transient(Operational)),
+    (ffi::SQLITE_IOERR_READ, transient(Operational)),
+    (ffi::SQLITE_IOERR_SHORT_READ, transient(Operational)),
+    (ffi::SQLITE_IOERR_WRITE, transient(Operational)),
+    (ffi::SQLITE_IOERR_FSYNC, transient(Operational)),
+    (ffi::SQLITE_IOERR_DIR_FSYNC, transient(Operational)),
+    (ffi::SQLITE_IOERR_TRUNCATE, transient(Operational)),
+    (ffi::SQLITE_IOERR_FSTAT, transient(Operational)),
+    (ffi::SQLITE_IOERR_UNLOCK, transient(Operational)),
+    (ffi::SQLITE_IOERR_RDLOCK, transient(Operational)),
+    (ffi::SQLITE_IOERR_DELETE, transient(Operational)),
+    (ffi::SQLITE_IOERR_BLOCKED, transient(Operational)),
+    (ffi::SQLITE_IOERR_NOMEM, transient(Operational)),
+    (ffi::SQLITE_IOERR_ACCESS, transient(Operational)),
+    (ffi::SQLITE_IOERR_CHECKRESERVEDLOCK, transient(Operational)),
+    (ffi::SQLITE_IOERR_LOCK, transient(Operational)),
+    (ffi::SQLITE_IOERR_CLOSE, transient(Operational)),
+    (ffi::SQLITE_IOERR_DIR_CLOSE, transient(Operational)),
+    (ffi::SQLITE_IOERR_SHMOPEN, transient(Operational)),
+    (ffi::SQLITE_IOERR_SHMSIZE, transient(Operational)),
+    (ffi::SQLITE_IOERR_SHMLOCK, transient(Operational)),
+    (ffi::SQLITE_IOERR_SHMMAP, transient(Operational)),
+    (ffi::SQLITE_IOERR_SEEK, transient(Operational)),
+    (ffi::SQLITE_IOERR_DELETE_NOENT, transient(Operational)),
+    (ffi::SQLITE_IOERR_MMAP, transient(Operational)),
+    (ffi::SQLITE_IOERR_GETTEMPPATH, permanent(Operational)),
+    (ffi::SQLITE_IOERR_CONVPATH, permanent(Operational)),
+    (ffi::SQLITE_IOERR_VNODE, transient(Operational)),
+    (ffi::SQLITE_IOERR_AUTH, permanent(Operational)),
+    (ffi::SQLITE_IOERR_BEGIN_ATOMIC, transient(Operational)),
+    (ffi::SQLITE_IOERR_COMMIT_ATOMIC, transient(Operational)),
+    (ffi::SQLITE_IOERR_ROLLBACK_ATOMIC, transient(Operational)),
+    (ffi::SQLITE_IOERR_DATA, permanent(Operational)),
+    (ffi::SQLITE_IOERR_CORRUPTFS, permanent(Operational)),
+    (ffi::SQLITE_IOERR_IN_PAGE, transient(Operational)),
+    (ffi::SQLITE_CORRUPT, permanent(Operational)),
+    (ffi::SQLITE_CORRUPT_VTAB, permanent(Operational)),
+    (ffi::SQLITE_CORRUPT_SEQUENCE, permanent(Operational)),
+    (ffi::SQLITE_CORRUPT_INDEX, permanent(Operational)),
+    (ffi::SQLITE_NOTFOUND, permanent(Internal)),
+    (ffi::SQLITE_FULL, transient(Operational)),
+    (ffi::SQLITE_CANTOPEN, transient(Operational)),
+    (ffi::SQLITE_CANTOPEN_NOTEMPDIR, permanent(Operational)),
+    (ffi::SQLITE_CANTOPEN_ISDIR, permanent(Operational)),
+    (ffi::SQLITE_CANTOPEN_FULLPATH, transient(Operational)),
+    (ffi::SQLITE_CANTOPEN_CONVPATH, permanent(Operational)),
+    (ffi::SQLITE_CANTOPEN_DIRTYWAL, permanent(Operational)),
+    (ffi::SQLITE_CANTOPEN_SYMLINK, permanent(Operational)),
+    (ffi::SQLITE_PROTOCOL, transient(Operational)),
+    (ffi::SQLITE_EMPTY, permanent(Operational)),
+    (ffi::SQLITE_SCHEMA, transient(Operational)),
+    (ffi::SQLITE_TOOBIG, permanent(Data)),
+    (ffi::SQLITE_CONSTRAINT, permanent(Integrity)),
+    (ffi::SQLITE_CONSTRAINT_CHECK, permanent(Integrity)),
+    (ffi::SQLITE_CONSTRAINT_COMMITHOOK, permanent(Integrity)),
+    (ffi::SQLITE_CONSTRAINT_FOREIGNKEY, permanent(Integrity)),
+    (ffi::SQLITE_CONSTRAINT_FUNCTION, permanent(Integrity)),
+    (ffi::SQLITE_CONSTRAINT_NOTNULL, permanent(Integrity)),
+    (ffi::SQLITE_CONSTRAINT_PRIMARYKEY, permanent(Integrity)),
+    (ffi::SQLITE_CONSTRAINT_TRIGGER, permanent(Integrity)),
+    (ffi::SQLITE_CONSTRAINT_UNIQUE, permanent(Integrity)),
+    (ffi::SQLITE_CONSTRAINT_VTAB, permanent(Integrity)),
+    (ffi::SQLITE_CONSTRAINT_ROWID, permanent(Integrity)),
+    (ffi::SQLITE_CONSTRAINT_PINNED, permanent(Integrity)),
+    (ffi::SQLITE_CONSTRAINT_DATATYPE, permanent(Integrity)),
+    (ffi::SQLITE_MISMATCH, permanent(Integrity)),
+    (ffi::SQLITE_MISUSE, permanent(Interface)),
+    (ffi::SQLITE_NOLFS, permanent(NotSupported)),
+    (ffi::SQLITE_AUTH, permanent(Operational)),
+    (ffi::SQLITE_AUTH_USER, permanent(Operational)),
+    (ffi::SQLITE_FORMAT, permanent(Operational)),
+    (ffi::SQLITE_RANGE, permanent(Programming)),
+    (ffi::SQLITE_NOTADB, permanent(Operational)),
+    (ffi::SQLITE_NOTICE, permanent(Operational)),
+    (ffi::SQLITE_NOTICE_RECOVER_WAL, permanent(Operational)),
+    (ffi::SQLITE_NOTICE_RECOVER_ROLLBACK, permanent(Operational)),
+    (ffi::SQLITE_NOTICE_RBU, permanent(Operational)),
+    (ffi::SQLITE_WARNING, permanent(Operational)),
+    (ffi::SQLITE_WARNING_AUTOINDEX, permanent(Operational)),
+];
 
 /// What a user can do about it, where we know.
 fn remedy(extended: c_int) -> Option<&'static str> {
@@ -96,7 +219,8 @@ pub(super) fn of(extended: c_int, mut message: String, during: During) -> Error 
         message.push('\n');
         message.push_str(remedy);
     }
-    let mut error = Error::new(kind(extended, during), message);
+    let mut error = Error::new(Operational, message);
+    error.set_meaning(meaning(extended, during));
     error.native = extended;
     error
 }
@@ -114,36 +238,93 @@ mod tests {
 
     #[test]
     fn the_same_code_has_the_kind_of_its_moment() {
-        for (code, during, want) in [
-            (ffi::SQLITE_ERROR, During::Prepare, ErrorKind::Programming),
-            (ffi::SQLITE_ERROR, During::Step, ErrorKind::Operational),
-            (ffi::SQLITE_CANTOPEN, During::Open, ErrorKind::Connect),
-            (ffi::SQLITE_CANTOPEN, During::Step, ErrorKind::Operational),
+        for (code, during, expected) in [
+            (ffi::SQLITE_ERROR, During::Prepare, permanent(Programming)),
+            (ffi::SQLITE_ERROR, During::Step, permanent(Operational)),
+            (ffi::SQLITE_CANTOPEN, During::Open, transient(Connect)),
+            (ffi::SQLITE_CANTOPEN, During::Step, transient(Operational)),
+            (ffi::SQLITE_READONLY, During::Open, permanent(Connect)),
+            (ffi::SQLITE_NOTADB, During::Open, permanent(Connect)),
+            (ffi::SQLITE_INTERRUPT, During::Open, permanent(Cancelled)),
+            (ffi::SQLITE_INTERRUPT, During::Prepare, permanent(Cancelled)),
+            (ffi::SQLITE_AUTH, During::Prepare, permanent(Programming)),
             (
-                ffi::SQLITE_CONSTRAINT_UNIQUE,
-                During::Step,
-                ErrorKind::Integrity,
+                ffi::SQLITE_ERROR_RETRY,
+                During::Prepare,
+                transient(Operational),
             ),
             (
-                ffi::SQLITE_ABORT_ROLLBACK,
+                ffi::SQLITE_BUSY | 99 << 8,
                 During::Step,
-                ErrorKind::Interface,
+                transient(Operational),
             ),
             (
-                ffi::SQLITE_BUSY_SNAPSHOT,
+                ffi::SQLITE_WARNING + 1,
                 During::Step,
-                ErrorKind::Operational,
+                permanent(Operational),
             ),
-            (
-                ffi::SQLITE_READONLY_DBMOVED,
-                During::Step,
-                ErrorKind::ReadOnly,
-            ),
-            (ffi::SQLITE_READONLY, During::Open, ErrorKind::Connect),
-            (ffi::SQLITE_TOOBIG, During::Step, ErrorKind::Data),
-            (ffi::SQLITE_INTERRUPT, During::Prepare, ErrorKind::Cancelled),
         ] {
-            assert_eq!(kind(code, during), want, "{code} {during:?}");
+            assert_eq!(meaning(code, during), expected, "{code} {during:?}");
         }
+    }
+
+    #[test]
+    fn every_result_code_has_one_row() {
+        let codes: Vec<c_int> = CODES.iter().map(|r| r.0).collect();
+        for (i, code) in codes.iter().enumerate() {
+            assert!(!codes[..i].contains(code), "{code}");
+        }
+        for primary in ffi::SQLITE_ERROR..=ffi::SQLITE_WARNING {
+            assert!(codes.contains(&primary), "{primary}");
+            // Extended codes are numbered from 1 on within their primary one; ABORT has only its second.
+            let mut extended: Vec<c_int> = codes
+                .iter()
+                .filter(|c| *c & 0xff == primary && **c != primary)
+                .map(|c| c >> 8)
+                .collect();
+            extended.sort_unstable();
+            let first = 1 + c_int::from(primary == ffi::SQLITE_ABORT);
+            let expected: Vec<c_int> = (first..).take(extended.len()).collect();
+            assert_eq!(extended, expected, "{primary}");
+        }
+        // Those of SQLite 3.50: 28 primary ones and 75 extended ones, which are errors.
+        assert_eq!(codes.len(), 28 + 75);
+    }
+
+    #[test]
+    fn a_retry_clears_locks_and_resources_and_nothing_of_the_statement() {
+        for (code, meaning) in CODES {
+            assert!(
+                meaning.kind == Operational || !meaning.is_transient,
+                "{code}"
+            );
+        }
+        let wholly_permanent = CODES
+            .iter()
+            .filter(|r| !r.1.is_transient && r.0 <= 0xff)
+            .map(|r| r.0);
+        let expected = [
+            ffi::SQLITE_ERROR,
+            ffi::SQLITE_INTERNAL,
+            ffi::SQLITE_PERM,
+            ffi::SQLITE_ABORT,
+            ffi::SQLITE_READONLY,
+            ffi::SQLITE_INTERRUPT,
+            ffi::SQLITE_CORRUPT,
+            ffi::SQLITE_NOTFOUND,
+            ffi::SQLITE_EMPTY,
+            ffi::SQLITE_TOOBIG,
+            ffi::SQLITE_CONSTRAINT,
+            ffi::SQLITE_MISMATCH,
+            ffi::SQLITE_MISUSE,
+            ffi::SQLITE_NOLFS,
+            ffi::SQLITE_AUTH,
+            ffi::SQLITE_FORMAT,
+            ffi::SQLITE_RANGE,
+            ffi::SQLITE_NOTADB,
+            ffi::SQLITE_NOTICE,
+            ffi::SQLITE_WARNING,
+        ];
+        assert!(wholly_permanent.eq(expected));
     }
 }

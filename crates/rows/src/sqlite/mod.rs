@@ -55,7 +55,7 @@ mod target;
 mod watch;
 
 pub use connection::Connection;
-pub(crate) use error::kind_of_code;
+pub(crate) use error::meaning_of_code;
 pub use row::LiveRow;
 pub use statement::Statement;
 pub use watch::AttachedHost;

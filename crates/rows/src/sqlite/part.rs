@@ -76,7 +76,7 @@ pub(super) unsafe fn read_part(
             let what = "the value is a number: only text and bytes come in parts";
             return Err(Error::new(ErrorKind::Data, what));
         }
-        None => return Err(Error::new(ErrorKind::Operational, "out of memory")),
+        None => return Err(Error::new(ErrorKind::Operational, "out of memory").transient()),
     };
     Ok(Some(LongPart {
         form,

@@ -66,6 +66,25 @@ pub(super) enum Framing {
     },
 }
 
+impl Framing {
+    /// Of a stream. Its end shows whether it is whole, whatever length was announced.
+    pub(super) fn of_stream(exchange: &Exchange) -> Framing {
+        match exchange.http_1_0 {
+            true => Framing::Nothing,
+            false => Framing::Chunked { trailer: true },
+        }
+    }
+
+    /// Of a body that is made item by item.
+    pub(super) fn of_items(exchange: &Exchange, announced: Option<u64>) -> Framing {
+        match (announced, exchange.http_1_0) {
+            (Some(n), _) => Framing::Length(n),
+            (None, true) => Framing::Nothing,
+            (None, false) => Framing::Chunked { trailer: false },
+        }
+    }
+}
+
 impl Gone {
     fn outcome(self) -> Outcome {
         match self {
@@ -149,16 +168,24 @@ impl Answer {
 
 impl Drive<'_> {
     /// Answers with `response`: queues it, or starts its stream.
-    pub(super) fn respond(&mut self, exchange: Exchange, response: Response) {
+    pub(super) fn respond(&mut self, mut exchange: Exchange, response: Response) {
         let Response {
             status,
             reason,
             headers,
-            announced,
+            mut announced,
             body,
+            closes,
+            ..
         } = response;
         let bodiless = matches!(status, 204 | 304);
-        let no_body = exchange.is_head || bodiless;
+        // RFC 9110, section 15.3.6: no content, which a length of 0 says.
+        let is_reset = status == 205;
+        if is_reset {
+            announced = Some(0);
+        }
+        let no_body = exchange.is_head || bodiless || is_reset;
+        exchange.keep_alive &= !closes;
         self.state.close_after |= !exchange.keep_alive;
         let mut answer = Answer {
             exchange,
@@ -170,24 +197,28 @@ impl Drive<'_> {
             n_rows: None,
             stream: None,
         };
-        let unknown = match (bodiless || answer.exchange.http_1_0, announced) {
-            (true, _) => Framing::Nothing,
-            (false, Some(n)) => Framing::Length(n),
-            (false, None) => Framing::Chunked { trailer: true },
-        };
         let mut known = match body {
             Body::Chunks(chunks) if !no_body => return self.begin_stream(answer, headers, *chunks),
             Body::Items(items) if !no_body => {
                 return self.begin_items(answer, headers, announced, items);
             }
             Body::Chunks(chunks) => {
-                self.push_head(&mut answer, headers, unknown, b"");
+                let framing = match (bodiless, is_reset) {
+                    (true, _) => Framing::Nothing,
+                    (_, true) => Framing::Length(0),
+                    _ => Framing::of_stream(&answer.exchange),
+                };
+                self.push_head(&mut answer, headers, framing, b"");
                 answer.end = self.state.out.n_pushed();
                 answer.stream = Some(Box::new((chunks.on_end, StreamEnd::NoBody)));
                 return self.drop_source(chunks.source, answer);
             }
             Body::Items(_) => {
-                self.push_head(&mut answer, headers, unknown, b"");
+                let framing = match bodiless {
+                    true => Framing::Nothing,
+                    false => Framing::of_items(&answer.exchange, announced),
+                };
+                self.push_head(&mut answer, headers, framing, b"");
                 answer.end = self.state.out.n_pushed();
                 self.state.answers.push_back(answer);
                 return;

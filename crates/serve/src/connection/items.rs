@@ -168,16 +168,12 @@ impl Drive<'_> {
         announced: Option<u64>,
         items: Box<dyn Items>,
     ) {
-        let chunked = announced.is_none() && !answer.exchange.http_1_0;
-        if announced.is_none() && !chunked {
+        let framing = Framing::of_items(&answer.exchange, announced);
+        let chunked = matches!(framing, Framing::Chunked { .. });
+        if framing == Framing::Nothing {
             answer.exchange.keep_alive = false;
             self.state.close_after = true;
         }
-        let framing = match announced {
-            Some(n) => Framing::Length(n),
-            None if chunked => Framing::Chunked { trailer: false },
-            None => Framing::Nothing,
-        };
         self.push_head(&mut answer, headers, framing, b"");
         self.state.phase = Phase::Items(Box::new(ItemStream {
             answer,

@@ -152,10 +152,7 @@ impl Drive<'_> {
 
     fn push_stream_head(&mut self, stream: &mut Stream, after: &[u8]) {
         if let Some(headers) = stream.head.take() {
-            let framing = match stream.chunked {
-                true => Framing::Chunked { trailer: true },
-                false => Framing::Nothing,
-            };
+            let framing = Framing::of_stream(&stream.answer.exchange);
             let before = self.state.out.n_pushed();
             self.push_head(&mut stream.answer, headers, framing, after);
             // Each field was copied once: into the buffer of its kind, from where the kernel takes it.

@@ -182,11 +182,7 @@ impl Handler for Files {
     }
 
     fn handle(&self, request: Request<'_>) -> Response {
-        // Of a target in absolute form the path alone.
-        let (location, query) = match request.head() {
-            Some(head) => (head.path(), head.query()),
-            None => (request.path(), request.query()),
-        };
+        let (location, query) = (request.path(), request.query());
         let path = match decoded(location.as_bytes()) {
             Ok(path) => path,
             Err(PathError::Malformed) => {

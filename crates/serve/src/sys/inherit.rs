@@ -8,6 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::check;
 
+/// Descriptors lent to a child: the listener, the stop counter, the shared counters.
+const N_LENT: usize = 3;
+
 /// Tells a child which descriptors its parent lent it: their numbers, then the parent's process id.
 const VARIABLE: &str = "ONECOPY_LENT_DESCRIPTORS";
 
@@ -15,9 +18,9 @@ const VARIABLE: &str = "ONECOPY_LENT_DESCRIPTORS";
 /// instruction on. In this process nothing changes: no other child can get the descriptors by chance.
 ///
 /// The caller keeps the descriptors open for as long as `command` may be spawned; a closed one makes the spawn fail.
-pub(crate) fn lend(command: &mut Command, fds: [RawFd; 2], ignored: &'static [i32]) {
-    let [a, b] = fds;
-    command.env(VARIABLE, format!("{a},{b},{}", std::process::id()));
+pub(crate) fn lend(command: &mut Command, fds: [RawFd; N_LENT], ignored: &'static [i32]) {
+    let [a, b, c] = fds;
+    command.env(VARIABLE, format!("{a},{b},{c},{}", std::process::id()));
     let in_child = move || {
         for fd in fds {
             // SAFETY: no pointer is passed; a descriptor that is not open is an error, which ends the spawn.
@@ -41,26 +44,26 @@ pub(crate) fn lend(command: &mut Command, fds: [RawFd; 2], ignored: &'static [i3
 ///
 /// # Errors
 /// `NotFound`: the parent has ended already. What prctl(2) and fcntl(2) say otherwise.
-pub(crate) fn take_lent() -> Option<io::Result<[OwnedFd; 2]>> {
+pub(crate) fn take_lent() -> Option<io::Result<[OwnedFd; N_LENT]>> {
     static TAKEN: AtomicBool = AtomicBool::new(false);
     let text = std::env::var(VARIABLE).ok()?;
-    let mut numbers = text.split(',').map(str::parse::<i32>);
-    let (Some(Ok(a)), Some(Ok(b)), Some(Ok(parent)), None) = (
-        numbers.next(),
-        numbers.next(),
-        numbers.next(),
-        numbers.next(),
-    ) else {
+    let numbers: Option<Vec<i32>> = text.split(',').map(|n| n.parse().ok()).collect();
+    let [a, b, c, parent] = numbers?[..] else {
         return None;
     };
     // Standard input and output are everybody's.
-    if a <= 2 || b <= 2 || a == b || TAKEN.swap(true, Ordering::SeqCst) {
+    if [a, b, c].iter().any(|fd| *fd <= 2)
+        || a == b
+        || b == c
+        || a == c
+        || TAKEN.swap(true, Ordering::SeqCst)
+    {
         return None;
     }
-    Some(take(a, b, parent))
+    Some(take([a, b, c], parent))
 }
 
-fn take(a: RawFd, b: RawFd, parent: i32) -> io::Result<[OwnedFd; 2]> {
+fn take(fds: [RawFd; N_LENT], parent: i32) -> io::Result<[OwnedFd; N_LENT]> {
     // SAFETY: the option takes a number and no pointer.
     check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong) })?;
     // A parent that ended before that call sends no signal; this process has another one by then. It also shows that the
@@ -69,11 +72,11 @@ fn take(a: RawFd, b: RawFd, parent: i32) -> io::Result<[OwnedFd; 2]> {
     if unsafe { libc::getppid() } != parent {
         return Err(io::ErrorKind::NotFound.into());
     }
-    for fd in [a, b] {
+    for fd in fds {
         // SAFETY: no pointer is passed; a descriptor that is not open is an error.
         check(unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) })?;
     }
-    // SAFETY: both are open, as the calls have shown. The parent opened them and named them to this process alone, in
-    // which nobody else can know them: its own descriptors got other numbers. They differ, and are taken once.
-    Ok(unsafe { [OwnedFd::from_raw_fd(a), OwnedFd::from_raw_fd(b)] })
+    // SAFETY: all are open, as the calls have shown. The parent opened them and named them to this process only, in which
+    // nobody else can know them: its own descriptors got other numbers. They differ, and are taken once.
+    Ok(fds.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }))
 }

@@ -29,7 +29,7 @@ impl SharedWords {
     pub(crate) fn create(n_words: usize) -> io::Result<SharedWords> {
         let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
         // SAFETY: the name is a string with its end; the result is checked.
-        let fd = check(unsafe { libc::memfd_create(c"onecopy-metrics".as_ptr(), flags) })?;
+        let fd = check(unsafe { libc::memfd_create(c"onecopy-counters".as_ptr(), flags) })?;
         // SAFETY: `fd` was just made and nobody else knows it.
         let file = unsafe { File::from_raw_fd(fd) };
         file.set_len((n_words * size_of::<AtomicU64>()) as u64)?;

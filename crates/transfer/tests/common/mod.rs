@@ -46,15 +46,15 @@ pub(crate) type Done = Result<Summary, Error>;
 /// One transfer, TLS where there is an identity; what the sender says of it, and what the receiver does.
 pub(crate) fn exchange(
     from: &SenderOptions,
-    receiver: &mut Receiver,
+    receiver: &Receiver,
     identity: Option<&Identity>,
     watch: &mut (dyn Watch + Send),
 ) -> (Done, Done) {
     let (here, there) = pair();
     std::thread::scope(|scope| {
         let received = scope.spawn(move || {
-            let mut link = Link::receiving(there, identity, PATIENCE)?;
-            receiver.receive(&mut link, &mut ())
+            let link = Link::receiving(there, identity, PATIENCE)?;
+            receiver.receive(receiver.greet(link)?, &mut ())
         });
         let fingerprint = from.code.as_ref().and_then(Code::fingerprint);
         let sent = Link::sending(here, fingerprint, PATIENCE)
@@ -64,7 +64,7 @@ pub(crate) fn exchange(
 }
 
 pub(crate) fn transfer(from: &SenderOptions, to: ReceiverOptions) -> (Done, Done) {
-    exchange(from, &mut Receiver::new(to), None, &mut ())
+    exchange(from, &Receiver::new(to), None, &mut ())
 }
 
 /// Says these to a receiver, and what it says at the end: a refusal, or nothing.
@@ -77,8 +77,9 @@ pub(crate) fn lie(
     let (mut here, there) = pair();
     std::thread::scope(|scope| {
         let received = scope.spawn(move || {
-            let mut link = Link::receiving(there, None, PATIENCE)?;
-            Receiver::new(to).receive(&mut link, &mut ())
+            let receiver = Receiver::new(to);
+            let link = Link::receiving(there, None, PATIENCE)?;
+            receiver.receive(receiver.greet(link)?, &mut ())
         });
         let mut bytes = Vec::new();
         for message in messages {

@@ -11,7 +11,8 @@ use onecopy_text::SinkFull;
 pub enum HeadError {
     /// The request line is not `method SP target SP HTTP/d.d`.
     RequestLine,
-    /// The method is no token, or longer than any that is known (24 bytes).
+    /// The method is longer than any that is known (24 bytes), or CONNECT: RFC 9110, section 9.3.6, would make a tunnel of the
+    /// connection, and this is no proxy.
     Method,
     /// The target holds a byte that no URI may, or has none of the four forms (RFC 9112, section 3.2).
     Target,
@@ -34,11 +35,14 @@ pub enum HeadError {
     Host,
     /// `Host`, or the target's authority, is empty or no authority.
     Authority,
+    /// A field of one value (RFC 9110: `Content-Type`, `Authorization`, `Range`, …) occurs twice: readers differ in which one
+    /// they take.
+    Repeated,
     /// `Content-Length` stands more than once, is no plain number, or is past 64 bits.
     ContentLength,
-    /// `Transfer-Encoding` beside `Content-Length`, more than once, in HTTP/1.0, or with `chunked` not last and alone.
+    /// `Transfer-Encoding` together with `Content-Length`, in HTTP/1.0, with `chunked` before another coding, or malformed.
     TransferEncoding,
-    /// A transfer coding other than `chunked`.
+    /// A transfer coding other than `chunked`, in one field line or several.
     UnknownCoding,
     /// An expectation other than `100-continue`.
     Expectation,
@@ -52,7 +56,7 @@ pub enum HeadError {
 
 impl HeadError {
     /// Every kind, for tables that must be complete.
-    pub const ALL: [HeadError; 19] = [
+    pub const ALL: [HeadError; 20] = [
         HeadError::RequestLine,
         HeadError::Method,
         HeadError::Target,
@@ -65,6 +69,7 @@ impl HeadError {
         HeadError::Underscore,
         HeadError::Host,
         HeadError::Authority,
+        HeadError::Repeated,
         HeadError::ContentLength,
         HeadError::TransferEncoding,
         HeadError::UnknownCoding,
@@ -92,7 +97,7 @@ impl fmt::Display for HeadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             HeadError::RequestLine => "the request line is not `method target HTTP/1.1`",
-            HeadError::Method => "the method is not known",
+            HeadError::Method => "the method is not supported",
             HeadError::Target => "the request target is not valid\npercent-encode it",
             HeadError::Version => "the HTTP version is not supported\nuse HTTP/1.1",
             HeadError::BareLf => "a line of the head ends with LF alone",
@@ -103,8 +108,9 @@ impl fmt::Display for HeadError {
             HeadError::Underscore => "a header name holds `_`, which CGI cannot tell from `-`",
             HeadError::Host => "exactly one `Host` header is needed",
             HeadError::Authority => "the host is not valid",
+            HeadError::Repeated => "a header that has one value occurs twice",
             HeadError::ContentLength => "`Content-Length` is not one number",
-            HeadError::TransferEncoding => "`Transfer-Encoding` is not `chunked` alone",
+            HeadError::TransferEncoding => "`Transfer-Encoding` is not `chunked`",
             HeadError::UnknownCoding => "the transfer coding is not known",
             HeadError::Expectation => "the expectation is not known",
             HeadError::TargetTooLong => "the request target is too long",

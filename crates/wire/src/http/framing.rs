@@ -12,7 +12,12 @@ use super::request::{BodyFraming, Connection, Version};
 pub(super) struct Seen {
     host: Option<Range<usize>>,
     content_length: Option<u64>,
+    /// `chunked` was the last coding so far.
     chunked: bool,
+    /// A coding other than `chunked`.
+    unknown_coding: bool,
+    /// The fields of [`SINGLETONS`], a bit each.
+    singletons: u16,
     close: bool,
     keep_alive: bool,
     expects_continue: bool,
@@ -58,21 +63,37 @@ impl Seen {
                 }
             }
             17 if is("transfer-encoding") => {
-                if self.chunked {
-                    return Err(HeadError::TransferEncoding);
+                for coding in value.split(|b| *b == b',').map(field::trim) {
+                    self.transfer_coding(coding)?;
                 }
-                transfer_encoding(value)?;
-                self.chunked = true;
             }
-            _ => {}
+            _ => {
+                if let Some(bit) = singleton(name) {
+                    if self.singletons & bit != 0 {
+                        return Err(HeadError::Repeated);
+                    }
+                    self.singletons |= bit;
+                }
+            }
         }
+        Ok(())
+    }
+
+    /// The next coding of the list that all `Transfer-Encoding` lines are together. `chunked` has to be the last one, or the
+    /// body's end is not known (RFC 9112, section 6.3).
+    fn transfer_coding(&mut self, coding: &[u8]) -> Result<(), HeadError> {
+        if self.chunked || !field::is_token(coding) {
+            return Err(HeadError::TransferEncoding);
+        }
+        self.chunked = coding.eq_ignore_ascii_case(b"chunked");
+        self.unknown_coding |= !self.chunked;
         Ok(())
     }
 
     /// Decides what only the whole head can tell.
     ///
     /// # Errors
-    /// [`HeadError::Host`], [`HeadError::TransferEncoding`].
+    /// [`HeadError::Host`], [`HeadError::TransferEncoding`], [`HeadError::UnknownCoding`].
     pub(super) fn settle(self, index: &mut HeadIndex) -> Result<(), HeadError> {
         let is_11 = index.version == Version::Http11;
         if is_11 && self.host.is_none() {
@@ -81,8 +102,12 @@ impl Seen {
         // RFC 9112, section 3.2.2: the host of an absolute form counts, not the header's.
         index.authority = index.authority.take().or(self.host);
         // RFC 9112, section 6.1: both together, or chunked in HTTP/1.0, is how requests are smuggled.
-        if self.chunked && (self.content_length.is_some() || !is_11) {
+        let is_coded = self.chunked || self.unknown_coding;
+        if is_coded && (self.content_length.is_some() || !is_11) {
             return Err(HeadError::TransferEncoding);
+        }
+        if self.unknown_coding {
+            return Err(HeadError::UnknownCoding);
         }
         index.framing = match self.content_length {
             _ if self.chunked => BodyFraming::Chunked,
@@ -111,14 +136,64 @@ fn content_length(value: &[u8]) -> Option<u64> {
     })
 }
 
-/// `chunked` and nothing else. A list, or `chunked` in any other place, could be read two ways.
-fn transfer_encoding(value: &[u8]) -> Result<(), HeadError> {
-    if value.eq_ignore_ascii_case(b"chunked") {
-        return Ok(());
+/// Request fields of one value, by RFC 9110 and for `Origin` RFC 6454, but for those with a rule of their own above. Two of them
+/// would be joined by a comma for CGI (RFC 3875, section 4.1.18), to a value that nobody sent.
+const SINGLETONS: [&str; 15] = [
+    "authorization",
+    "content-location",
+    "content-range",
+    "content-type",
+    "date",
+    "from",
+    "if-modified-since",
+    "if-range",
+    "if-unmodified-since",
+    "max-forwards",
+    "origin",
+    "proxy-authorization",
+    "range",
+    "referer",
+    "user-agent",
+];
+
+/// The bit of a field of [`SINGLETONS`].
+fn singleton(name: &[u8]) -> Option<u16> {
+    // By their lengths and first letters first: most fields are none of them.
+    let at = match (name.len(), name.first()? | 0x20) {
+        (13, b'a') => 0,
+        (16, b'c') => 1,
+        (13, b'c') => 2,
+        (12, b'c') => 3,
+        (4, b'd') => 4,
+        (4, b'f') => 5,
+        (17, b'i') => 6,
+        (8, b'i') => 7,
+        (19, b'i') => 8,
+        (12, b'm') => 9,
+        (6, b'o') => 10,
+        (19, b'p') => 11,
+        (5, b'r') => 12,
+        (7, b'r') => 13,
+        (10, b'u') => 14,
+        _ => return None,
+    };
+    let is_it = name.eq_ignore_ascii_case(SINGLETONS[at].as_bytes());
+    is_it.then_some(1 << at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_singleton_is_known_by_its_name_in_any_case() {
+        let mut bits = 0;
+        for name in SINGLETONS {
+            let bit = singleton(name.to_uppercase().as_bytes()).expect(name);
+            assert_eq!(bits & bit, 0, "{name}");
+            bits |= bit;
+        }
+        assert_eq!(singleton(b"x-agent"), None);
+        assert_eq!(singleton(b""), None);
     }
-    // `gzip` or `identity` alone is a coding that is not spoken; all else is malformed.
-    if field::is_token(value) {
-        return Err(HeadError::UnknownCoding);
-    }
-    Err(HeadError::TransferEncoding)
 }

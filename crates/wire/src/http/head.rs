@@ -208,7 +208,7 @@ impl HeadParser {
         if !field::is_token(method) {
             return Err(HeadError::RequestLine);
         }
-        if method.len() > MAX_METHOD_BYTES {
+        if method.len() > MAX_METHOD_BYTES || method == b"CONNECT" {
             return Err(HeadError::Method);
         }
         let target_start = method_end + 1;
@@ -232,7 +232,7 @@ impl HeadParser {
         self.target(buffer)
     }
 
-    /// The four forms of a target (RFC 9112, section 3.2).
+    /// The forms of a target (RFC 9112, section 3.2).
     fn target(&mut self, buffer: &[u8]) -> Result<(), HeadError> {
         let range = self.index.target.clone();
         let target = &buffer[range.clone()];
@@ -242,16 +242,6 @@ impl HeadParser {
         }
         self.index.target_path = range.start;
         let method = self.index.method_kind;
-        if method == Method::Connect {
-            let has_port = target.contains(&b':') && target.last() != Some(&b':');
-            if !has_port || !field::is_authority(target) {
-                return Err(HeadError::Target);
-            }
-            self.index.form = TargetForm::Authority;
-            self.index.target_path = range.end;
-            self.index.authority = Some(range);
-            return Ok(());
-        }
         self.index.form = match target {
             [b'/', ..] => TargetForm::Origin,
             b"*" if method == Method::Options => TargetForm::Asterisk,
@@ -302,6 +292,11 @@ impl HeadParser {
         let value_start = line.start + colon + 1 + blanks.count().min(behind.len() - value.len());
         let value_range = value_start..value_start + value.len();
         self.seen.note(name, value, &value_range)?;
+        // RFC 9112, section 3.2.2: only a target in absolute form has an authority here, and it is the host.
+        let value_range = match &self.index.authority {
+            Some(authority) if name.eq_ignore_ascii_case(b"host") => authority.clone(),
+            _ => value_range,
+        };
         let small = |at: usize| u32::try_from(at).map_err(|_| HeadError::HeadTooLarge);
         self.index.fields.push(Field {
             name: (small(line.start)?, small(line.start + colon)?),
@@ -327,7 +322,6 @@ fn method_kind(name: &[u8]) -> Method {
         b"OPTIONS" => Method::Options,
         b"PATCH" => Method::Patch,
         b"TRACE" => Method::Trace,
-        b"CONNECT" => Method::Connect,
         _ => Method::Other,
     }
 }

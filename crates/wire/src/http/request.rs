@@ -32,21 +32,17 @@ pub enum Method {
     Patch,
     /// TRACE.
     Trace,
-    /// CONNECT.
-    Connect,
     /// Any other token; its name is [`RequestHead::method_name`].
     Other,
 }
 
-/// Which of the four forms the target has (RFC 9112, section 3.2).
+/// The form of a target (RFC 9112, section 3.2). The authority form is that of CONNECT, which is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetForm {
     /// `/path?query`.
     Origin,
-    /// `http://host/path?query`: its host overrides the `Host` header.
+    /// `http://host/path?query`: its host replaces the value of `Host`.
     Absolute,
-    /// `host:port`, with CONNECT.
-    Authority,
     /// `*`, with OPTIONS.
     Asterisk,
 }
@@ -113,7 +109,7 @@ impl<'a> RequestHead<'a> {
         self.index.form
     }
 
-    /// The path, percent-encoded; `/` for an absolute form without one, `*` for the asterisk, empty for CONNECT.
+    /// The path, percent-encoded; `/` for an absolute form without one, `*` for the asterisk.
     #[must_use]
     pub fn path(&self) -> &'a str {
         let target = self.path_and_query();
@@ -150,8 +146,8 @@ impl<'a> RequestHead<'a> {
         (path, query)
     }
 
-    /// Host and port that the request is for: of the target in absolute or authority form, of `Host` else; `None` in
-    /// HTTP/1.0 without `Host`. Checked to be an authority.
+    /// Host and port that the request is for: of the target in absolute form, or else of `Host`; `None` in HTTP/1.0 without
+    /// either. Checked to be an authority.
     #[must_use]
     pub fn authority(&self) -> Option<&'a str> {
         self.index
@@ -172,7 +168,8 @@ impl<'a> RequestHead<'a> {
         self.index.fields.len()
     }
 
-    /// Names and values in the order they were sent. A name is a token in the case it was sent in; a value has no
+    /// Names and values in the order they were sent; the value of `Host` is the authority of a target in absolute form, as RFC
+    /// 9112, section 3.2.2, requires. A name is a token in the case it was sent in; a value has no
     /// blanks around it and holds no control but tab: Latin-1 by the RFC, UTF-8 by habit.
     pub fn headers(&self) -> impl ExactSizeIterator<Item = (&'a str, &'a [u8])> + use<'a> {
         let buffer = self.buffer;

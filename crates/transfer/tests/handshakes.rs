@@ -1,0 +1,218 @@
+//! Senders that have not given the code: none of them keeps the others out, and none takes longer than its time.
+#![allow(clippy::unwrap_used)] // Functions beside tests are tests too.
+
+mod common;
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use common::{PATIENCE, receiving, sending};
+use onecopy_transfer::handshakes::Event;
+use onecopy_transfer::identity::Identity;
+use onecopy_transfer::message::Message;
+use onecopy_transfer::{
+    Code, Error, Greeted, HandshakeLimits, Handshakes, Link, Receiver, Summary, send,
+};
+
+/// A time limit that a test waits for.
+const SHORT: Duration = Duration::from_millis(300);
+/// Bytes that a sender may say before its greeting is refused.
+const MOST_GREETING_BYTES: usize = 4101;
+
+struct Listening {
+    handshakes: Handshakes,
+    receiver: Arc<Receiver>,
+    address: SocketAddr,
+    code: Code,
+    folder: tempfile::TempDir,
+}
+
+impl Listening {
+    fn start(tls: bool, time: Duration, at_once: usize) -> Listening {
+        let folder = tempfile::tempdir().unwrap();
+        let identity = tls.then(|| Identity::make().unwrap());
+        let code = Code::make(identity.as_ref().map(Identity::fingerprint)).unwrap();
+        let mut options = receiving(&folder.path().join("to"));
+        options.code = Some(code.clone());
+        let receiver = Arc::new(Receiver::new(options));
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let limits = HandshakeLimits { time, at_once };
+        let theirs = Arc::clone(&receiver);
+        Listening {
+            handshakes: Handshakes::start(listener, theirs, identity, limits).unwrap(),
+            receiver,
+            address,
+            code,
+            folder,
+        }
+    }
+
+    fn event(&self) -> Event {
+        self.handshakes.next(PATIENCE).expect("an event")
+    }
+
+    /// The address of the connection that began next.
+    fn began(&self) -> SocketAddr {
+        match self.event() {
+            Event::Began { from, .. } => from,
+            Event::Ended { from, result } => panic!("{from} ended: {:?}", result.err()),
+            Event::Failed(e) => panic!("{e}"),
+        }
+    }
+
+    /// The address of the connection that ended its handshake next, and how.
+    fn ended(&self) -> (SocketAddr, Result<Greeted, Error>) {
+        match self.event() {
+            Event::Ended { from, result } => (from, result),
+            Event::Began { from, .. } => panic!("{from} began"),
+            Event::Failed(e) => panic!("{e}"),
+        }
+    }
+
+    /// Sends a file with this code.
+    fn send(&self, code: Option<&Code>) -> JoinHandle<Result<Summary, Error>> {
+        let file = self.folder.path().join("file");
+        std::fs::write(&file, "bytes").unwrap();
+        let mut options = sending(&[&file]);
+        options.code = code.cloned();
+        let (address, fingerprint) = (self.address, self.code.fingerprint());
+        thread::spawn(move || {
+            let socket = TcpStream::connect(address).unwrap();
+            let mut link = Link::sending(socket, fingerprint, PATIENCE)?;
+            send(&options, &mut link, &mut ())
+        })
+    }
+}
+
+/// Sends bytes of `greeting` one by one, each before the time for a read is over, until the other end closes. Returns how
+/// many it took.
+fn drip(address: SocketAddr, greeting: &[u8]) -> usize {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream.set_read_timeout(Some(SHORT / 6)).unwrap();
+    for (n, byte) in greeting.iter().enumerate() {
+        if stream.write_all(&[*byte]).is_err() {
+            return n;
+        }
+        match stream.read(&mut [0; 64]) {
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+            Ok(1..) => {}
+            _ => return n,
+        }
+    }
+    greeting.len()
+}
+
+/// The longest greeting.
+fn greeting() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    Message::Hello {
+        version: 1,
+        hashed: true,
+        block_log2: 10,
+        code: vec![b'x'; 4000],
+    }
+    .write(&mut bytes);
+    assert!(bytes.len() <= MOST_GREETING_BYTES);
+    bytes
+}
+
+/// The start of a TLS record with a handshake message, as long as one may be.
+fn client_hello() -> Vec<u8> {
+    let mut bytes = vec![22, 3, 1, 0x40, 0, 1, 0, 0x3f, 0xfc];
+    bytes.resize(0x4000, 0);
+    bytes
+}
+
+#[test]
+fn a_sender_that_drips_is_cut_when_the_time_for_its_handshake_is_over() {
+    for (tls, bytes) in [(false, greeting()), (true, client_hello())] {
+        let listening = Listening::start(tls, SHORT, 4);
+        let address = listening.address;
+        let n_bytes = bytes.len();
+        let dripping = thread::spawn(move || drip(address, &bytes));
+        let from = listening.began();
+        let (ended, result) = listening.ended();
+        assert_eq!(ended, from);
+        let error = result.err().expect("refused");
+        assert!(matches!(&error, Error::Broken(_)), "{error}");
+        assert!(
+            error.to_string().contains("said nothing for too long"),
+            "{error}"
+        );
+        assert!(dripping.join().unwrap() < n_bytes);
+    }
+}
+
+#[test]
+fn a_sender_with_the_code_is_served_while_others_are_silent() {
+    for tls in [false, true] {
+        // Their time does not end in this test.
+        let listening = Listening::start(tls, PATIENCE * 10, 4);
+        let mut silent = Vec::new();
+        for _ in 0..3 {
+            let mut stream = TcpStream::connect(listening.address).unwrap();
+            // The first byte of a TLS record, and of a greeting.
+            stream.write_all(&[if tls { 22 } else { 1 }]).unwrap();
+            listening.began();
+            silent.push(stream);
+        }
+        let sent = listening.send(Some(&listening.code));
+        let Event::Began { from, n_others } = listening.event() else {
+            panic!("another one ended");
+        };
+        assert_eq!(n_others, 3);
+        let (ended, greeted) = listening.ended();
+        assert_eq!(ended, from);
+        let received = listening.receiver.receive(greeted.unwrap(), &mut ());
+        assert_eq!(received.unwrap().n_files, 1);
+        sent.join().unwrap().unwrap();
+        // They end before the listener is dropped.
+        drop(silent);
+        for _ in 0..3 {
+            assert!(listening.ended().1.is_err());
+        }
+    }
+}
+
+#[test]
+fn no_more_handshakes_run_at_once_than_allowed() {
+    let listening = Listening::start(false, SHORT, 1);
+    let silent = TcpStream::connect(listening.address).unwrap();
+    let sent = listening.send(Some(&listening.code));
+    let first = listening.began();
+    assert_eq!(first, silent.local_addr().unwrap());
+    // The second one begins when the first has ended.
+    let (ended, result) = listening.ended();
+    assert!(ended == first && result.is_err());
+    assert_ne!(listening.began(), first);
+    let greeted = listening.ended().1.unwrap();
+    listening.receiver.receive(greeted, &mut ()).unwrap();
+    sent.join().unwrap().unwrap();
+}
+
+#[test]
+fn wrong_codes_at_once_count_and_after_three_the_right_one_is_refused_too() {
+    let listening = Listening::start(false, PATIENCE, 8);
+    let wrong = Code::parse("abcd-efgh").unwrap();
+    let senders: Vec<_> = (0..3).map(|_| listening.send(Some(&wrong))).collect();
+    let mut errors = Vec::new();
+    while errors.len() < 3 {
+        if let Event::Ended { result, .. } = listening.event() {
+            errors.push(result.err().unwrap());
+        }
+    }
+    for sender in senders {
+        assert!(matches!(sender.join().unwrap(), Err(Error::Refused(..))));
+    }
+    assert!(errors.iter().any(|e| matches!(e, Error::TooManyCodes)));
+    let right = listening.send(Some(&listening.code));
+    listening.began();
+    let (_, refused) = listening.ended();
+    assert!(matches!(refused.err().unwrap(), Error::TooManyCodes));
+    assert!(matches!(right.join().unwrap(), Err(Error::Refused(..))));
+}
