@@ -86,11 +86,11 @@ impl Function for Dumps {
 An object as JSON, in a fresh `bytes` of UTF-8 (RFC 8259).
 
 `str`, `int` of any size, `float`, `bool`, `None`, `dict`, `list`, `tuple`, and what is derived from them; `Decimal` with
-all its digits; `datetime`, `date` and `time` in RFC 3339; `UUID`; an `Enum` as its value; a dataclass as an object; scalars and arrays
+all its digits; `datetime`, `date` and `time` in RFC 3339, with the closest offset in whole minutes; `UUID`; an `Enum` as its value; a dataclass as an object; scalars and arrays
 of numpy; a `Fragment` as it is. Anything else is given to `default`.
 
 - default: a function that gives what is to be written in place of an object (or of a key) that has no form in JSON
-- sort_keys: objects with their keys in the order of their code points
+- sort_keys: objects with their keys in the order of their code points, those of dataclasses too
 - indent: line breaks, and each level moved in by so many blanks, or by this str of blanks and tabs
 - ensure_ascii: all other characters as escapes
 - nan: what NaN and the infinities become: `'error'`, `'null'`, or `'text'` (a string)
@@ -104,6 +104,7 @@ of numpy; a `Fragment` as it is. Anything else is given to `default`.
 - passthrough: which of `'dataclass'`, `'datetime'`, `'decimal'`, `'enum'`, `'float'`, `'numpy'`, `'subclass'`, `'tuple'`, `'uuid'`
   are left to `default` (`'float'`, `'tuple'`: classes derived from these; `'subclass'`: from any of CPython's own)
 - private_fields: whether fields of a dataclass are written whose names begin with an underscore
+- compat: `'orjson'`: only classes that orjson knows have a form, and it is orjson's (docs/guide/move-from-orjson.md in the repository)
 
 No UTF-8 cache is left on any `str`.
 

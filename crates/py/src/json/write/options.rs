@@ -17,7 +17,7 @@ macro_rules! with_options {
         &[
             $($first,)*
             "default", "sort_keys", "indent", "ensure_ascii", "nan", "surrogates", "big_ints", "non_str_keys",
-            "max_depth", "naive_utc", "utc_z", "omit_microseconds", "passthrough", "private_fields",
+            "max_depth", "naive_utc", "utc_z", "omit_microseconds", "passthrough", "private_fields", "compat",
         ]
     };
 }
@@ -29,7 +29,7 @@ macro_rules! options_signature {
         concat!(
             "(", $first, ", default=None, sort_keys=False, indent=None, ensure_ascii=False, nan='error', ",
             "surrogates='error', big_ints='exact', non_str_keys=False, max_depth=1000, naive_utc=False, ",
-            "utc_z=False, omit_microseconds=False, passthrough=(), private_fields=True)"
+            "utc_z=False, omit_microseconds=False, passthrough=(), private_fields=True, compat=None)"
         )
     };
 }
@@ -188,6 +188,9 @@ impl Options {
         }
         if let Some(object) = given(13) {
             natives.private_fields = object.is_truthy()?;
+        }
+        if let Some(object) = given(14) {
+            natives.orjson = choose(object, "compat", &[("orjson", true)])?;
         }
         self.style.natives = Natives {
             temporal: !self.passes(Passed::Datetime),

@@ -42,12 +42,16 @@ pub(super) struct Class {
     pub(super) form: Form,
     /// Whether it is one of BSON's own types.
     pub(super) is_marked: bool,
+    /// Whether orjson gives its instances this form as well.
+    pub(super) is_orjson: bool,
 }
 
 /// The fields of a dataclass, in order.
 #[derive(Debug)]
 pub(super) struct Fields {
     fields: Box<[(Attribute, bool)]>,
+    /// Whether the class itself has `__slots__`, a dataclass of which orjson writes by its fields, and others by their dictionaries.
+    has_slots: bool,
 }
 
 impl Class {
@@ -122,6 +126,16 @@ impl Fields {
     pub(super) fn name_before(&self, at: isize) -> Option<*mut ffi::PyObject> {
         let field = self.fields.get(at.unsigned_abs().checked_sub(1)?)?;
         Some(field.0.name())
+    }
+
+    /// Whether orjson writes these fields of an instance, and nothing else.
+    ///
+    /// # Safety
+    /// As [`Attribute::read`].
+    pub(super) unsafe fn are_those_of_orjson(&self, object: *mut ffi::PyObject) -> bool {
+        let attributes = self.fields.iter().map(|(attribute, _)| attribute);
+        // SAFETY: the duty of the caller.
+        self.has_slots || unsafe { attributes::are_all(object, attributes) }
     }
 
     /// How many fields are written; `None` if the instance lacks one of them.
@@ -209,8 +223,10 @@ pub(super) fn learn(object: &Bound<'_, PyAny>) {
     let (Ok(marker), true) = (marker, before != 0) else {
         return;
     };
+    let form = form_of(&class).unwrap_or(Form::Other);
     let known = Class {
-        form: form_of(&class).unwrap_or(Form::Other),
+        is_orjson: is_of_orjson(&class, &form).unwrap_or(false),
+        form,
         is_marked: marker.is_some(),
     };
     // SAFETY: a class that we hold.
@@ -290,6 +306,20 @@ fn form_of(class: &Bound<'_, PyType>) -> PyResult<Form> {
     })
 }
 
+/// Whether orjson knows a class by this form: an enumeration by its metaclass, a dataclass if it was made one itself.
+fn is_of_orjson(class: &Bound<'_, PyType>, form: &Form) -> PyResult<bool> {
+    match form {
+        Form::Enum(_) => Ok(class.get_type().is(enumeration(class.py())?.get_type())),
+        Form::Fields(_) => has_own(class, "__dataclass_fields__"),
+        _ => Ok(true),
+    }
+}
+
+/// Whether a class itself, and none of its bases, has an attribute.
+fn has_own(class: &Bound<'_, PyType>, name: &str) -> PyResult<bool> {
+    class.getattr("__dict__")?.contains(name)
+}
+
 /// `enum.Enum`, imported once.
 fn enumeration(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
@@ -330,5 +360,6 @@ fn fields_of(class: &Bound<'_, PyType>) -> PyResult<Option<Fields>> {
     }
     Ok(Some(Fields {
         fields: fields.into(),
+        has_slots: has_own(class, "__slots__")?,
     }))
 }

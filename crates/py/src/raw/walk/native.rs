@@ -32,6 +32,8 @@ pub(crate) struct Natives {
     pub(crate) naive_utc: bool,
     pub(crate) utc_z: bool,
     pub(crate) omit_microseconds: bool,
+    /// Whether only those classes have a form that orjson knows, and the form that it gives them.
+    pub(crate) orjson: bool,
 }
 
 impl Natives {
@@ -48,6 +50,7 @@ impl Natives {
         naive_utc: false,
         utc_z: false,
         omit_microseconds: false,
+        orjson: false,
     };
 }
 
@@ -152,7 +155,7 @@ unsafe fn of_class(object: *mut ffi::PyObject, natives: &Natives) -> Option<Nati
     // SAFETY: the duty of the caller; an attribute is read of an instance of its class.
     unsafe {
         let class = classes::of(object)?;
-        if class.is_marked && !natives.marked {
+        if (class.is_marked && !natives.marked) || (natives.orjson && !class.is_orjson) {
             return None;
         }
         match &class.form {
@@ -170,6 +173,9 @@ unsafe fn of_class(object: *mut ffi::PyObject, natives: &Natives) -> Option<Nati
             },
             Form::Fields(fields) if natives.dataclasses => {
                 let n = fields.count(object, natives.private_fields)?;
+                if natives.orjson && !fields.are_those_of_orjson(object) {
+                    return None;
+                }
                 Some(Native::Fields(class.clone(), n))
             }
             _ => None,
@@ -216,7 +222,8 @@ fn clock(hour: i32, minute: i32, second: i32, microsecond: i32, natives: &Native
     }
 }
 
-/// A `datetime` without a zone, or in one whose offset is found without code.
+/// A `datetime` without a zone, or in one whose offset is found without code and has no seconds: [`Others`](super::Others) rounds
+/// those.
 ///
 /// # Safety
 /// `at` is a `datetime` of that class itself.
@@ -232,7 +239,10 @@ unsafe fn timestamp(
         let offset_minutes = if tzinfo == ffi::Py_None() {
             natives.naive_utc.then_some(0)
         } else {
-            zone.offset(tzinfo, at)?.and_then(temporal::minutes)
+            match zone.offset(tzinfo, at)? {
+                Some(us) => Some(temporal::whole_minutes(us)?),
+                None => None,
+            }
         };
         Some(Timestamp {
             date: date(at),
