@@ -1,7 +1,8 @@
-//! Objects of which members are listed before they are written: dataclasses, derived dicts, dicts whose keys are sorted.
+//! Objects of which the members are listed before they are written: dataclasses, derived dicts,
+//! dicts whose keys are sorted.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::types::{IntoPyDict, PyDict, PyList, PyString};
 
 use super::options::Options;
 use super::other::class_name;
@@ -12,21 +13,49 @@ type Members<'py> = Vec<(Bound<'py, PyString>, Bound<'py, PyAny>)>;
 impl Options {
     /// The members of an instance of a class derived from `dict`.
     pub(super) fn derived_dict<'py>(&self, dict: &Bound<'py, PyDict>) -> Result<Other<'py>, Stop> {
-        let py = dict.py();
-        let mut members = Vec::new();
         let items = match self.style.natives.orjson {
             // It has its own contents, whatever its methods return.
             true => dict.items().into_any(),
-            false => dict.as_any().call_method0(pyo3::intern!(py, "items"))?,
+            false => dict
+                .as_any()
+                .call_method0(pyo3::intern!(dict.py(), "items"))?,
         };
+        Ok(Other::Pairs(self.members(&items)?))
+    }
+
+    /// The keys, as text, and values of these items, in turn; sorted where that is wanted.
+    pub(super) fn members<'py>(
+        &self,
+        items: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyList>, Stop> {
+        let py = items.py();
+        let mut keyed: Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)> = Vec::new();
         for item in items.try_iter()? {
-            let (key, value): (Bound<'py, PyAny>, Bound<'py, PyAny>) = item?.extract()?;
+            keyed.push(item?.extract()?);
+        }
+        let mut is_sorted = !self.style.sort_keys;
+        if !is_sorted
+            && self.keys_by_str
+            && !keyed
+                .iter()
+                .all(|(key, _)| key.is_exact_instance_of::<PyString>())
+        {
+            // By the keys' own order, which may be an error.
+            let list = PyList::new(py, &keyed)?;
+            let by_key = py.import("operator")?.call_method1("itemgetter", (0,))?;
+            let arguments = [(pyo3::intern!(py, "key"), by_key)].into_py_dict(py)?;
+            list.call_method("sort", (), Some(&arguments))?;
+            keyed = list.extract()?;
+            is_sorted = true;
+        }
+        let mut members = Vec::with_capacity(keyed.len());
+        for (key, value) in keyed {
             members.push((self.key_text(&key)?, value));
         }
-        if self.style.sort_keys {
+        if !is_sorted {
             sort(&mut members)?;
         }
-        Ok(Other::Pairs(pairs(py, members)?))
+        Ok(pairs(py, members)?)
     }
 
     /// The fields of an instance of a dataclass.
@@ -90,7 +119,7 @@ impl Options {
         Ok(Other::Pairs(pairs(attributes.py(), members)?))
     }
 
-    /// Whether the name of an attribute begins with an underscore, where such are left out.
+    /// True for the name of an attribute that is left out: it begins with an underscore.
     fn is_hidden(&self, name: &Bound<'_, PyString>) -> PyResult<bool> {
         Ok(!self.style.natives.private_fields
             && name
@@ -101,7 +130,7 @@ impl Options {
 }
 
 /// Sorts members by their keys, by code points as Python does.
-pub(super) fn sort(members: &mut Members<'_>) -> PyResult<()> {
+fn sort(members: &mut Members<'_>) -> PyResult<()> {
     let mut error = None;
     members.sort_by(|(a, _), (b, _)| {
         a.compare(b).unwrap_or_else(|e| {
@@ -112,7 +141,7 @@ pub(super) fn sort(members: &mut Members<'_>) -> PyResult<()> {
     error.map_or(Ok(()), Err)
 }
 
-pub(super) fn pairs<'py>(py: Python<'py>, members: Members<'py>) -> PyResult<Bound<'py, PyList>> {
+fn pairs<'py>(py: Python<'py>, members: Members<'py>) -> PyResult<Bound<'py, PyList>> {
     let mut all = Vec::with_capacity(2 * members.len());
     for (name, value) in members {
         all.push(name.into_any());

@@ -78,7 +78,7 @@ impl Options {
         Ok(text)
     }
 
-    /// The offset from UTC in microseconds, by the method of the zone that orjson calls where that is wanted.
+    /// The offset from UTC in microseconds, by the method that orjson calls if that is wanted.
     fn offset_us(&self, at: &Bound<'_, PyDateTime>) -> PyResult<Option<i64>> {
         let py = at.py();
         let natives = &self.style.natives;
@@ -86,7 +86,8 @@ impl Options {
             return Ok(natives.naive_utc.then_some(0));
         };
         temporal::learn_zone(&zone);
-        // A zone of pytz is in local mean time until its own method has set it right; pendulum's zones have `convert` besides.
+        // A zone of pytz has the offset of local mean time before `normalize`. Those of pendulum have
+        // `convert` too.
         let is_unset = natives.orjson
             && zone.hasattr(pyo3::intern!(py, "normalize"))?
             && !zone.hasattr(pyo3::intern!(py, "convert"))?;
@@ -99,7 +100,7 @@ impl Options {
             return Ok(None);
         };
         let micros = match natives.orjson {
-            true => 0, // not looked at by it
+            true => 0, // orjson reads days and seconds only
             false => offset.get_microseconds(),
         };
         let (days, seconds) = (offset.get_days(), offset.get_seconds());

@@ -48,6 +48,13 @@ pub(crate) enum BigInts {
     Strict,
 }
 
+/// A library whose classes and keys are written as it writes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Compat {
+    Orjson,
+    Ujson,
+}
+
 /// How objects that are none of CPython's own types are written.
 #[derive(Debug)]
 pub(crate) struct Options {
@@ -55,6 +62,8 @@ pub(crate) struct Options {
     pub(crate) default: Option<Hook>,
     pub(crate) big_ints: BigInts,
     pub(crate) non_str_keys: bool,
+    /// Keys of any type are written as `str()` returns them, and sorted before that, as by ujson.
+    pub(super) keys_by_str: bool,
     /// A bit for each [`Passed`] that is left to `default`.
     passed: u16,
 }
@@ -115,6 +124,7 @@ impl Options {
             default: None,
             big_ints: BigInts::Exact,
             non_str_keys: false,
+            keys_by_str: false,
             passed: 0,
         }
     }
@@ -148,6 +158,7 @@ impl Options {
                     ("error", NonFinite::Error),
                     ("null", NonFinite::Null),
                     ("text", NonFinite::Text),
+                    ("literal", NonFinite::Literal),
                 ],
             )?;
         }
@@ -190,7 +201,10 @@ impl Options {
             natives.private_fields = object.is_truthy()?;
         }
         if let Some(object) = given(14) {
-            natives.orjson = choose(object, "compat", &[("orjson", true)])?;
+            let choices = &[("orjson", Compat::Orjson), ("ujson", Compat::Ujson)];
+            let compat = choose(object, "compat", choices)?;
+            natives.orjson = compat == Compat::Orjson;
+            self.keys_by_str = compat == Compat::Ujson;
         }
         self.style.natives = Natives {
             temporal: !self.passes(Passed::Datetime),

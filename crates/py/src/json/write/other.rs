@@ -8,7 +8,6 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 
-use super::members::{pairs, sort};
 use super::options::{BigInts, Options, Passed};
 use crate::raw::walk::{Other, Others, Stop};
 use crate::raw::{binary, number, text, uuid};
@@ -172,7 +171,7 @@ impl Options {
         }
     }
 
-    /// Whether an object is a member of an enumeration; orjson knows those by the metaclass.
+    /// True for a member of an enumeration, which orjson recognizes by the metaclass.
     fn is_enum(&self, object: &Bound<'_, PyAny>, classes: &Classes) -> PyResult<bool> {
         let base = classes.enumeration.bind(object.py());
         Ok(match self.style.natives.orjson {
@@ -211,6 +210,15 @@ impl Options {
         }
         if let Ok(flag) = key.cast::<PyBool>() {
             return Ok(ascii(if flag.is_true() { b"true" } else { b"false" }));
+        }
+        if self.keys_by_str {
+            return Ok(match key.cast::<PyBytes>() {
+                Ok(bytes) => bytes
+                    .call_method0(pyo3::intern!(py, "decode"))?
+                    .cast_into()
+                    .map_err(PyErr::from)?,
+                Err(_) => key.str()?,
+            });
         }
         if self.is_enum(key, classes)? {
             let value = key.getattr(pyo3::intern!(py, "value"))?;
@@ -345,14 +353,8 @@ impl<'py> Others<'py> for Options {
 
     fn sorted(&self, dict: &Bound<'py, PyAny>) -> Result<Bound<'py, PyList>, Stop> {
         let dict = dict.cast::<PyDict>().map_err(PyErr::from)?;
-        let mut members = Vec::with_capacity(dict.len());
         // Each key may run Python code, so what is gone through is a copy.
-        for item in dict.items() {
-            let (key, value): (Bound<'py, PyAny>, Bound<'py, PyAny>) = item.extract()?;
-            members.push((self.key_text(&key)?, value));
-        }
-        sort(&mut members)?;
-        Ok(pairs(dict.py(), members)?)
+        Ok(self.members(dict.items().as_any())?)
     }
 }
 

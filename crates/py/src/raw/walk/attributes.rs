@@ -158,7 +158,7 @@ impl Attribute {
     }
 }
 
-/// Whether an instance has these attributes and no others in its dictionary, set in this order.
+/// True if an instance has these attributes and no others in its dictionary, set in this order.
 ///
 /// # Safety
 /// As [`Attribute::read`], which has read each of them.
@@ -267,8 +267,9 @@ impl Values {
     /// # Safety
     /// The instance is alive, and was not changed since they were found.
     unsafe fn order<'a>(&self) -> impl ExactSizeIterator<Item = &'a u8> + use<'a> {
-        // SAFETY: CPython 3.11 and 3.12 have the number of indexes two bytes before the values, and the indexes before it, the first
-        // one last; 3.13 has the number seven bytes before the values, and the indexes after them. `check` has looked.
+        // SAFETY: CPython 3.11 and 3.12 have the number of indexes two bytes before the values, and
+        // the indexes before it, the first one last; 3.13 has the number seven bytes before the
+        // values, and the indexes after them. `check` compares them with known orders.
         unsafe {
             #[cfg(all(Py_3_11, not(Py_3_13)))]
             {

@@ -42,7 +42,7 @@ pub(super) struct Class {
     pub(super) form: Form,
     /// Whether it is one of BSON's own types.
     pub(super) is_marked: bool,
-    /// Whether orjson gives its instances this form as well.
+    /// True if orjson writes its instances in this form as well.
     pub(super) is_orjson: bool,
 }
 
@@ -50,7 +50,8 @@ pub(super) struct Class {
 #[derive(Debug)]
 pub(super) struct Fields {
     fields: Box<[(Attribute, bool)]>,
-    /// Whether the class itself has `__slots__`, a dataclass of which orjson writes by its fields, and others by their dictionaries.
+    /// True if the class itself has `__slots__`: orjson writes the fields of its instances then, and
+    /// the dictionaries of others.
     has_slots: bool,
 }
 
@@ -128,7 +129,7 @@ impl Fields {
         Some(field.0.name())
     }
 
-    /// Whether orjson writes these fields of an instance, and nothing else.
+    /// True if orjson writes these fields of an instance, and nothing else.
     ///
     /// # Safety
     /// As [`Attribute::read`].
@@ -306,7 +307,8 @@ fn form_of(class: &Bound<'_, PyType>) -> PyResult<Form> {
     })
 }
 
-/// Whether orjson knows a class by this form: an enumeration by its metaclass, a dataclass if it was made one itself.
+/// True if orjson recognizes a class as having this form: an enumeration by its metaclass, a
+/// dataclass if it is one itself, and not only derived from one.
 fn is_of_orjson(class: &Bound<'_, PyType>, form: &Form) -> PyResult<bool> {
     match form {
         Form::Enum(_) => Ok(class.get_type().is(enumeration(class.py())?.get_type())),
@@ -315,7 +317,7 @@ fn is_of_orjson(class: &Bound<'_, PyType>, form: &Form) -> PyResult<bool> {
     }
 }
 
-/// Whether a class itself, and none of its bases, has an attribute.
+/// True if a class itself has an attribute, and not only one of its bases.
 fn has_own(class: &Bound<'_, PyType>, name: &str) -> PyResult<bool> {
     class.getattr("__dict__")?.contains(name)
 }

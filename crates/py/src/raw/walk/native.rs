@@ -32,7 +32,7 @@ pub(crate) struct Natives {
     pub(crate) naive_utc: bool,
     pub(crate) utc_z: bool,
     pub(crate) omit_microseconds: bool,
-    /// Whether only those classes have a form that orjson knows, and the form that it gives them.
+    /// Only the classes that orjson writes have a form, and it is orjson's.
     pub(crate) orjson: bool,
 }
 
@@ -222,8 +222,8 @@ fn clock(hour: i32, minute: i32, second: i32, microsecond: i32, natives: &Native
     }
 }
 
-/// A `datetime` without a zone, or in one whose offset is found without code and has no seconds: [`Others`](super::Others) rounds
-/// those.
+/// A `datetime` without a zone, or in one whose offset is found without code and has no seconds:
+/// [`Others`](super::Others) rounds those.
 ///
 /// # Safety
 /// `at` is a `datetime` of that class itself.
