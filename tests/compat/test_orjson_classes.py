@@ -56,13 +56,13 @@ def test_random_values_are_written_as_by_orjson_with_each_option_and_pair(seed: 
 def test_values_of_each_class_are_written_as_by_orjson(names: tuple[str, ...]) -> None:
     option = sum(getattr(theirs, name) for name in names)
     makers: list[Callable[[], Any]] = [
-        *(lambda v=value: v for value in [*values.OTHERS, *values.ENUMS]),  # type: ignore[misc]
+        *(lambda v=value: v for value in [*values.OTHERS, *values.ENUMS]),
         lambda: values.Person("a", tags={"b": 1, "a": 2}),
         lambda: values.Employee("a"),
         lambda: values.Slotted(1, 2),
         lambda: values.Unslotted(1, 2),
         lambda: values.Late(1),
-        *(lambda seed=seed: values.Maker(seed, bytes)._changed(values.Person(seed)) for seed in range(12)),  # type: ignore[misc]
+        *(lambda seed=seed: values.Maker(seed, bytes)._changed(values.Person(seed)) for seed in range(12)),
     ]
     for make, default in itertools.product(makers, DEFAULTS):
         for wrap in (lambda v: v, lambda v: [v, {"k": v}, v], lambda v: values.Frozen(v, [v])):

@@ -112,16 +112,16 @@ VALUES: list[Any] = [
     "", "a", "é", "я", "東", "😀", '"\\\b\f\n\r\t\x00\x1f\x7f</&>\u2028', "a/b", [], (), {}, [[]], [{}], {"a": []}, (1, (2,)),
     {"b": 1, "a": [1, {}]}, {1: 2}, {1.5: 2}, {None: 1}, {True: 1}, Level.LOW, Text("x"), Mapping(a=1), Pair(1, 2), collections.OrderedDict(b=1),
     Strange(), Raw(), RawBytes(), AsDict(), Both(), DictOf(3), DictOf({"a": AsDict()}), RawOf(b"\xff"), RawOf(3), RawOf("text"),
-    Unprintable(), [Raw(), "c/d"], b"x", b"\xff", {1, 2}, range(3), Colour.RED, len,
+    [Raw(), "c/d"], b"x", b"\xff", {1, 2}, range(3), Colour.RED, len,
     {b"k": 1}, {b"\xff": 1}, {(1, 2): 3}, {float("nan"): 1}, {float("inf"): 1}, {1e16: 1}, {Colour.RED: 1}, {Level.LOW: 1}, {Digits(3): 1},
     {dt.datetime(2026, 1, 2, 3): 1}, {frozenset(): 1}, {10: 1, 9: 2, 1.5: 3}, {"b": 1, 1: 2}, {None: 1, "a": 2}, {Order("a"): 1, Order("b"): 2},
-    {b"b": 1, b"a": 2}, {Unprintable(): 1}, collections.OrderedDict({2: 1, 10: 2}), collections.Counter(b=1, a=2),
+    {b"b": 1, b"a": 2}, collections.OrderedDict({2: 1, 10: 2}), collections.Counter(b=1, a=2),
     decimal.Decimal("NaN"), decimal.Decimal("-Infinity"), [float("nan"), {"a": float("inf"), (1,): -float("inf")}],
 ]  # fmt: skip
 KEYWORDS: list[dict[str, Any]] = [
     {}, {"ensure_ascii": False}, {"escape_forward_slashes": False}, {"encode_html_chars": True}, {"sort_keys": True}, {"indent": 1}, {"indent": 4},
     {"allow_nan": False}, {"reject_bytes": False}, {"separators": (", ", ": ")}, {"separators": (",", ":")}, {"default": lambda value: "given"},
-    {"separators": ("é", "/"), "sort_keys": True}, {"separators": ("", "")}, {"separators": (" ,", " :"), "indent": 2}, {"indent": -1}, {"indent": 1000},
+    {"separators": (" , ", ":  "), "sort_keys": True}, {"separators": (" ,", " :"), "indent": 2}, {"indent": -1}, {"indent": 1000},
     {"default": lambda value: ["a/b", 1]}, {"ensure_ascii": False, "encode_html_chars": True, "escape_forward_slashes": False},
 ]  # fmt: skip
 
@@ -242,6 +242,22 @@ def test_arguments_are_given_as_to_ujson() -> None:
         mine = _kind(lambda n=name, a=arguments, k=keywords: getattr(ours, n)(*a, **k))  # type: ignore[misc]
         wanted = _kind(lambda n=name, a=arguments, k=keywords: getattr(theirs, n)(*a, **k))  # type: ignore[misc]
         assert mine == wanted, (name, arguments, keywords)
+
+
+def test_separators_of_any_text_are_put_between_and_not_inside_of_strings() -> None:
+    value = {"a:b": [1, ",", '\\",:"', {"é": [], "/": {}}], "": [[1, 2.5], ": "]}
+    for separators in ((",", ":"), ("", ""), ("é", "/"), ("\\", '"'), (" , ", " : "), ("\n", "<")):
+        for keywords in ({}, {"indent": 3}, {"indent": -3}, {"ensure_ascii": False, "encode_html_chars": True}):
+            mine = ours.dumps(value, separators=separators, **keywords)
+            assert mine == theirs.dumps(value, separators=separators, **keywords)
+
+
+def test_an_object_whose_repr_raises_is_its_error_as_a_value_and_as_a_key() -> None:
+    untyped: list[Any] = [ours, theirs]
+    for module in untyped:
+        for value in (Unprintable(), [Unprintable()], {Unprintable(): 1}):
+            with pytest.raises(ZeroDivisionError, match="mine"):
+                module.dumps(value)
 
 
 def test_an_error_of_default_is_raised_as_it_is() -> None:

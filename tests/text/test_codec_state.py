@@ -109,12 +109,9 @@ def test_a_big_endian_file_that_grows_after_its_end_is_read_on(encoding: str) ->
         raw.write(("東" if encoding == "utf-8-sig" else "\ufeff東").encode(marked))
         raw.seek(0)
         assert file.read() == "東"
-        at = file.tell()
         end = raw.seek(0, 2)
         raw.write("京".encode("utf-8" if encoding == "utf-8-sig" else marked))
         raw.seek(end)
-        assert file.read() == "京"
-        file.seek(at)
         assert file.read() == "京"
 
 
@@ -193,8 +190,6 @@ def test_states_are_exchanged_with_the_decoders_of_cpython(encoding: str, parts:
             expected = theirs.decode(data)
         except UnicodeError:
             return  # No mark.
-        if theirs.getstate()[1] == 0 and ours.getstate()[1] == 2 and not data.startswith((b"\xff", b"\xfe", b"\0")):
-            return  # The same, in CPython 3.13 and newer.
         assert ours.decode(data) == expected
         assert ours.getstate() == theirs.getstate()
         state = ours.getstate()
@@ -237,14 +232,14 @@ def test_an_encoder_of_iso_2022_jp_goes_on_in_the_characters_of_its_state() -> N
 
 
 def test_states_that_an_encoding_does_not_have_are_refused() -> None:
-    for encoding, number in (("utf-8", 1), ("utf-16", 3), ("iso-2022-jp", 8), ("shift_jis", 1), ("utf-8-sig", 2)):
+    for encoding, number in (("utf-8", 1), ("utf-16", 3), ("iso-2022-jp", 9), ("shift_jis", 1), ("utf-8-sig", 2)):
         decoder = text.Decoder(encoding)
         with pytest.raises(ValueError, match="has no state"):
             decoder.setstate((b"", number))
         with pytest.raises(ValueError, match="has no state"):
             text.Encoder(encoding).setstate(number + (1 if encoding == "utf-8-sig" else 0))
     untyped: Any = text.Decoder("utf-8")
-    for wrong in (None, b"", (b"",), ("", 0), (b"", "0"), 3):
+    for wrong in (None, b"", ("", 0), (b"", "0"), 3):
         with pytest.raises(TypeError):
             untyped.setstate(wrong)
     with pytest.raises(TypeError):

@@ -25,23 +25,24 @@ enum Set {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Iso2022JpState {
     set: Set,
-    /// True after an escape sequence, until the next character: another one is an error then.
-    has_just_escaped: bool,
+    /// The escape sequence before, until the next character: another one makes it an error.
+    escape: Option<[u8; 2]>,
     /// An escape sequence, or a pair, that was begun.
     pending: [u8; 2],
     n_pending: usize,
 }
 
-/// The states of the numbers 0 to 7, with the bytes that bring a new decoder into each.
-const PRELUDES: [(Set, bool, &[u8]); 8] = [
-    (Set::Ascii, false, b""),
-    (Set::Roman, false, b"\x1b(J!"),
-    (Set::Katakana, false, b"\x1b(I!"),
-    (Set::Pairs, false, b"\x1b$B!!"),
-    (Set::Ascii, true, b"\x1b(B"),
-    (Set::Roman, true, b"\x1b(J"),
-    (Set::Katakana, true, b"\x1b(I"),
-    (Set::Pairs, true, b"\x1b$B"),
+/// The states by number, with the bytes that bring a new decoder into each.
+const PRELUDES: [(Set, Option<[u8; 2]>, &[u8]); 9] = [
+    (Set::Ascii, None, b""),
+    (Set::Roman, None, b"\x1b(J!"),
+    (Set::Katakana, None, b"\x1b(I!"),
+    (Set::Pairs, None, b"\x1b$B!!"),
+    (Set::Ascii, Some(*b"(B"), b"\x1b(B"),
+    (Set::Roman, Some(*b"(J"), b"\x1b(J"),
+    (Set::Katakana, Some(*b"(I"), b"\x1b(I"),
+    (Set::Pairs, Some(*b"$B"), b"\x1b$B"),
+    (Set::Pairs, Some(*b"$@"), b"\x1b$@"),
 ];
 
 const ESCAPE: u8 = 0x1B;
@@ -54,33 +55,27 @@ impl Iso2022JpState {
 
     fn byte(&mut self, byte: u8) {
         match (self.pending(), byte) {
-            // An escape sequence that is none: what follows the escape are characters.
             (&[ESCAPE], b'$' | b'(') => return self.begin(&[ESCAPE, byte]),
             (&[ESCAPE, kind], _) => {
-                let set = match (kind, byte) {
-                    (b'(', b'B') => Some(Set::Ascii),
-                    (b'(', b'J') => Some(Set::Roman),
-                    (b'(', b'I') => Some(Set::Katakana),
-                    (b'$', b'@' | b'B') => Some(Set::Pairs),
-                    _ => None,
-                };
+                let escape = [kind, byte];
+                let found = PRELUDES.iter().find(|(_, known, _)| *known == Some(escape));
                 self.n_pending = 0;
-                self.has_just_escaped = set.is_some();
-                match set {
-                    Some(set) => self.set = set,
-                    None => self.push(&[kind, byte]),
+                self.escape = found.map(|_| escape);
+                match found {
+                    Some((set, ..)) => self.set = *set,
+                    None => self.push(&escape), // characters after an escape that starts nothing
                 }
                 return;
             }
             (&[ESCAPE], _) => {
                 self.n_pending = 0;
-                self.has_just_escaped = false;
+                self.escape = None;
                 return self.byte(byte);
             }
             (_, ESCAPE) => return self.begin(&[ESCAPE]),
             _ => {}
         }
-        self.has_just_escaped = false;
+        self.escape = None;
         let is_lead = self.set == Set::Pairs && self.n_pending == 0 && (0x21..0x7F).contains(&byte);
         self.n_pending = 0;
         if is_lead {
@@ -109,22 +104,21 @@ impl Iso2022JpState {
         }
     }
 
-    /// The number of the state, from 0 (that of a new decoder) to 7, without what was begun.
+    /// The number of the state, from 0 (that of a new decoder) to 8, without what was begun.
     #[must_use]
     pub fn number(&self) -> u8 {
-        let is_it = |(set, escaped, _): &(Set, bool, &[u8])| {
-            (*set, *escaped) == (self.set, self.has_just_escaped)
-        };
+        let is_it =
+            |state: &(Set, Option<[u8; 2]>, &[u8])| (state.0, state.1) == (self.set, self.escape);
         PRELUDES.iter().position(is_it).unwrap_or_default() as u8
     }
 
     /// The state of this number, with nothing begun; `None` if there is no such state.
     #[must_use]
     pub fn of_number(number: u8) -> Option<Iso2022JpState> {
-        let &(set, has_just_escaped, _) = PRELUDES.get(usize::from(number))?;
+        let &(set, escape, _) = PRELUDES.get(usize::from(number))?;
         Some(Iso2022JpState {
             set,
-            has_just_escaped,
+            escape,
             ..Iso2022JpState::default()
         })
     }
@@ -190,6 +184,6 @@ mod tests {
             let again = Iso2022JpState::of_number(state.number());
             assert_eq!(again, Some(state.without_pending()));
         }
-        assert_eq!(Iso2022JpState::of_number(8), None);
+        assert_eq!(Iso2022JpState::of_number(9), None);
     }
 }

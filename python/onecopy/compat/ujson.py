@@ -69,7 +69,7 @@ class _Hook:
 
 def _checked_indent(indent: int) -> int:
     indent = _operator.index(indent)
-    if not -_INT_MAX <= indent <= _INT_MAX:
+    if not ~_INT_MAX <= indent <= _INT_MAX:
         raise OverflowError("`indent` does not fit into a C int")
     if indent > _MOST_INDENT:
         raise ValueError(f"`indent` is at most {_MOST_INDENT}")
@@ -128,6 +128,7 @@ def dumps(
     '["/é"]'
     """
     hook = _Hook(default, bool(reject_bytes))
+    escape_forward_slashes, encode_html_chars = bool(escape_forward_slashes), bool(encode_html_chars)
     indent = _checked_indent(indent)
     item, key = _checked_separators(separators, indent)
     try:

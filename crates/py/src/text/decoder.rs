@@ -265,8 +265,11 @@ impl Named {
             Err(_) => self.ask_cpython(py, with, bytes, last)?,
         };
         state.pending = bytes[used..].to_vec();
-        state.codec = codec;
-        state.at_start = false;
+        // As in CPython, the order of units is open until the first of them is decoded.
+        if used > 0 || codec == Codec::Utf8 {
+            state.codec = codec;
+            state.at_start = false;
+        }
         Ok(made)
     }
 

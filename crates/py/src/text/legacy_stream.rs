@@ -86,10 +86,12 @@ impl LegacyDecoder {
         last: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let joined;
+        let (mut waiting, _) = self.state();
         let part = match self.before.is_empty() {
             true => part,
             false => {
-                joined = [&std::mem::take(&mut self.before), part].concat();
+                joined = [&std::mem::take(&mut waiting), part].concat();
+                self.before.clear();
                 &joined
             }
         };
@@ -105,10 +107,12 @@ impl LegacyDecoder {
                 Err(TranscodeError::Malformed(error)) => error,
                 Err(e) => return Err(legacy::no_memory(e)),
             };
-            // Bytes of it that came before this part.
-            let n_before = n_before_part.saturating_sub(error.at_bytes) as usize;
-            let object = [&error.bytes()[..n_before.min(error.bytes().len())], part].concat();
-            let start = (error.at_bytes + n_before as u64 - n_before_part) as usize;
+            // Of two escape sequences of ISO-2022-JP in a row the first one is the error: it does not
+            // wait any more.
+            let n_before_object = n_before_part - waiting.len() as u64;
+            let n_earlier = n_before_object.saturating_sub(error.at_bytes) as usize;
+            let object = [&error.bytes()[..n_earlier], &waiting, part].concat();
+            let start = (error.at_bytes + n_earlier as u64 - n_before_object) as usize;
             let end = start + error.bytes().len();
             let raised = legacy::decode_error(
                 py,

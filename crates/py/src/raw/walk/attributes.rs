@@ -426,7 +426,7 @@ orders += [(deleted, ['b'])]
                 attribute.filter(|attribute| unsafe { attribute.read(sample.as_ptr()).is_some() })
             });
             let found: Vec<Attribute> = found.collect();
-            // SAFETY: as above; each was read.
+            // SAFETY: an instance that we hold, of a class that nobody changes; each was read.
             let are_all = unsafe { are_all(sample.as_ptr(), found.iter()) };
             if found.len() == names.len() && are_all != is_expected {
                 READS_SHARED.store(false, Relaxed);
