@@ -111,9 +111,11 @@ class Model:
         return _SURROGATE.sub("\ufffd", text)
 
     def _not_finite(self, name: str) -> Any:
-        """NaN and the infinities are no JSON: the option says what becomes of them."""
+        """NaN and the infinities, which RFC 8259 does not have: by the option."""
         if self._nan == "error":
             _not_json()
+        if self._nan == "literal":
+            return self._token(name)
         return None if self._nan == "null" else name
 
     def _float(self, value: float) -> Any:
@@ -138,17 +140,16 @@ class Model:
         return value
 
     def _temporal(self, value: Any) -> str | None:
-        """RFC 3339, which knows no time with an offset, and neither seconds nor a whole day in offsets."""
+        """RFC 3339, which has no time with an offset, and offsets of whole minutes below a day: the closest one is written."""
         if isinstance(value, datetime.datetime):
             offset = value.utcoffset()
             if value.tzinfo is None and self._options.get("naive_utc"):
                 offset = datetime.timedelta(0)
             text = self._seconds(value.replace(tzinfo=None))
             if offset is not None:
-                minutes = (offset // datetime.timedelta(seconds=1) + 30) // 60
-                if abs(minutes) >= 24 * 60:
-                    _not_json()
-                sign, minutes = "-" if minutes < 0 else "+", abs(minutes)
+                micros = offset // datetime.timedelta(microseconds=1)
+                minutes = min((abs(micros) + 30_000_000) // 60_000_000, 24 * 60 - 1)
+                sign = "-" if micros < 0 and minutes else "+"
                 zone = f"{sign}{minutes // 60:02}:{minutes % 60:02}"
                 text += "Z" if self._options.get("utc_z") and zone == "+00:00" else zone
             return text
@@ -298,7 +299,7 @@ def options_of(source: Source) -> dict[str, Any]:
         ("sort_keys", (True, False)),
         ("indent", (None, 0, 1, 2, 4, "\t", " \n", 9)),
         ("ensure_ascii", (True, False)),
-        ("nan", ("null", "text", "error")),
+        ("nan", ("null", "text", "error", "literal")),
         ("surrogates", ("escape", "replace", "error")),
         ("big_ints", ("text", "error", "strict", "exact")),
         ("non_str_keys", (True, False)),

@@ -464,7 +464,7 @@ def dumps(
     sort_keys: bool = False,
     indent: int | str | None = None,
     ensure_ascii: bool = False,
-    nan: Literal["error", "null", "text"] = "error",
+    nan: Literal["error", "null", "text", "literal"] = "error",
     surrogates: Literal["error", "replace", "escape"] = "error",
     big_ints: Literal["exact", "text", "error", "strict"] = "exact",
     non_str_keys: bool = False,
@@ -474,6 +474,7 @@ def dumps(
     omit_microseconds: bool = False,
     passthrough: Iterable[_Passed] = (),
     private_fields: bool = True,
+    compat: Literal["orjson", "ujson"] | None = None,
 ) -> bytes: ...
 def dumps_str(
     obj: Any,
@@ -483,7 +484,7 @@ def dumps_str(
     sort_keys: bool = False,
     indent: int | str | None = None,
     ensure_ascii: bool = False,
-    nan: Literal["error", "null", "text"] = "error",
+    nan: Literal["error", "null", "text", "literal"] = "error",
     surrogates: Literal["error", "replace", "escape"] = "error",
     big_ints: Literal["exact", "text", "error", "strict"] = "exact",
     non_str_keys: bool = False,
@@ -493,6 +494,7 @@ def dumps_str(
     omit_microseconds: bool = False,
     passthrough: Iterable[_Passed] = (),
     private_fields: bool = True,
+    compat: Literal["orjson", "ujson"] | None = None,
 ) -> str: ...
 def dumps_into(
     obj: Any,
@@ -504,7 +506,7 @@ def dumps_into(
     sort_keys: bool = False,
     indent: int | str | None = None,
     ensure_ascii: bool = False,
-    nan: Literal["error", "null", "text"] = "error",
+    nan: Literal["error", "null", "text", "literal"] = "error",
     surrogates: Literal["error", "replace", "escape"] = "error",
     big_ints: Literal["exact", "text", "error", "strict"] = "exact",
     non_str_keys: bool = False,
@@ -514,6 +516,7 @@ def dumps_into(
     omit_microseconds: bool = False,
     passthrough: Iterable[_Passed] = (),
     private_fields: bool = True,
+    compat: Literal["orjson", "ujson"] | None = None,
 ) -> int: ...
 def dump(
     obj: Any,
@@ -524,7 +527,7 @@ def dump(
     sort_keys: bool = False,
     indent: int | str | None = None,
     ensure_ascii: bool = False,
-    nan: Literal["error", "null", "text"] = "error",
+    nan: Literal["error", "null", "text", "literal"] = "error",
     surrogates: Literal["error", "replace", "escape"] = "error",
     big_ints: Literal["exact", "text", "error", "strict"] = "exact",
     non_str_keys: bool = False,
@@ -534,6 +537,7 @@ def dump(
     omit_microseconds: bool = False,
     passthrough: Iterable[_Passed] = (),
     private_fields: bool = True,
+    compat: Literal["orjson", "ujson"] | None = None,
 ) -> int: ...
 def dumps_lines(
     iterable: Iterable[Any],
@@ -543,7 +547,7 @@ def dumps_lines(
     sort_keys: bool = False,
     indent: int | str | None = None,
     ensure_ascii: bool = False,
-    nan: Literal["error", "null", "text"] = "error",
+    nan: Literal["error", "null", "text", "literal"] = "error",
     surrogates: Literal["error", "replace", "escape"] = "error",
     big_ints: Literal["exact", "text", "error", "strict"] = "exact",
     non_str_keys: bool = False,
@@ -553,6 +557,7 @@ def dumps_lines(
     omit_microseconds: bool = False,
     passthrough: Iterable[_Passed] = (),
     private_fields: bool = True,
+    compat: Literal["orjson", "ujson"] | None = None,
 ) -> bytes: ...
 def dumps_rows(
     names: Iterable[str],
@@ -563,7 +568,7 @@ def dumps_rows(
     sort_keys: bool = False,
     indent: int | str | None = None,
     ensure_ascii: bool = False,
-    nan: Literal["error", "null", "text"] = "error",
+    nan: Literal["error", "null", "text", "literal"] = "error",
     surrogates: Literal["error", "replace", "escape"] = "error",
     big_ints: Literal["exact", "text", "error", "strict"] = "exact",
     non_str_keys: bool = False,
@@ -573,6 +578,7 @@ def dumps_rows(
     omit_microseconds: bool = False,
     passthrough: Iterable[_Passed] = (),
     private_fields: bool = True,
+    compat: Literal["orjson", "ujson"] | None = None,
     columns: bool = False,
 ) -> bytes: ...
 def iter_chunks(
@@ -583,7 +589,7 @@ def iter_chunks(
     sort_keys: bool = False,
     indent: int | str | None = None,
     ensure_ascii: bool = False,
-    nan: Literal["error", "null", "text"] = "error",
+    nan: Literal["error", "null", "text", "literal"] = "error",
     surrogates: Literal["error", "replace", "escape"] = "error",
     big_ints: Literal["exact", "text", "error", "strict"] = "exact",
     non_str_keys: bool = False,
@@ -593,6 +599,7 @@ def iter_chunks(
     omit_microseconds: bool = False,
     passthrough: Iterable[_Passed] = (),
     private_fields: bool = True,
+    compat: Literal["orjson", "ujson"] | None = None,
     lines: bool = False,
     chunk_bytes: int = 65536,
 ) -> JSONChunks: ...
@@ -709,6 +716,8 @@ class Decoder:
     def errors(self) -> str: ...
     def decode(self, data: Buffer, final: bool = False) -> str: ...
     def reset(self) -> None: ...
+    def getstate(self) -> tuple[bytes, int]: ...
+    def setstate(self, state: tuple[bytes, int], /) -> None: ...
 
 @final
 class Encoder:
@@ -719,6 +728,8 @@ class Encoder:
     def errors(self) -> str: ...
     def encode(self, string: str, final: bool = False) -> bytes: ...
     def reset(self) -> None: ...
+    def getstate(self) -> int: ...
+    def setstate(self, state: int, /) -> None: ...
 
 @final
 class Connection:

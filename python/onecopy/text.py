@@ -9,6 +9,7 @@
 | `is_valid`, `find_invalid` | whether text is well-formed, and where it is not |
 | `utf8_view`, `slices` | views, without a copy |
 | `Decoder`, `Encoder` | a stream in parts cut anywhere |
+| `codec_info` | an encoding for `codecs.register`, and so for `open` |
 | `transcode` | one encoding to another, between buffers and files |
 | `detect` | which encoding bytes are in, and why |
 
@@ -23,6 +24,8 @@ by its tables (`docs/reference/encodings.md` in the repository).
 
 from __future__ import annotations
 
+import codecs as _codecs
+import functools as _functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -68,6 +71,7 @@ __all__ = [
     "Invalid",
     "ascii_decode",
     "ascii_encode",
+    "codec_info",
     "decode",
     "decode_column",
     "detect",
@@ -119,6 +123,44 @@ class Detection(NamedTuple):
     #: `certain`: a byte order mark, or bytes that could not be so by chance; `likely`: a pattern that other text hardly has;
     #: `guess`: by what letters stand side by side.
     certainty: Literal["certain", "likely", "guess"]
+
+
+def codec_info(encoding: str, name: str | None = None) -> _codecs.CodecInfo:
+    """An encoding for `codecs.register`: `open`, `str.encode` and `bytes.decode` take it by its name.
+
+    Files are read and written with `tell` and `seek` as with CPython's codecs. There are no
+    `streamreader` and `streamwriter`, which `codecs.open` requires.
+
+    Args:
+        encoding: as of `decode`.
+        name: the name that it gets; None: `onecopy-` and that of the encoding.
+
+    Raises:
+        LookupError: the encoding is unknown.
+
+    Copies: as `decode` and `encode`. Source: the documentation of `codecs`.
+
+    >>> import codecs
+    >>> codecs.register(lambda name: codec_info("shift_jis") if name == "onecopy_shift_jis" else None)
+    >>> "あ".encode("onecopy-shift_jis")
+    b'\x82\xa0'
+    """
+    known = Decoder(encoding).encoding
+
+    def encode_whole(string: str, errors: str = "strict") -> tuple[bytes, int]:
+        return encode(string, encoding, errors), len(string)
+
+    def decode_whole(data: ReadableBuffer, errors: str = "strict") -> tuple[str, int]:
+        return decode(data, encoding, errors), memoryview(data).nbytes
+
+    return _codecs.CodecInfo(
+        encode_whole,
+        decode_whole,
+        # They have the methods of those classes, and are none of them.
+        incrementalencoder=_functools.partial(Encoder, encoding),  # type: ignore[arg-type]
+        incrementaldecoder=_functools.partial(Decoder, encoding),  # type: ignore[arg-type]
+        name=name or f"onecopy-{known}",
+    )
 
 
 def detect(buffer: ReadableBuffer) -> Detection:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import datetime as dt
 import decimal
 import enum
 import io
@@ -56,16 +57,71 @@ class AsDict:
         return {"x": 1}
 
 
+class Both(AsDict, Raw):
+    pass
+
+
+class DictOf:
+    def __init__(self, made: Any) -> None:
+        self._made = made
+
+    def toDict(self) -> Any:
+        return self._made
+
+
+class RawOf(DictOf):
+    toDict = None  # type: ignore[assignment]
+
+    def __json__(self) -> Any:
+        return self._made
+
+
+class Unprintable:
+    def __repr__(self) -> str:
+        raise ZeroDivisionError("mine")
+
+
+class Order(str):
+    """Keys that are sorted the other way round."""
+
+    def __lt__(self, other: str) -> bool:
+        return str.__gt__(self, other)
+
+
+class Digits(int):
+    def __str__(self) -> str:
+        return "digits"
+
+
+class Index:
+    def __init__(self, value: int) -> None:
+        self._value = value
+
+    def __index__(self) -> int:
+        return self._value
+
+
+class Undecided:
+    def __bool__(self) -> bool:
+        raise ZeroDivisionError("mine")
+
+
 Pair = collections.namedtuple("Pair", "a b")
 VALUES: list[Any] = [
     None, True, 0, -1, 2**63, 2**64, -(2**70), 0.0, -0.0, 0.1, 1.0, 1e15, 1e16, 1e22, 1e-7, 5e-324, float("nan"), float("inf"), -float("inf"),
     "", "a", "é", "я", "東", "😀", '"\\\b\f\n\r\t\x00\x1f\x7f</&>\u2028', "a/b", [], (), {}, [[]], [{}], {"a": []}, (1, (2,)),
     {"b": 1, "a": [1, {}]}, {1: 2}, {1.5: 2}, {None: 1}, {True: 1}, Level.LOW, Text("x"), Mapping(a=1), Pair(1, 2), collections.OrderedDict(b=1),
-    Strange(), Raw(), RawBytes(), AsDict(), [Raw(), "c/d"], b"x", {1, 2}, range(3), Colour.RED, len,
+    Strange(), Raw(), RawBytes(), AsDict(), Both(), DictOf(3), DictOf({"a": AsDict()}), RawOf(b"\xff"), RawOf(3), RawOf("text"),
+    [Raw(), "c/d"], b"x", b"\xff", {1, 2}, range(3), Colour.RED, len,
+    {b"k": 1}, {b"\xff": 1}, {(1, 2): 3}, {float("nan"): 1}, {float("inf"): 1}, {1e16: 1}, {Colour.RED: 1}, {Level.LOW: 1}, {Digits(3): 1},
+    {dt.datetime(2026, 1, 2, 3): 1}, {frozenset(): 1}, {10: 1, 9: 2, 1.5: 3}, {"b": 1, 1: 2}, {None: 1, "a": 2}, {Order("a"): 1, Order("b"): 2},
+    {b"b": 1, b"a": 2}, collections.OrderedDict({2: 1, 10: 2}), collections.Counter(b=1, a=2),
+    decimal.Decimal("NaN"), decimal.Decimal("-Infinity"), [float("nan"), {"a": float("inf"), (1,): -float("inf")}],
 ]  # fmt: skip
 KEYWORDS: list[dict[str, Any]] = [
     {}, {"ensure_ascii": False}, {"escape_forward_slashes": False}, {"encode_html_chars": True}, {"sort_keys": True}, {"indent": 1}, {"indent": 4},
     {"allow_nan": False}, {"reject_bytes": False}, {"separators": (", ", ": ")}, {"separators": (",", ":")}, {"default": lambda value: "given"},
+    {"separators": (" , ", ":  "), "sort_keys": True}, {"separators": (" ,", " :"), "indent": 2}, {"indent": -1}, {"indent": 1000},
     {"default": lambda value: ["a/b", 1]}, {"ensure_ascii": False, "encode_html_chars": True, "escape_forward_slashes": False},
 ]  # fmt: skip
 
@@ -74,26 +130,20 @@ def outcome(call: Callable[[], Any]) -> Any:
     """What a call gives, or the class of its error."""
     try:
         return call()
-    except (TypeError, OverflowError, UnicodeError) as error:
+    except (TypeError, OverflowError, UnicodeError, ZeroDivisionError) as error:
         return type(error)
     except (ours.JSONDecodeError, theirs.JSONDecodeError):
         return ValueError
 
 
-#: Written in another way, with the same meaning: `1e-5` and `0.00001`, U+007F where the standard library writes, the slashes
-#: of what `__json__` gives.
+#: Written in another way, with the same meaning: `1e-5` and `0.00001`, the slashes of what `__json__` gives.
 _FLOAT = re.compile(r"-?\d+(?:\.\d+(?:e[+-]?\d+)?|e[+-]?\d+)")
 
 
 def _plain(made: Any) -> Any:
     if not isinstance(made, str):
         return made
-    return (
-        _FLOAT.sub(lambda match: repr(float(match[0])), made)
-        .replace("\\/", "/")
-        .replace("\\u007f", "\x7f")
-        .replace(" ", "")
-    )
+    return _FLOAT.sub(lambda match: repr(float(match[0])), made).replace("\\/", "/").replace(" ", "")
 
 
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: ascii(value)[:50])
@@ -147,6 +197,69 @@ def test_files_are_written_and_read_as_by_ujson() -> None:
                 getattr(module, name)(*arguments)
 
 
+#: Arguments of wrong types, and odd ones.
+ODD: list[Any] = [
+    None, 0, 1, -1, 2.5, "", "x", b"", (), [], {}, object(), (",",), (",", ":"), (",", ":", ""), [",", ":"], (1, 2), (b",", b":"), (",", 1), 1000,
+    1001, 1 << 30, 1 << 31, -(1 << 31), 1 << 63, 1 << 64, -(1 << 70), True, False, Index(2), Index(1 << 40), Undecided(), float("nan"), ("é", "я"),
+    (", ", ": "), (",\n", ":"),
+]  # fmt: skip
+NAMES = ["ensure_ascii", "encode_html_chars", "escape_forward_slashes", "sort_keys", "indent", "allow_nan", "reject_bytes", "default", "separators", "nonsense"]  # fmt: skip
+
+
+def _kind(call: Callable[[], Any]) -> Any:
+    """What a call gives, or the class of its error."""
+    try:
+        return call()
+    except ValueError as error:
+        return ValueError if isinstance(error, (ours.JSONDecodeError, theirs.JSONDecodeError)) else type(error)
+    except Exception as error:
+        return type(error)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_odd_arguments_are_taken_or_refused_as_by_ujson(name: str) -> None:
+    for odd in ODD:
+        for value in ({"b": "/é<", "a": [1, 2]}, [Strange()], [b"x", float("nan")]):
+            mine = _kind(lambda v=value, o=odd: ours.dumps(v, **{name: o}))  # type: ignore[misc]
+            wanted = _kind(lambda v=value, o=odd: theirs.dumps(v, **{name: o}))  # type: ignore[misc]
+            assert mine == wanted, (value, name, odd)
+        outs = io.StringIO(), io.StringIO()
+        mine = _kind(lambda o=odd, f=outs[0]: ours.dump(["/"], f, **{name: o}))  # type: ignore[misc]
+        wanted = _kind(lambda o=odd, f=outs[1]: theirs.dump(["/"], f, **{name: o}))  # type: ignore[misc]
+        assert (mine, outs[0].getvalue()) == (wanted, outs[1].getvalue()), (name, odd)
+
+
+def test_arguments_are_given_as_to_ujson() -> None:
+    calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+        ("dumps", (), {}), ("dumps", (1, 2, 3), {}), ("dumps", ([1], True, False, True, True, 2, True, True, None, None), {}),
+        ("dumps", ([1], True, False, True, True, 2, True, True, None, None, 5), {}), ("dumps", (), {"obj": 1}), ("encode", (), {"obj": {"a": 1}}),
+        ("loads", (), {}), ("loads", ("1", 2), {}), ("loads", (), {"obj": "1"}), ("loads", ("1",), {"precise_float": True}),
+        ("decode", (), {"obj": "2"}), ("load", (), {}), ("load", (io.StringIO("1"), 1), {}), ("load", (), {"fp": io.StringIO("1")}),
+        ("dump", (1,), {}), ("dump", (1,), {"fp": io.StringIO()}), ("dump", (), {"obj": 1, "fp": io.StringIO()}), ("dump", (1, io.StringIO(), True), {}),
+        ("dump", (1, io.BytesIO()), {}), ("dump", (1, None), {}), ("load", (None,), {}),
+    ]  # fmt: skip
+    for name, arguments, keywords in calls:
+        mine = _kind(lambda n=name, a=arguments, k=keywords: getattr(ours, n)(*a, **k))  # type: ignore[misc]
+        wanted = _kind(lambda n=name, a=arguments, k=keywords: getattr(theirs, n)(*a, **k))  # type: ignore[misc]
+        assert mine == wanted, (name, arguments, keywords)
+
+
+def test_separators_of_any_text_are_put_between_and_not_inside_of_strings() -> None:
+    value = {"a:b": [1, ",", '\\",:"', {"é": [], "/": {}}], "": [[1, 2.5], ": "]}
+    for separators in ((",", ":"), ("", ""), ("é", "/"), ("\\", '"'), (" , ", " : "), ("\n", "<")):
+        for keywords in ({}, {"indent": 3}, {"indent": -3}, {"ensure_ascii": False, "encode_html_chars": True}):
+            mine = ours.dumps(value, separators=separators, **keywords)
+            assert mine == theirs.dumps(value, separators=separators, **keywords)
+
+
+def test_an_object_whose_repr_raises_is_its_error_as_a_value_and_as_a_key() -> None:
+    untyped: list[Any] = [ours, theirs]
+    for module in untyped:
+        for value in (Unprintable(), [Unprintable()], {Unprintable(): 1}):
+            with pytest.raises(ZeroDivisionError, match="mine"):
+                module.dumps(value)
+
+
 def test_an_error_of_default_is_raised_as_it_is() -> None:
     untyped: list[Any] = [ours, theirs]
     for module in untyped:
@@ -185,10 +298,16 @@ def test_a_lone_surrogate_is_always_escaped() -> None:
 
 
 def test_what_the_guide_names_as_stricter_is_refused() -> None:
-    for text in ("01", "[-]", "1.", "2.e3", '"\n"', "1e400"):
+    for text in ("01", "[-]", "1.", "2.e3", '"\n"', "1e400", b'"\xed\xa0\x80"'):
         theirs.loads(text)
         with pytest.raises(ours.JSONDecodeError):
             ours.loads(text)
+    # Of more digits than `sys.get_int_max_str_digits()` allows.
+    digits = "1" * 5000
+    for call in (lambda: theirs.loads(digits), lambda: theirs.dumps(10**5000), lambda: theirs.dumps({"a": [10**5000]})):
+        with pytest.raises(ValueError, match="Exceeds the limit"):
+            call()
+    assert ours.dumps(ours.loads(digits)) == digits
     assert (ours.dumps(decimal.Decimal("1.50")), theirs.dumps(decimal.Decimal("1.50"))) == ("1.50", "1.5")
 
 

@@ -162,6 +162,50 @@ def test_dataclasses_are_written_by_their_fields() -> None:
         assert json.loads(json.dumps({"a": value})) == {"a": plain(value)}
 
 
+@dataclasses.dataclass
+class Two:
+    a: Any = 1
+    b: Any = 2
+
+
+@dataclasses.dataclass(slots=True)
+class TwoSlots:
+    a: Any = 1
+    b: Any = 2
+
+
+@pytest.mark.parametrize("key", ["k" * 300, "é" * 200, "я" * 70, "a" * 5000, 1, None, 2.5, Level.LOW])
+@pytest.mark.parametrize("two", [Two, TwoSlots])
+def test_dicts_inside_of_a_dataclass_may_have_any_keys(two: Any, key: Any) -> None:
+    inner: list[dict[Any, Any]] = [{key: 3}, {"x": 4, key: [5]}, {key: {}, "y": 6}, {"z": {key: {key: 7}}}]
+    wraps: list[Any] = [lambda v: v, lambda v: [v], lambda v: (0, v, 1), lambda v: two(v), lambda v: two(0, [v])]
+    values = [
+        made
+        for member in inner
+        for wrap in wraps
+        for made in (two(wrap(member)), two(0, wrap(member)), two(wrap(member), wrap(member)))
+    ]
+
+    def as_dicts(value: Any) -> Any:
+        if isinstance(value, two):
+            return {"a": as_dicts(value.a), "b": as_dicts(value.b)}
+        if isinstance(value, dict):
+            return {key: as_dicts(member) for key, member in value.items()}
+        return [as_dicts(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+    choices: list[dict[str, Any]] = [{}, {"indent": 1}, {"ensure_ascii": True}, {"max_depth": 9}]
+    for value in [*values, values, {"k": values}]:
+        for options in choices:
+            expected = json.dumps(as_dicts(value), non_str_keys=True, **options)
+            assert json.dumps(value, non_str_keys=True, **options) == expected
+            assert json.dumps_str(value, non_str_keys=True, **options).encode() == expected
+            if not isinstance(key, str):
+                with pytest.raises(TypeError, match="a key is of type"):
+                    json.dumps(value, **options)
+    if isinstance(key, str):
+        assert bson.decode(bson.encode({"v": values}))["v"] == as_dicts(values)
+
+
 def test_an_instance_is_written_as_it_is_now() -> None:
     value: Any = Base(1)
     assert json.dumps(value) == b'{"a":1,"b":"\xc3\xbc"}'

@@ -245,6 +245,12 @@ impl LegacyDecoder {
         self.settled_bytes
     }
 
+    /// The bytes of an incomplete character, if the last four of the stream came one by one.
+    pub(crate) fn pending(&self) -> &[u8] {
+        let n = (self.fed_bytes - self.settled_bytes) as usize;
+        &self.recent[RECENT_BYTES - n.min(RECENT_BYTES)..]
+    }
+
     /// Bytes that were taken in.
     pub(crate) fn taken_bytes(&self) -> u64 {
         self.fed_bytes

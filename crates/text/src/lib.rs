@@ -12,6 +12,7 @@
 //! | [`encoding`] | the encodings of bytes by their names: [`Encoding`] |
 //! | [`transcode`] | any encoding to any other, in parts: [`Transcoder`] |
 //! | `legacy` | the encodings of the WHATWG Encoding Standard, by encoding_rs |
+//! | `iso2022jp` | the state of a decoder of ISO-2022-JP between two parts |
 //! | [`detect`] | which encoding bytes are in, and why: [`Detector`] |
 //! | [`stream`] | [`Carry`]: joins the parts of a long text |
 //! | `arch` | the kernels, and the one place that chooses between them: [`kernel`] |
@@ -29,6 +30,7 @@ pub mod chunk;
 pub mod convert;
 pub mod detect;
 pub mod encoding;
+mod iso2022jp;
 pub mod kind;
 pub mod ledger;
 mod legacy;
@@ -47,6 +49,7 @@ pub use chunk::{Chunk, ChunkMemory, MOVED_BY_PAGES_BYTES};
 pub use convert::{ConvertError, Measured, measure};
 pub use detect::{Certainty, Detection, Detector};
 pub use encoding::{Encoding, Legacy, Order};
+pub use iso2022jp::Iso2022JpState;
 pub use kind::{Kind, Shape};
 pub use ledger::{Entry, Ledger, Stage, Tally};
 pub use legacy::{ByteTable, PairTable};

@@ -123,6 +123,9 @@ pub enum NonFinite {
     Null,
     /// `NaN`, `Infinity`, `-Infinity` as text: in JSON as strings, in CSV as they are.
     Text,
+    /// The same without quotes in JSON too, which RFC 8259 does not allow, as Python's `json` writes
+    /// it.
+    Literal,
 }
 
 /// The text for a float or decimal that is no number, by `policy`; `None` asks for null.
@@ -133,7 +136,7 @@ pub(crate) fn non_finite(
     match policy {
         NonFinite::Error => Err(WriteError::NonFinite),
         NonFinite::Null => Ok(None),
-        NonFinite::Text => Ok(Some(text)),
+        NonFinite::Text | NonFinite::Literal => Ok(Some(text)),
     }
 }
 

@@ -78,7 +78,7 @@ def _keywords(option: int) -> dict[str, Any]:
         passed.append("subclass")
     if not option & OPT_SERIALIZE_NUMPY:
         passed.append("numpy")
-    words: dict[str, Any] = {"nan": "null", "passthrough": tuple(passed), "private_fields": False}
+    words: dict[str, Any] = {"nan": "null", "passthrough": tuple(passed), "private_fields": False, "compat": "orjson"}
     words["big_ints"] = "strict" if option & OPT_STRICT_INTEGER else "error"
     if option & OPT_INDENT_2:
         words["indent"] = 2
@@ -122,11 +122,10 @@ def dumps(
     b'{"a":[1,null,null]}'
     """
     try:
-        if option is None or option == 0:
+        if option is None:
             return _dumps(obj, default=default, **_NONE)
-        if type(option) is not int or option < 0:
-            raise TypeError("Invalid opts")
-        option &= _KNOWN
+        if type(option) is not int or not 0 <= option <= _KNOWN:
+            raise JSONEncodeError("Invalid opts")
         made = _dumps(obj, default=default, **(_asked.get(option) or _keywords(option)))
     except TypeError:
         raise

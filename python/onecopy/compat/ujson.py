@@ -12,7 +12,8 @@ stands in `docs/guide/move-from-ujson.md` in the repository.
 
 from __future__ import annotations
 
-import json as _standard
+import operator as _operator
+import re as _re
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -21,6 +22,11 @@ from onecopy.json import JSONDecodeError
 
 __all__ = ["JSONDecodeError", "decode", "dump", "dumps", "encode", "load", "loads"]
 
+#: As ujson 6.1.
+_MOST_INDENT = 1000
+_INT_MAX = 2**31 - 1
+
+_TOKEN = _re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|,|: ?', _re.DOTALL)
 _HTML = str.maketrans({"&": "\\u0026", "<": "\\u003c", ">": "\\u003e"})
 
 
@@ -33,7 +39,7 @@ class _Readable(Protocol):
 
 
 class _Hook:
-    """What ujson asks of an object: `__json__`, `toDict`, then `default`."""
+    """The methods of an object that ujson calls, in its order: `toDict`, `__json__`, then `default`."""
 
     __slots__ = ("_default", "_reject_bytes", "raw")
 
@@ -43,20 +49,44 @@ class _Hook:
     def __call__(self, value: Any) -> Any:
         if isinstance(value, bytes) and not self._reject_bytes:
             return value.decode()
-        if hasattr(value, "__json__"):
-            self.raw = True
-            made = value.__json__()
-            if not isinstance(made, (str, bytes)):
-                raise TypeError("expected string")
-            return _json.Fragment(made)
         if hasattr(value, "toDict"):
             made = value.toDict()
             if not isinstance(made, dict):
                 raise TypeError("toDict() should return a dict")
             return made
+        if hasattr(value, "__json__"):
+            self.raw = True
+            made = value.__json__()
+            if isinstance(made, bytes):
+                made = made.decode()
+            if not isinstance(made, str):
+                raise TypeError("expected string")
+            return _json.Fragment(made)
         if self._default is None:
             raise TypeError(f"{value!r} is not JSON serializable")
         return self._default(value)
+
+
+def _checked_indent(indent: int) -> int:
+    indent = _operator.index(indent)
+    if not ~_INT_MAX <= indent <= _INT_MAX:
+        raise OverflowError("`indent` does not fit into a C int")
+    if indent > _MOST_INDENT:
+        raise ValueError(f"`indent` is at most {_MOST_INDENT}")
+    return indent
+
+
+def _checked_separators(separators: tuple[str, str] | None, indent: int) -> tuple[str, str]:
+    if separators is None:
+        return ",", ": " if indent else ":"
+    if not isinstance(separators, tuple):
+        raise TypeError("`separators` must be a tuple or None")
+    if len(separators) != 2:
+        raise ValueError("`separators` must be a tuple of two")
+    item, key = separators
+    if not isinstance(item, str) or not isinstance(key, str):
+        raise TypeError("`separators` must be two str")
+    return item, key
 
 
 def dumps(
@@ -74,83 +104,58 @@ def dumps(
     """JSON of an object as a `str`.
 
     Args:
-        obj: what is encoded; `__json__` or `toDict` of an object is called where it has one.
+        obj: what is encoded; `toDict` or `__json__` of an object is called if it has one.
         ensure_ascii: write what is not ASCII as `\\\\uXXXX`.
         encode_html_chars: write `<`, `>` and `&` so too.
         escape_forward_slashes: write `/` as `\\\\/`.
         sort_keys: keys in the order of their characters.
-        indent: blanks for each level; 0 is one line.
-        allow_nan: write `NaN`, `Infinity` and `-Infinity`, which are no JSON.
+        indent: blanks for each level, 1000 at most; 0 is one line, and below 0 is one with a blank after each key.
+        allow_nan: write `NaN`, `Infinity` and `-Infinity`, which RFC 8259 does not allow.
         reject_bytes: `bytes` are a `TypeError`; else they are decoded from UTF-8.
         default: called for what has no form in JSON; what it gives is encoded in its place.
-        separators: what stands between items and behind keys. The standard library writes where these are not the usual ones.
+        separators: a tuple of what is written between items and after keys; None: `(",", ":")`, with a blank after the colon if
+            there is an indent.
 
     Raises:
-        TypeError: a type without a form.
-        OverflowError: NaN or an infinity where `allow_nan` is false; arrays and objects too deep in each other.
+        TypeError: a type without a form; `separators` is not a tuple of `str`.
+        ValueError: `indent` is over 1000; `separators` are not two.
+        OverflowError: NaN or an infinity where `allow_nan` is false; arrays and objects too deep in each other; `indent` does not
+            fit into a C int.
 
-    Copies: none; one where slashes or HTML are to be escaped and there are any. Source: ujson's documentation, and RFC 8259.
+    Copies: none; one for each of slashes, HTML and separators that are to be changed. Source: ujson's documentation, and RFC 8259.
 
     >>> dumps(["/é"], ensure_ascii=False, escape_forward_slashes=False)
     '["/é"]'
     """
-    hook = _Hook(default, reject_bytes)
+    hook = _Hook(default, bool(reject_bytes))
+    escape_forward_slashes, encode_html_chars = bool(escape_forward_slashes), bool(encode_html_chars)
+    indent = _checked_indent(indent)
+    item, key = _checked_separators(separators, indent)
     try:
-        if indent < 0 or separators not in (None, (",", ":"), (",", ": ") if indent > 0 else None):
-            made = _by_standard_library(obj, hook, ensure_ascii, sort_keys, indent, allow_nan, separators)
-        else:
-            made = _json.dumps_str(
-                obj,
-                default=hook,
-                sort_keys=sort_keys,
-                indent=indent or None,
-                ensure_ascii=ensure_ascii,
-                surrogates="escape",
-                non_str_keys=True,
-                # They have a form here and none in ujson, which asks `default`.
-                passthrough=("dataclass", "datetime", "uuid", "enum"),
-            )
+        made = _json.dumps_str(
+            obj,
+            default=hook,
+            sort_keys=sort_keys,
+            indent=indent if indent > 0 else None,
+            ensure_ascii=ensure_ascii,
+            nan="literal" if allow_nan else "error",
+            surrogates="escape",
+            non_str_keys=True,
+            # They have a form here and none in ujson, which calls `default`.
+            passthrough=("dataclass", "datetime", "uuid", "enum"),
+            compat="ujson",
+        )
     except _json.JSONEncodeError as error:
-        if not allow_nan:
-            raise OverflowError(str(error)) from error
-        # NaN, most likely, which `onecopy.json` does not write: it is no JSON.
-        made = _by_standard_library(obj, hook, ensure_ascii, sort_keys, indent, allow_nan, separators)
+        raise OverflowError(str(error)) from error
     # Outside of strings there is none of these characters.
     if escape_forward_slashes and "/" in made:
         made = (made.replace("\\/", "/") if hook.raw else made).replace("/", "\\/")
     if encode_html_chars:
         made = made.translate(_HTML)
+    if (item, key) != (",", ": " if indent > 0 else ":"):
+        texts = {",": item, ":": key, ": ": key}
+        made = _TOKEN.sub(lambda token: texts.get(token[0], token[0]), made)
     return made
-
-
-def _by_standard_library(
-    obj: Any,
-    hook: _Hook,
-    ensure_ascii: bool,
-    sort_keys: bool,
-    indent: int,
-    allow_nan: bool,
-    separators: tuple[str, str] | None,
-) -> str:
-    try:
-        return _standard.dumps(
-            obj,
-            ensure_ascii=ensure_ascii,
-            sort_keys=sort_keys,
-            indent=indent if indent > 0 else None,
-            allow_nan=allow_nan,
-            default=lambda value: _plain(hook(value)),
-            separators=separators or (",", ": " if indent else ":"),
-        )
-    except (ValueError, RecursionError) as error:
-        raise OverflowError(str(error)) from error
-
-
-def _plain(value: Any) -> Any:
-    """A fragment as the standard library can write it: as what it means."""
-    if isinstance(value, _json.Fragment):
-        return _standard.loads(_json.dumps(value))
-    return value
 
 
 def loads(obj: str | bytes | bytearray) -> Any:
@@ -173,6 +178,7 @@ def loads(obj: str | bytes | bytearray) -> Any:
 def dump(
     obj: Any,
     fp: _Writable,
+    /,
     *,
     ensure_ascii: bool = True,
     encode_html_chars: bool = False,
@@ -222,7 +228,7 @@ def dump(
     )
 
 
-def load(fp: _Readable) -> Any:
+def load(fp: _Readable, /) -> Any:
     """What the text of a file means.
 
     Args:

@@ -122,10 +122,19 @@ pub(crate) fn microseconds(days: i32, seconds: i32, microseconds: i32) -> i64 {
     (i64::from(days) * 86_400 + i64::from(seconds)) * 1_000_000 + i64::from(microseconds)
 }
 
-/// An offset in minutes: RFC 3339 has no others, so the offsets of before 1900 are rounded.
-pub(crate) fn minutes(us: i64) -> Option<i16> {
-    let seconds = us.div_euclid(1_000_000);
-    i16::try_from((seconds + 30).div_euclid(60)).ok()
+const MINUTE_US: i64 = 60_000_000;
+
+/// An offset of whole minutes, as RFC 3339 has them; `None` of one with seconds.
+pub(crate) fn whole_minutes(us: i64) -> Option<i16> {
+    let is_whole = us % MINUTE_US == 0;
+    i16::try_from(us / MINUTE_US).ok().filter(|_| is_whole)
+}
+
+/// The closest offset that RFC 3339 has: whole minutes, halves away from zero, at most 23:59.
+pub(crate) fn closest_minutes(us: i64) -> i16 {
+    let minutes = (us.abs() + MINUTE_US / 2) / MINUTE_US;
+    let minutes = minutes.min(24 * 60 - 1) as i16;
+    if us < 0 { -minutes } else { minutes }
 }
 
 /// The C API.

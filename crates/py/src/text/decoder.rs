@@ -1,25 +1,22 @@
 //! A stream to `str`, part by part.
 
-use onecopy_text::{
-    Encoding, Legacy, MalformedKind, OnMalformed, Stage, Tally, TranscodeError, Transcoder, Units,
-    find_malformed,
-};
+use onecopy_text::{Encoding, MalformedKind, Stage, Tally, Units, find_malformed};
 use pyo3::exceptions::{PyUnicodeDecodeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString};
+use pyo3::types::{PyBytes, PyString};
 
 use super::codec::{Codec, Order};
 use super::decode::decode_bytes;
-use super::legacy;
+use super::legacy_stream::LegacyDecoder;
 use super::named::Named;
 use crate::ledger;
 use crate::raw::buffer::Bytes;
 
-/// Decodes a stream of bytes in parts cut anywhere.
+/// Decodes a stream of bytes in parts cut anywhere, as a `codecs.IncrementalDecoder`.
 ///
 /// The parts give the same text as the whole. A character that is begun at the end of a part, at most 4 bytes (an escape more
 /// in ISO-2022-JP), waits for the next one. ``errors`` is the name of an error handler of :mod:`codecs`. After an
-/// error the decoder is as it was before the part (as new, for the encodings of the WHATWG Encoding Standard).
+/// error the decoder is as it was before the part.
 ///
 /// Copies: none besides the conversion; one of a part that completes a character begun before.
 ///
@@ -33,40 +30,99 @@ pub(crate) struct Decoder {
 }
 
 /// What is remembered between two parts.
-struct DecoderState {
-    /// The codec behind the mark.
+enum DecoderState {
+    Units(UnitState),
+    Legacy(Box<LegacyDecoder>),
+}
+
+struct UnitState {
+    /// The codec after the mark.
     codec: Codec,
     /// Whether the stream may still begin with a mark.
     at_start: bool,
     pending: Vec<u8>,
-    legacy: Option<Transcoder>,
-    /// Bytes given to `legacy`.
-    n_given: u64,
 }
+
+/// The result of [`Decoder::getstate`]: bytes that are not decoded yet, and a number.
+type State = (Vec<u8>, u8);
+
+/// The numbers of codecs with a mark, as CPython's decoders have them.
+const NATIVE_ORDER: u8 = 0;
+const OTHER_ORDER: u8 = 1;
+const ORDER_UNKNOWN: u8 = 2;
 
 impl DecoderState {
     fn new(named: &Named) -> DecoderState {
-        let codec = named.codec;
-        DecoderState {
-            codec,
-            at_start: Encoding::from(codec).is_marked(),
-            pending: Vec::new(),
-            legacy: match codec {
-                Codec::Legacy(encoding) => Some(legacy_decoder(encoding, &named.errors_name)),
-                _ => None,
-            },
-            n_given: 0,
+        match named.codec {
+            Codec::Legacy(encoding) => {
+                DecoderState::Legacy(Box::new(LegacyDecoder::new(encoding, named)))
+            }
+            codec => DecoderState::Units(UnitState {
+                codec,
+                at_start: Encoding::from(codec).is_marked(),
+                pending: Vec::new(),
+            }),
         }
+    }
+
+    fn get(&self, named: &Named) -> State {
+        let units = match self {
+            DecoderState::Legacy(legacy) => return legacy.state(),
+            DecoderState::Units(units) => units,
+        };
+        let number = match (named.codec, units.codec) {
+            (Codec::Utf8Marked, _) => u8::from(units.at_start),
+            (Codec::Utf16(Order::Marked) | Codec::Utf32(Order::Marked), _) if units.at_start => {
+                ORDER_UNKNOWN
+            }
+            (Codec::Utf16(Order::Marked), codec) if codec != Codec::Utf16(NATIVE) => OTHER_ORDER,
+            (Codec::Utf32(Order::Marked), codec) if codec != Codec::Utf32(NATIVE) => OTHER_ORDER,
+            _ => NATIVE_ORDER,
+        };
+        (units.pending.clone(), number)
+    }
+
+    /// `None` if the encoding has no state of this number.
+    fn resumed(named: &Named, (pending, number): State) -> Option<DecoderState> {
+        let order = match number {
+            NATIVE_ORDER => NATIVE,
+            OTHER_ORDER => OTHER,
+            _ => Order::Marked,
+        };
+        let (codec, at_start) = match named.codec {
+            Codec::Legacy(encoding) => {
+                let legacy = LegacyDecoder::resumed(encoding, named, (pending, number))?;
+                return Some(DecoderState::Legacy(Box::new(legacy)));
+            }
+            Codec::Utf16(Order::Marked) if number <= ORDER_UNKNOWN => {
+                (Codec::Utf16(order), number == ORDER_UNKNOWN)
+            }
+            Codec::Utf32(Order::Marked) if number <= ORDER_UNKNOWN => {
+                (Codec::Utf32(order), number == ORDER_UNKNOWN)
+            }
+            Codec::Utf8Marked if number == 0 => (Codec::Utf8, false),
+            Codec::Utf8Marked if number == 1 => (Codec::Utf8Marked, true),
+            codec if number == 0 => (codec, false),
+            _ => return None,
+        };
+        Some(DecoderState::Units(UnitState {
+            codec,
+            at_start,
+            pending,
+        }))
     }
 }
 
-fn legacy_decoder(encoding: Legacy, errors: &str) -> Transcoder {
-    let policy = match legacy::on_malformed(errors) {
-        Some(OnMalformed::SurrogatePass) | None => OnMalformed::Strict,
-        Some(policy) => policy,
-    };
-    legacy::decoder(encoding, policy)
-}
+const NATIVE: Order = if cfg!(target_endian = "big") {
+    Order::Big
+} else {
+    Order::Little
+};
+const OTHER: Order = if cfg!(target_endian = "big") {
+    Order::Little
+} else {
+    Order::Big
+};
 
 #[pymethods]
 impl Decoder {
@@ -90,7 +146,11 @@ impl Decoder {
         &self.named.errors_name
     }
 
-    /// The text of the next part; ``final`` ends the stream, and the decoder is as new.
+    /// The text of the next part. After a part that is ``final`` nothing waits: a character that was
+    /// begun is an error.
+    ///
+    /// The byte order or character set of the stream stays until `reset`, as in CPython's decoders: a
+    /// file may grow after its end was read.
     ///
     /// Raises `UnicodeDecodeError`, whose ``object`` is the part with what was waiting before it.
     #[pyo3(signature = (data, r#final=false))]
@@ -101,15 +161,23 @@ impl Decoder {
         r#final: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let bytes = Bytes::of(data.as_borrowed())?;
-        let (named, state) = (&self.named, &mut self.state);
-        let made = match named.codec {
-            Codec::Legacy(encoding) => {
-                named.decode_legacy(py, state, encoding, bytes.as_slice(), r#final)
+        let named = &self.named;
+        let legacy = match &mut self.state {
+            DecoderState::Units(units) => {
+                return named.decode_units(py, units, bytes.as_slice(), r#final);
             }
-            _ => named.decode_units(py, state, bytes.as_slice(), r#final),
+            DecoderState::Legacy(legacy) => legacy,
         };
-        if r#final && made.is_ok() || made.is_err() && state.legacy.is_some() {
-            self.state = DecoderState::new(&self.named);
+        let before = legacy.state();
+        let made = legacy.decode(py, named, bytes.as_slice(), r#final);
+        if r#final || made.is_err() {
+            let state = match &made {
+                Ok(_) => (Vec::new(), legacy.state().1),
+                Err(_) => before,
+            };
+            if let Some(resumed) = DecoderState::resumed(named, state) {
+                self.state = resumed;
+            }
         }
         made
     }
@@ -117,6 +185,33 @@ impl Decoder {
     /// Forgets what was begun: the decoder is as new.
     fn reset(&mut self) {
         self.state = DecoderState::new(&self.named);
+    }
+
+    /// Returns the state of the decoder: the bytes that are not decoded yet, and a number.
+    ///
+    /// The number is that of CPython's decoder for the encodings with a byte order mark, that of the
+    /// character set for ISO-2022-JP, and 0 for others.
+    fn getstate<'py>(&self, py: Python<'py>) -> (Bound<'py, PyBytes>, u8) {
+        let (pending, number) = self.state.get(&self.named);
+        (PyBytes::new(py, &pending), number)
+    }
+
+    /// Restores a state that `getstate` returned.
+    ///
+    /// Raises `ValueError` for a number that the encoding does not have.
+    #[pyo3(signature = (state, /))]
+    fn setstate(&mut self, state: (Bound<'_, PyBytes>, u64)) -> PyResult<()> {
+        let (pending, number) = state;
+        let resumed = u8::try_from(number).ok().and_then(|number| {
+            DecoderState::resumed(&self.named, (pending.as_bytes().to_vec(), number))
+        });
+        self.state = resumed.ok_or_else(|| {
+            PyValueError::new_err(format!(
+                "a decoder of {} has no state {number}",
+                self.named.encoding_name()
+            ))
+        })?;
+        Ok(())
     }
 
     fn __repr__(&self) -> String {
@@ -128,7 +223,7 @@ impl Named {
     fn decode_units<'py>(
         &self,
         py: Python<'py>,
-        state: &mut DecoderState,
+        state: &mut UnitState,
         part: &[u8],
         last: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
@@ -145,6 +240,9 @@ impl Named {
         };
         let mut codec = state.codec;
         if state.at_start {
+            if bytes.is_empty() {
+                return Ok(PyString::new(py, "").into_any()); // The stream may still begin.
+            }
             match behind_mark(state.codec, bytes, last) {
                 Some(found) => codec = found,
                 None => {
@@ -164,15 +262,14 @@ impl Named {
         let (made, used) = match decode_bytes(py, &bytes[..whole], with, None) {
             Ok(made) => (made, whole),
             Err(e) if !e.is_instance_of::<PyUnicodeDecodeError>(py) => return Err(e),
-            // Half a surrogate that passes is no text to CPython before it is whole.
-            Err(_) if passes && matches!(codec, Codec::Utf8) => {
-                self.ask_cpython(py, with, &bytes[..whole], last)?
-            }
             Err(_) => self.ask_cpython(py, with, bytes, last)?,
         };
         state.pending = bytes[used..].to_vec();
-        state.codec = codec;
-        state.at_start = false;
+        // As in CPython, the order of units is open until the first of them is decoded.
+        if used > 0 || codec == Codec::Utf8 {
+            state.codec = codec;
+            state.at_start = false;
+        }
         Ok(made)
     }
 
@@ -201,82 +298,28 @@ impl Named {
             Codec::Latin1 => "latin_1_decode",
             Codec::Ascii | Codec::Legacy(_) => "ascii_decode",
         };
-        let data = PyBytes::new(py, &bytes[n_mark..]);
+        // CPython refuses the first two bytes of a surrogate that passes, and waits after the first one.
+        let is_half = matches!(codec, Codec::Utf8 | Codec::Utf8Marked)
+            && !last
+            && self.errors_name == "surrogatepass"
+            && ends_in_half_surrogate(bytes);
+        let n_seen = bytes.len() - usize::from(is_half);
+        let data = PyBytes::new(py, &bytes[n_mark..n_seen]);
         let codecs = py.import("codecs")?;
         let made = match codec {
-            Codec::Latin1 | Codec::Ascii => codecs.call_method1(name, (data, &self.errors_name))?,
-            _ => codecs.call_method1(name, (data, &self.errors_name, last))?,
+            Codec::Latin1 | Codec::Ascii => codecs.call_method1(name, (data, &self.errors_name)),
+            _ => codecs.call_method1(name, (data, &self.errors_name, last)),
+        };
+        let made = match made {
+            Err(e) if is_half && e.is_instance_of::<PyUnicodeDecodeError>(py) => {
+                e.value(py)
+                    .setattr("object", PyBytes::new(py, &bytes[n_mark..]))?;
+                return Err(e);
+            }
+            made => made?,
         };
         let (made, used): (Bound<'py, PyAny>, usize) = made.extract()?;
         Ok((made, n_mark + used))
-    }
-
-    fn decode_legacy<'py>(
-        &self,
-        py: Python<'py>,
-        state: &mut DecoderState,
-        encoding: Legacy,
-        part: &[u8],
-        last: bool,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let Some(transcoder) = &mut state.legacy else {
-            return Err(PyValueError::new_err("the decoder is of another encoding"));
-        };
-        let before = state.n_given;
-        state.n_given += part.len() as u64;
-        let mut utf8 = Vec::with_capacity(part.len() + part.len() / 2);
-        let mut tally = Tally::default();
-        let parts = PyList::empty(py);
-        let mut from = 0;
-        loop {
-            let pushed = transcoder.push(&part[from..], &mut utf8);
-            let ended = pushed.and_then(|()| match last {
-                true => transcoder.finish(&mut utf8),
-                false => Ok(()),
-            });
-            let error = match ended {
-                Ok(()) => break,
-                Err(TranscodeError::Malformed(error)) => error,
-                Err(e) => return Err(legacy::no_memory(e)),
-            };
-            // Bytes of it that came before this part.
-            let n_before = before.saturating_sub(error.at_bytes) as usize;
-            let object = [&error.bytes()[..n_before.min(error.bytes().len())], part].concat();
-            let start = (error.at_bytes + n_before as u64 - before) as usize;
-            let end = start + error.bytes().len();
-            let raised = legacy::decode_error(
-                py,
-                encoding.name(),
-                &PyBytes::new(py, &object),
-                start,
-                end,
-                &error.reason.to_string(),
-            )?;
-            if self.errors_name == "strict" {
-                return Err(PyErr::from_value(raised));
-            }
-            let handler = legacy::handler(py, &self.errors_name)?;
-            let (instead, at) = legacy::ask(&handler, &raised, object.len())?;
-            if at != end {
-                return Err(PyValueError::new_err(format!(
-                    "the error handler `{}` goes on at {at}, not behind what is malformed ({end})\n\
-                     decode the whole at once, or by another handler",
-                    self.errors_name
-                )));
-            }
-            parts.append(legacy::str_of(py, &utf8, &mut tally)?)?;
-            parts.append(instead)?;
-            utf8.clear();
-            from = (transcoder.taken_bytes().unwrap_or_default() - before) as usize;
-        }
-        tally.copied_again(utf8.len());
-        let made = legacy::str_of(py, &utf8, &mut tally)?;
-        ledger::enter(py, &mut tally, Stage::Decode)?;
-        if parts.is_empty() {
-            return Ok(made);
-        }
-        parts.append(made)?;
-        PyString::new(py, "").call_method1("join", (parts,))
     }
 }
 
@@ -306,7 +349,7 @@ fn whole_bytes(codec: Codec, bytes: &[u8], surrogates_pass: bool) -> usize {
             let tail = &tail[lead..];
             let found = find_malformed(Units::Utf8(tail));
             let open = found.is_some_and(|e| e.kind == MalformedKind::UnexpectedEnd);
-            let half = surrogates_pass && matches!(tail, [0xED, 0xA0..=0xBF]);
+            let half = surrogates_pass && ends_in_half_surrogate(tail);
             bytes.len() - if open || half { tail.len() } else { 0 }
         }
         Codec::Utf16(order) => {
@@ -326,6 +369,11 @@ fn whole_bytes(codec: Codec, bytes: &[u8], surrogates_pass: bool) -> usize {
         Codec::Utf32(_) => bytes.len() & !3,
         Codec::Latin1 | Codec::Ascii | Codec::Legacy(_) => bytes.len(),
     }
+}
+
+/// True if UTF-8 ends in the first two bytes of a surrogate.
+fn ends_in_half_surrogate(bytes: &[u8]) -> bool {
+    matches!(bytes, [.., 0xED, 0xA0..=0xBF])
 }
 
 /// Adds the class to the module.

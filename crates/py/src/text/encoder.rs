@@ -1,17 +1,16 @@
 //! A text to bytes, part by part.
 
-use onecopy_text::{Encoding, OnUnencodable, TranscodeError, Transcoder};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::PyString;
 
 use super::codec::{Codec, Order};
-use super::legacy;
+use super::legacy_stream::ShiftingEncoder;
 use super::named::Named;
 
-/// Encodes a text in parts.
+/// Encodes a text in parts, as a `codecs.IncrementalEncoder`.
 ///
-/// The parts give the same bytes as the whole: a mark once, and states (ISO-2022-JP) kept. ``errors`` is the name of an error
+/// The parts give the same bytes as the whole: a mark once, and one character set (ISO-2022-JP) after another. ``errors`` is the name of an error
 /// handler of :mod:`codecs`.
 ///
 /// >>> encoder = onecopy.text.Encoder('utf-16')
@@ -24,26 +23,54 @@ pub(crate) struct Encoder {
 }
 
 struct EncoderState {
+    /// True until the first part, before which a mark is written.
     at_start: bool,
-    /// Where the encoding has states, and we know the handler.
-    legacy: Option<Transcoder>,
+    /// Where bytes mean something else after an escape sequence, and we know the handler.
+    shifting: Option<ShiftingEncoder>,
 }
+
+/// States of [`Encoder::getstate`] before a mark, as CPython's encoders have them.
+const NO_MARK_OF_UTF8: u8 = 1;
+const NO_MARK: u8 = 2;
 
 impl EncoderState {
     fn new(named: &Named) -> EncoderState {
-        let codec = named.codec;
-        let policy = match legacy::on_unencodable(&named.errors_name) {
-            Some(OnUnencodable::SurrogatePass) => Some(OnUnencodable::Strict),
-            policy => policy,
-        };
-        let has_states = Encoding::from(codec).name() == "iso-2022-jp";
         EncoderState {
             at_start: true,
-            legacy: match policy {
-                Some(policy) if has_states => Some(legacy::encoder(codec.into(), policy)),
+            shifting: match named.codec {
+                Codec::Legacy(encoding) => ShiftingEncoder::new(encoding, named),
                 _ => None,
             },
         }
+    }
+
+    fn get(&self, named: &Named) -> u8 {
+        match (&self.shifting, named.codec) {
+            (Some(shifting), _) => shifting.number(),
+            (None, Codec::Utf8Marked) if self.at_start => NO_MARK_OF_UTF8,
+            (None, Codec::Utf16(Order::Marked) | Codec::Utf32(Order::Marked)) if self.at_start => {
+                NO_MARK
+            }
+            _ => 0,
+        }
+    }
+
+    /// `None` if the encoding has no state of this number.
+    fn resumed(named: &Named, number: u8) -> Option<EncoderState> {
+        let new = EncoderState::new(named);
+        let (mut at_start, mut shifting) = (false, None);
+        match (named.codec, new.shifting) {
+            (Codec::Legacy(encoding), Some(_)) => {
+                shifting = Some(ShiftingEncoder::resumed(encoding, named, number)?);
+            }
+            _ if number == 0 => {}
+            (Codec::Utf8Marked, _) if number == NO_MARK_OF_UTF8 => at_start = true,
+            (Codec::Utf16(Order::Marked) | Codec::Utf32(Order::Marked), _) if number == NO_MARK => {
+                at_start = true;
+            }
+            _ => return None,
+        }
+        Some(EncoderState { at_start, shifting })
     }
 }
 
@@ -69,9 +96,10 @@ impl Encoder {
         &self.named.errors_name
     }
 
-    /// The bytes of the next part; ``final`` ends the text, and the encoder is as new.
+    /// The bytes of the next part; ``final`` ends them in the character set that the text began in. A
+    /// mark is written before the first part only, until `reset`.
     ///
-    /// Raises `UnicodeEncodeError`; the encoder is then as it was (as new, for ISO-2022-JP).
+    /// Raises `UnicodeEncodeError`; the encoder is then as it was.
     #[pyo3(signature = (string, r#final=false))]
     fn encode<'py>(
         &mut self,
@@ -79,15 +107,19 @@ impl Encoder {
         string: &Bound<'py, PyString>,
         r#final: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (named, state) = (&self.named, &mut self.state);
-        let made = match &mut state.legacy {
-            Some(transcoder) => named.encode_states(transcoder, string, r#final),
-            None => named.encode_units(py, state, string),
+        let named = &self.named;
+        let Some(shifting) = &mut self.state.shifting else {
+            let made = named.encode_units(py, &self.state, string)?;
+            self.state.at_start = false;
+            return Ok(made);
         };
-        if r#final && made.is_ok() || made.is_err() && state.legacy.is_some() {
-            self.state = EncoderState::new(&self.named);
-        } else if made.is_ok() {
-            state.at_start = false;
+        let before = shifting.number();
+        let made = shifting.encode(string, r#final);
+        if r#final || made.is_err() {
+            let number = if made.is_ok() { 0 } else { before };
+            if let Some(resumed) = EncoderState::resumed(named, number) {
+                self.state = resumed;
+            }
         }
         made
     }
@@ -95,6 +127,29 @@ impl Encoder {
     /// The encoder is as new.
     fn reset(&mut self) {
         self.state = EncoderState::new(&self.named);
+    }
+
+    /// Returns the state of the encoder, a number: that of CPython's encoder before a byte order mark,
+    /// that of the character set for ISO-2022-JP, else 0.
+    fn getstate(&self) -> u8 {
+        self.state.get(&self.named)
+    }
+
+    /// Restores a state that `getstate` returned; 0 is after the mark.
+    ///
+    /// Raises `ValueError` for a number that the encoding does not have.
+    #[pyo3(signature = (state, /))]
+    fn setstate(&mut self, state: u64) -> PyResult<()> {
+        let resumed = u8::try_from(state)
+            .ok()
+            .and_then(|number| EncoderState::resumed(&self.named, number));
+        self.state = resumed.ok_or_else(|| {
+            PyValueError::new_err(format!(
+                "an encoder of {} has no state {state}",
+                self.named.encoding_name()
+            ))
+        })?;
+        Ok(())
     }
 
     fn __repr__(&self) -> String {
@@ -117,33 +172,6 @@ impl Named {
         };
         let errors = self.errors.as_ref().map(|e| e.bind_borrowed(py));
         super::encode::encode(py, string.as_any().as_borrowed(), codec, errors)
-    }
-
-    fn encode_states<'py>(
-        &self,
-        transcoder: &mut Transcoder,
-        string: &Bound<'py, PyString>,
-        last: bool,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let py = string.py();
-        let Codec::Legacy(encoding) = self.codec else {
-            return Err(PyValueError::new_err("the encoder is of another encoding"));
-        };
-        let utf8 = legacy::utf8_of(string.as_borrowed())?;
-        let mut out = Vec::new();
-        let pushed = transcoder.push(&utf8, &mut out);
-        let ended = pushed.and_then(|()| match last {
-            true => transcoder.finish(&mut out),
-            false => Ok(()),
-        });
-        match ended {
-            Ok(()) => Ok(PyBytes::new(py, &out).into_any()),
-            // For its error: the part alone fails in the same place.
-            Err(TranscodeError::Unencodable { .. }) => {
-                legacy::encode_or(string.as_borrowed(), Codec::Legacy(encoding), None)
-            }
-            Err(e) => Err(legacy::no_memory(e)),
-        }
     }
 }
 

@@ -10,6 +10,7 @@
 //! | `look` | whether text is well-formed; views of UTF-8 that stands already |
 //! | `legacy` | the encodings of the WHATWG Encoding Standard |
 //! | `decoder`, `encoder` | a stream to `str` and back, part by part |
+//! | `legacy_stream` | the same for the encodings of the WHATWG Encoding Standard |
 //! | `named` | the encoding and the error handler of one |
 //! | `transcode` | one encoding to another, between buffers and files |
 //! | `column` | columns of fixed stride to lists |
@@ -26,6 +27,7 @@ mod direct;
 mod encode;
 mod encoder;
 mod legacy;
+mod legacy_stream;
 mod look;
 mod named;
 mod transcode;

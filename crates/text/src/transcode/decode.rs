@@ -77,6 +77,12 @@ impl Decode {
         }
     }
 
+    /// The bytes of an incomplete character, where encoding_rs decodes, if the last four of the stream
+    /// came one by one.
+    pub(super) fn pending(&self) -> Option<&[u8]> {
+        self.legacy.as_ref().map(LegacyDecoder::pending)
+    }
+
     /// Bytes that encoding_rs has taken in, where it decodes.
     pub(super) fn taken_bytes(&self) -> Option<u64> {
         self.legacy.as_ref().map(LegacyDecoder::taken_bytes)

@@ -154,6 +154,14 @@ impl Transcoder {
         self.decode.taken_bytes().filter(|_| self.is_direct)
     }
 
+    /// The bytes of an incomplete character, where encoding_rs decodes straight to UTF-8, if the last
+    /// four bytes of the stream came in parts of one; `None` elsewhere. For ISO-2022-JP see
+    /// [`Iso2022JpState`](crate::Iso2022JpState).
+    #[must_use]
+    pub fn pending_bytes(&self) -> Option<&[u8]> {
+        self.decode.pending().filter(|_| self.is_direct)
+    }
+
     /// Where the next character stands, or what was malformed, if lines are counted.
     #[must_use]
     pub fn place(&self) -> Option<Place> {

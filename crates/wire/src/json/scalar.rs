@@ -47,6 +47,7 @@ fn put_non_finite<P: Put>(
     window: &mut P,
 ) -> Result<(), WriteError> {
     match non_finite(name, policy)? {
+        Some(name) if policy == NonFinite::Literal => window.put(name.as_bytes()),
         Some(name) => {
             window.put_byte(b'"');
             window.put(name.as_bytes());

@@ -86,14 +86,15 @@ impl Function for Dumps {
 An object as JSON, in a fresh `bytes` of UTF-8 (RFC 8259).
 
 `str`, `int` of any size, `float`, `bool`, `None`, `dict`, `list`, `tuple`, and what is derived from them; `Decimal` with
-all its digits; `datetime`, `date` and `time` in RFC 3339; `UUID`; an `Enum` as its value; a dataclass as an object; scalars and arrays
-of numpy; a `Fragment` as it is. Anything else is given to `default`.
+all its digits; `datetime`, `date` and `time` in RFC 3339, which has offsets of whole minutes: the closest one is written;
+`UUID`; an `Enum` as its value; a dataclass as an object; scalars and arrays of numpy; a `Fragment` as it is. Anything else is given to `default`.
 
 - default: a function that gives what is to be written in place of an object (or of a key) that has no form in JSON
-- sort_keys: objects with their keys in the order of their code points
+- sort_keys: objects with their keys in the order of their code points, those of dataclasses too
 - indent: line breaks, and each level moved in by so many blanks, or by this str of blanks and tabs
 - ensure_ascii: all other characters as escapes
-- nan: what NaN and the infinities become: `'error'`, `'null'`, or `'text'` (a string)
+- nan: what NaN and the infinities become: `'error'`, `'null'`, `'text'` (a string), or `'literal'`: `NaN` and `Infinity`, which
+  RFC 8259 does not allow
 - surrogates: what lone surrogates become: `'error'`, `'replace'` (U+FFFD), or `'escape'`
 - big_ints: `'exact'`: all digits; `'text'`: a string past 53 bits; `'error'`: an error past 64 bits; `'strict'`: past 53 bits
 - non_str_keys: keys that are `int`, `float`, `bool`, `None`, `Enum`, `UUID`, `Decimal`, dates and times are written as strings
@@ -104,6 +105,8 @@ of numpy; a `Fragment` as it is. Anything else is given to `default`.
 - passthrough: which of `'dataclass'`, `'datetime'`, `'decimal'`, `'enum'`, `'float'`, `'numpy'`, `'subclass'`, `'tuple'`, `'uuid'`
   are left to `default` (`'float'`, `'tuple'`: classes derived from these; `'subclass'`: from any of CPython's own)
 - private_fields: whether fields of a dataclass are written whose names begin with an underscore
+- compat: `'orjson'`: only the classes that orjson writes have a form, and zones and dataclasses are treated as by orjson;
+  `'ujson'`: keys are written as `str()` returns them
 
 No UTF-8 cache is left on any `str`.
 

@@ -3,6 +3,8 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `options` | the keywords that all functions share |
+//! | `members` | objects of which members are listed first |
+//! | `moments` | dates and times |
 //! | `other` | what stands for objects that are none of CPython's own types |
 //! | `error` | why an object cannot be written, as an exception |
 //! | `functions` | `dumps` and its kin |
@@ -14,6 +16,8 @@
 mod chunks;
 mod error;
 mod functions;
+mod members;
+mod moments;
 mod options;
 mod other;
 mod rows;

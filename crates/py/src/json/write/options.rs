@@ -17,7 +17,7 @@ macro_rules! with_options {
         &[
             $($first,)*
             "default", "sort_keys", "indent", "ensure_ascii", "nan", "surrogates", "big_ints", "non_str_keys",
-            "max_depth", "naive_utc", "utc_z", "omit_microseconds", "passthrough", "private_fields",
+            "max_depth", "naive_utc", "utc_z", "omit_microseconds", "passthrough", "private_fields", "compat",
         ]
     };
 }
@@ -29,7 +29,7 @@ macro_rules! options_signature {
         concat!(
             "(", $first, ", default=None, sort_keys=False, indent=None, ensure_ascii=False, nan='error', ",
             "surrogates='error', big_ints='exact', non_str_keys=False, max_depth=1000, naive_utc=False, ",
-            "utc_z=False, omit_microseconds=False, passthrough=(), private_fields=True)"
+            "utc_z=False, omit_microseconds=False, passthrough=(), private_fields=True, compat=None)"
         )
     };
 }
@@ -48,6 +48,13 @@ pub(crate) enum BigInts {
     Strict,
 }
 
+/// A library whose classes and keys are written as it writes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Compat {
+    Orjson,
+    Ujson,
+}
+
 /// How objects that are none of CPython's own types are written.
 #[derive(Debug)]
 pub(crate) struct Options {
@@ -55,6 +62,8 @@ pub(crate) struct Options {
     pub(crate) default: Option<Hook>,
     pub(crate) big_ints: BigInts,
     pub(crate) non_str_keys: bool,
+    /// Keys of any type are written as `str()` returns them, and sorted before that, as by ujson.
+    pub(super) keys_by_str: bool,
     /// A bit for each [`Passed`] that is left to `default`.
     passed: u16,
 }
@@ -115,6 +124,7 @@ impl Options {
             default: None,
             big_ints: BigInts::Exact,
             non_str_keys: false,
+            keys_by_str: false,
             passed: 0,
         }
     }
@@ -148,6 +158,7 @@ impl Options {
                     ("error", NonFinite::Error),
                     ("null", NonFinite::Null),
                     ("text", NonFinite::Text),
+                    ("literal", NonFinite::Literal),
                 ],
             )?;
         }
@@ -188,6 +199,12 @@ impl Options {
         }
         if let Some(object) = given(13) {
             natives.private_fields = object.is_truthy()?;
+        }
+        if let Some(object) = given(14) {
+            let choices = &[("orjson", Compat::Orjson), ("ujson", Compat::Ujson)];
+            let compat = choose(object, "compat", choices)?;
+            natives.orjson = compat == Compat::Orjson;
+            self.keys_by_str = compat == Compat::Ujson;
         }
         self.style.natives = Natives {
             temporal: !self.passes(Passed::Datetime),

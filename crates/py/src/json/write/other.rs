@@ -2,19 +2,15 @@
 
 use num_bigint::BigUint;
 use onecopy_text::ByteSink;
-use onecopy_wire::datetime::{Date, Time, Timestamp};
 use onecopy_wire::{WriteError, json};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{
-    PyBool, PyBytes, PyDate, PyDateAccess, PyDateTime, PyDelta, PyDeltaAccess, PyDict, PyFloat,
-    PyInt, PyList, PyString, PyTime, PyTimeAccess, PyTuple, PyType, PyTzInfoAccess,
-};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 
 use super::options::{BigInts, Options, Passed};
 use crate::raw::walk::{Other, Others, Stop};
-use crate::raw::{binary, number, temporal, text, uuid};
+use crate::raw::{binary, number, text, uuid};
 
 /// JSON that is encoded already: it is put as it is, between what is around it.
 ///
@@ -108,13 +104,13 @@ impl From<WriteError> for Stop {
     }
 }
 
-fn class_name(object: &Bound<'_, PyAny>) -> String {
+pub(super) fn class_name(object: &Bound<'_, PyAny>) -> String {
     let name = object.get_type().fully_qualified_name();
     name.map_or_else(|_| "?".to_owned(), |name| name.to_string())
 }
 
 /// A value of `wire` as text.
-fn written(
+pub(super) fn written(
     write: impl FnOnce(&mut onecopy_text::Window<'_, Vec<u8>>) -> Result<(), WriteError>,
 ) -> Result<Vec<u8>, Stop> {
     let mut text = Vec::with_capacity(json::SCALAR_BYTES);
@@ -125,62 +121,6 @@ fn written(
 }
 
 impl Options {
-    /// A date, time or datetime as a string.
-    fn temporal<'py>(&self, object: &Bound<'py, PyAny>) -> Result<Option<Vec<u8>>, Stop> {
-        let text = if let Ok(at) = object.cast::<PyDateTime>() {
-            let at = self.datetime(at)?;
-            written(|w| json::put_timestamp(&at, self.style.natives.utc_z, w))?
-        } else if let Ok(day) = object.cast::<PyDate>() {
-            written(|w| json::put_date(date(day), w))?
-        } else if let Ok(at) = object.cast::<PyTime>() {
-            if at.get_tzinfo().is_some() {
-                return Err(Stop::Value(WriteError::NotADate));
-            }
-            written(|w| json::put_time(self.time(at), w))?
-        } else {
-            return Ok(None);
-        };
-        Ok(Some(text))
-    }
-
-    fn time(&self, at: &impl PyTimeAccess) -> Time {
-        let micros = if self.style.natives.omit_microseconds {
-            0
-        } else {
-            at.get_microsecond()
-        };
-        Time {
-            hour: at.get_hour(),
-            minute: at.get_minute(),
-            second: at.get_second(),
-            nanosecond: micros * 1000,
-            digits: if micros == 0 { 0 } else { 6 },
-        }
-    }
-
-    fn datetime<'py>(&self, at: &Bound<'py, PyDateTime>) -> Result<Timestamp, Stop> {
-        let offset_minutes = match at.get_tzinfo() {
-            None => self.style.natives.naive_utc.then_some(0),
-            Some(zone) => {
-                temporal::learn_zone(&zone);
-                let offset = at.call_method0(pyo3::intern!(at.py(), "utcoffset"))?;
-                match offset.cast::<PyDelta>() {
-                    Ok(delta) => temporal::minutes(temporal::microseconds(
-                        delta.get_days(),
-                        delta.get_seconds(),
-                        delta.get_microseconds(),
-                    )),
-                    Err(_) => None,
-                }
-            }
-        };
-        Ok(Timestamp {
-            date: date(at),
-            time: self.time(at),
-            offset_minutes,
-        })
-    }
-
     /// What stands for an object of a class that has one of CPython's own types as its base.
     fn subclass<'py>(&self, object: &Bound<'py, PyAny>) -> Result<Option<Other<'py>>, Stop> {
         let py = object.py();
@@ -198,55 +138,11 @@ impl Options {
             return Ok(None);
         } else if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
             Other::Items
-        } else if object.is_instance_of::<PyDict>() {
-            let items = object.call_method0(pyo3::intern!(py, "items"))?;
-            let mut members = Vec::new();
-            for item in items.try_iter()? {
-                let (key, value): (Bound<'py, PyAny>, Bound<'py, PyAny>) = item?.extract()?;
-                members.push((self.key_text(&key)?, value));
-            }
-            if self.style.sort_keys {
-                sort(&mut members)?;
-            }
-            Other::Pairs(pairs(py, members)?)
+        } else if let Ok(dict) = object.cast::<PyDict>() {
+            self.derived_dict(dict)?
         } else {
             return Ok(None);
         }))
-    }
-
-    fn dataclass<'py>(&self, object: &Bound<'py, PyAny>) -> Result<Option<Other<'py>>, Stop> {
-        let py = object.py();
-        let fields = pyo3::intern!(py, "__dataclass_fields__");
-        let Some(fields) = object.get_type().getattr_opt(fields)? else {
-            return Ok(None);
-        };
-        let Ok(fields) = fields.cast_into::<PyDict>() else {
-            return Ok(None);
-        };
-        let kind = py.import("dataclasses")?.getattr("_FIELD")?;
-        let mut members = Vec::with_capacity(fields.len());
-        for (name, field) in fields {
-            if !field.getattr(pyo3::intern!(py, "_field_type"))?.is(&kind) {
-                continue; // a ClassVar or InitVar
-            }
-            let Ok(name) = name.cast_into::<PyString>() else {
-                continue;
-            };
-            if !self.style.natives.private_fields
-                && name
-                    .as_any()
-                    .call_method1("startswith", ("_",))?
-                    .is_truthy()?
-            {
-                continue;
-            }
-            let value = object.getattr(&name)?;
-            members.push((name, value));
-        }
-        if self.style.sort_keys {
-            sort(&mut members)?;
-        }
-        Ok(Some(Other::Pairs(pairs(py, members)?)))
     }
 
     /// What stands for a scalar or array of numpy.
@@ -273,6 +169,15 @@ impl Options {
                 None => Ok(None),
             },
         }
+    }
+
+    /// True for a member of an enumeration, which orjson recognizes by the metaclass.
+    fn is_enum(&self, object: &Bound<'_, PyAny>, classes: &Classes) -> PyResult<bool> {
+        let base = classes.enumeration.bind(object.py());
+        Ok(match self.style.natives.orjson {
+            true => object.get_type().get_type().is(base.get_type()),
+            false => object.is_instance(base)?,
+        })
     }
 
     /// A key as text.
@@ -306,7 +211,16 @@ impl Options {
         if let Ok(flag) = key.cast::<PyBool>() {
             return Ok(ascii(if flag.is_true() { b"true" } else { b"false" }));
         }
-        if key.is_instance(classes.enumeration.bind(py))? {
+        if self.keys_by_str {
+            return Ok(match key.cast::<PyBytes>() {
+                Ok(bytes) => bytes
+                    .call_method0(pyo3::intern!(py, "decode"))?
+                    .cast_into()
+                    .map_err(PyErr::from)?,
+                Err(_) => key.str()?,
+            });
+        }
+        if self.is_enum(key, classes)? {
             let value = key.getattr(pyo3::intern!(py, "value"))?;
             return self.key_text_again(&value, times.saturating_add(1));
         }
@@ -344,14 +258,6 @@ fn unquoted(text: &[u8]) -> &[u8] {
         .unwrap_or(text)
 }
 
-fn date(day: &impl PyDateAccess) -> Date {
-    Date {
-        year: day.get_year(),
-        month: day.get_month(),
-        day: day.get_day(),
-    }
-}
-
 /// All digits of an `int`, whatever `sys.set_int_max_str_digits` says: that limit guards against what this does not do, time
 /// that grows with the square of the size.
 fn digits(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
@@ -368,30 +274,6 @@ fn digits(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     }
     digits.extend_from_slice(magnitude.to_str_radix(10).as_bytes());
     Ok(digits)
-}
-
-/// Sorts members by their keys, by code points as Python does.
-fn sort<'py>(members: &mut [(Bound<'py, PyString>, Bound<'py, PyAny>)]) -> PyResult<()> {
-    let mut error = None;
-    members.sort_by(|(a, _), (b, _)| {
-        a.compare(b).unwrap_or_else(|e| {
-            error.get_or_insert(e);
-            std::cmp::Ordering::Equal
-        })
-    });
-    error.map_or(Ok(()), Err)
-}
-
-fn pairs<'py>(
-    py: Python<'py>,
-    members: Vec<(Bound<'py, PyString>, Bound<'py, PyAny>)>,
-) -> PyResult<Bound<'py, PyList>> {
-    let mut all = Vec::with_capacity(2 * members.len());
-    for (name, value) in members {
-        all.push(name.into_any());
-        all.push(value);
-    }
-    PyList::new(py, all)
 }
 
 impl<'py> Others<'py> for Options {
@@ -420,7 +302,7 @@ impl<'py> Others<'py> for Options {
         if let Ok(fragment) = object.cast::<Fragment>() {
             return Ok(Some(Other::Text(fragment.get().bytes.clone())));
         }
-        if !self.passes(Passed::Enum) && object.is_instance(classes.enumeration.bind(py))? {
+        if !self.passes(Passed::Enum) && self.is_enum(object, classes)? {
             return Ok(Some(Other::Instead(
                 object.getattr(pyo3::intern!(py, "value"))?,
             )));
@@ -471,14 +353,8 @@ impl<'py> Others<'py> for Options {
 
     fn sorted(&self, dict: &Bound<'py, PyAny>) -> Result<Bound<'py, PyList>, Stop> {
         let dict = dict.cast::<PyDict>().map_err(PyErr::from)?;
-        let mut members = Vec::with_capacity(dict.len());
         // Each key may run Python code, so what is gone through is a copy.
-        for item in dict.items() {
-            let (key, value): (Bound<'py, PyAny>, Bound<'py, PyAny>) = item.extract()?;
-            members.push((self.key_text(&key)?, value));
-        }
-        sort(&mut members)?;
-        Ok(pairs(dict.py(), members)?)
+        Ok(self.members(dict.items().as_any())?)
     }
 }
 

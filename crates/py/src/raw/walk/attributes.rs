@@ -36,6 +36,30 @@ enum Position {
     DictAtEnd(usize),
 }
 
+impl Position {
+    /// The dictionary of an instance; null for none.
+    ///
+    /// # Safety
+    /// As [`Attribute::read`].
+    unsafe fn dict(&self, object: *mut ffi::PyObject) -> *mut ffi::PyObject {
+        // SAFETY: alive, and laid out as the class says, by the caller's word.
+        unsafe {
+            match self {
+                Position::Dict(offset) => *object.byte_add(*offset).cast(),
+                Position::DictAtEnd(n_bytes) => {
+                    let class = ffi::Py_TYPE(object);
+                    let n_items = ffi::Py_SIZE(object).unsigned_abs();
+                    let n_bytes_all = (*class).tp_basicsize.unsigned_abs()
+                        + n_items * (*class).tp_itemsize.unsigned_abs();
+                    let end = n_bytes_all.next_multiple_of(size_of::<usize>());
+                    *object.byte_add(end - n_bytes).cast()
+                }
+                Position::Slot(_) | Position::Shared(_) => std::ptr::null_mut(),
+            }
+        }
+    }
+}
+
 /// The attribute of a class or of one of its bases, as it is there; no descriptor is called.
 pub(super) fn of_class<'py>(
     class: &Bound<'py, PyType>,
@@ -109,15 +133,7 @@ impl Attribute {
                     },
                     Err(dict) => find_in(dict, self.name()),
                 },
-                Position::Dict(offset) => find_in(*object.byte_add(*offset).cast(), self.name()),
-                Position::DictAtEnd(n_bytes) => {
-                    let class = ffi::Py_TYPE(object);
-                    let n_items = ffi::Py_SIZE(object).unsigned_abs();
-                    let n_bytes_all = (*class).tp_basicsize.unsigned_abs()
-                        + n_items * (*class).tp_itemsize.unsigned_abs();
-                    let end = n_bytes_all.next_multiple_of(size_of::<usize>());
-                    find_in(*object.byte_add(end - n_bytes).cast(), self.name())
-                }
+                position => find_in(position.dict(object), self.name()),
             }
         };
         (!value.is_null()).then_some(value)
@@ -139,6 +155,47 @@ impl Attribute {
             noted.set(dict::index_of((*class).ht_cached_keys, self.name()));
         }
         noted.get()
+    }
+}
+
+/// True if an instance has these attributes and no others in its dictionary, set in this order.
+///
+/// # Safety
+/// As [`Attribute::read`], which has read each of them.
+pub(super) unsafe fn are_all<'a>(
+    object: *mut ffi::PyObject,
+    attributes: impl ExactSizeIterator<Item = &'a Attribute> + Clone,
+) -> bool {
+    let Some(first) = attributes.clone().next() else {
+        return false;
+    };
+    // SAFETY: alive, and laid out as the class says, by the caller's word.
+    unsafe {
+        let dict = match &first.position {
+            Position::Slot(_) => return false,
+            Position::Shared(_) => match shared_values(object) {
+                Ok(values) => {
+                    let order = values.order();
+                    return order.len() == attributes.len()
+                        && order.zip(attributes).all(|(&index, attribute)| {
+                            matches!(&attribute.position, Position::Shared(noted)
+                                if noted.get() == Some(usize::from(index)))
+                        });
+                }
+                Err(dict) => dict,
+            },
+            position => position.dict(object),
+        };
+        if dict.is_null() {
+            return false;
+        }
+        let (entries, mut at) = (dict::entries(dict), 0);
+        let mut attributes = attributes;
+        let are_there = attributes.all(|attribute| {
+            let entry = entries.next(dict, &mut at);
+            entry.is_some_and(|(key, _)| key == attribute.name())
+        });
+        are_there && entries.next(dict, &mut at).is_none()
     }
 }
 
@@ -203,6 +260,31 @@ impl Values {
         }
         // SAFETY: one of as many.
         unsafe { *self.first.add(index) }
+    }
+
+    /// Their indexes in the order in which they were set.
+    ///
+    /// # Safety
+    /// The instance is alive, and was not changed since they were found.
+    unsafe fn order<'a>(&self) -> impl ExactSizeIterator<Item = &'a u8> + use<'a> {
+        // SAFETY: CPython 3.11 and 3.12 have the number of indexes two bytes before the values, and
+        // the indexes before it, the first one last; 3.13 has the number seven bytes before the
+        // values, and the indexes after them. `check` compares them with known orders.
+        unsafe {
+            #[cfg(all(Py_3_11, not(Py_3_13)))]
+            {
+                let n = self.first.cast::<u8>().sub(2);
+                let order = std::slice::from_raw_parts(n.sub(usize::from(*n)), usize::from(*n));
+                order.iter().rev()
+            }
+            #[cfg(all(Py_3_13, not(Py_3_14)))]
+            {
+                let n = *self.first.cast::<u8>().sub(7);
+                std::slice::from_raw_parts(self.first.add(self.n).cast(), usize::from(n)).iter()
+            }
+            #[cfg(not(all(Py_3_11, not(Py_3_14))))]
+            [].iter()
+        }
     }
 }
 
@@ -302,8 +384,14 @@ del deleted.a
 for i in range(99): setattr(many, f'm{i}', i)
 slots.a, slots.b = 'a', 'b'
 half.b = 'b'
+second, third = C.__new__(C), C(9, 10)
+second.b, second.a = 1, 2
+del third.a
+third.a = 11
 samples = [first, C('a', 'b'), seen, deleted, many, D(), E.a, I.a, slots, half]
 names = ('a', 'b', 'x', 'later', 'last', 'm98', '_value_')
+orders = [(first, ['a', 'b', 'later', 'last']), (C(1, 2), ['a', 'b']), (second, ['b', 'a']), (third, ['b', 'a'])]
+orders += [(deleted, ['b'])]
 ";
     py.run(code, Some(&globals), None)?;
     let (samples, names) = (globals.get_item("samples")?, globals.get_item("names")?);
@@ -325,6 +413,26 @@ names = ('a', 'b', 'x', 'later', 'last', 'm98', '_value_')
             {
                 READS_SHARED.store(false, Relaxed);
             }
+        }
+    }
+    let orders = globals.get_item("orders")?;
+    let orders = orders.map(|orders| orders.extract()).transpose()?;
+    let orders: Vec<(Bound<'_, PyAny>, Vec<Bound<'_, PyString>>)> = orders.unwrap_or_default();
+    for (sample, mut names) in orders {
+        for is_expected in [true, false] {
+            let found = names.iter().filter_map(|name| {
+                let attribute = Attribute::find(&sample.get_type(), name).ok().flatten();
+                // SAFETY: an instance that we hold, of a class that nobody changes.
+                attribute.filter(|attribute| unsafe { attribute.read(sample.as_ptr()).is_some() })
+            });
+            let found: Vec<Attribute> = found.collect();
+            // SAFETY: an instance that we hold, of a class that nobody changes; each was read.
+            let are_all = unsafe { are_all(sample.as_ptr(), found.iter()) };
+            if found.len() == names.len() && are_all != is_expected {
+                READS_SHARED.store(false, Relaxed);
+            }
+            // Without the last one, these are not all.
+            names.pop();
         }
     }
     Ok(())

@@ -47,6 +47,8 @@ pub(super) struct Class {
     pub(super) form: Form,
     /// Whether it is one of BSON's own types.
     pub(super) is_marked: bool,
+    /// True if orjson writes its instances in this form as well.
+    pub(super) is_orjson: bool,
 }
 
 /// The fields of a dataclass, in order.
@@ -54,6 +56,9 @@ pub(super) struct Class {
 pub(super) struct Fields {
     fields: Box<[(Attribute, bool)]>,
     n_public: isize,
+    /// True if the class itself has `__slots__`: orjson writes the fields of its instances then, and
+    /// the dictionaries of others.
+    has_slots: bool,
 }
 
 impl Class {
@@ -135,6 +140,19 @@ impl Fields {
         match private {
             true => self.fields.len() as isize,
             false => self.n_public,
+        }
+    }
+
+    /// True if orjson writes these fields of an instance, and nothing else.
+    ///
+    /// # Safety
+    /// As [`Attribute::read`].
+    pub(super) unsafe fn are_those_of_orjson(&self, object: *mut ffi::PyObject) -> bool {
+        let attributes = self.fields.iter().map(|(attribute, _)| attribute);
+        // SAFETY: the duty of the caller; each attribute is read first, which notes where it is.
+        unsafe {
+            attributes.clone().all(|a| a.read(object).is_some())
+                && (self.has_slots || attributes::are_all(object, attributes))
         }
     }
 }
@@ -251,8 +269,10 @@ pub(super) fn learn(object: &Bound<'_, PyAny>) {
     let (Ok(marker), true) = (marker, before != 0) else {
         return;
     };
+    let form = form_of(&class).unwrap_or(Form::Other);
     let known = Class {
-        form: form_of(&class).unwrap_or(Form::Other),
+        is_orjson: is_of_orjson(&class, &form).unwrap_or(false),
+        form,
         is_marked: marker.is_some(),
     };
     // SAFETY: a class that we hold.
@@ -364,6 +384,21 @@ fn contents_of_members(class: &Bound<'_, PyType>) -> PyResult<Option<Kind>> {
     Ok(Some(kind))
 }
 
+/// True if orjson recognizes a class as having this form: an enumeration by its metaclass, a
+/// dataclass if it is one itself, and not only derived from one.
+fn is_of_orjson(class: &Bound<'_, PyType>, form: &Form) -> PyResult<bool> {
+    match form {
+        Form::Enum(_) | Form::EnumContents(_) => Ok(class.get_type().is(enumeration(class.py())?.get_type())),
+        Form::Fields(_) => has_own(class, "__dataclass_fields__"),
+        _ => Ok(true),
+    }
+}
+
+/// True if a class itself has an attribute, and not only one of its bases.
+fn has_own(class: &Bound<'_, PyType>, name: &str) -> PyResult<bool> {
+    class.getattr("__dict__")?.contains(name)
+}
+
 /// `enum.Enum`, imported once.
 fn enumeration(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
@@ -406,5 +441,6 @@ fn fields_of(class: &Bound<'_, PyType>) -> PyResult<Option<Fields>> {
     Ok(Some(Fields {
         fields: fields.into(),
         n_public: n_public as isize,
+        has_slots: has_own(class, "__slots__")?,
     }))
 }

@@ -34,6 +34,8 @@ pub(crate) struct Natives {
     pub(crate) decimals: bool,
     /// An `int` of any size is written as a number.
     pub(crate) exact_ints: bool,
+    /// Only the classes that orjson writes have a form, and it is orjson's.
+    pub(crate) orjson: bool,
 }
 
 impl Natives {
@@ -52,6 +54,7 @@ impl Natives {
         omit_microseconds: false,
         decimals: true,
         exact_ints: true,
+        orjson: false,
     };
 }
 
@@ -90,7 +93,7 @@ impl Recent {
 pub(super) struct Zone {
     zone: *mut ffi::PyObject,
     us: Option<i64>,
-    /// The same in minutes.
+    /// The same in minutes, if it has no seconds.
     minutes: Option<i16>,
 }
 
@@ -115,7 +118,7 @@ impl Zone {
         unsafe { self.found(zone, at).map(|zone| zone.us) }
     }
 
-    /// As [`Zone::offset`], in minutes.
+    /// As [`Zone::offset`], in minutes; `None` also of an offset with seconds, which [`Others`](super::Others) rounds.
     ///
     /// # Safety
     /// As [`Zone::offset`].
@@ -126,7 +129,11 @@ impl Zone {
         at: *mut ffi::PyObject,
     ) -> Option<Option<i16>> {
         // SAFETY: the duty of the caller.
-        unsafe { self.found(zone, at).map(|zone| zone.minutes) }
+        let found = unsafe { self.found(zone, at)? };
+        match found.us {
+            Some(_) => found.minutes.map(Some),
+            None => Some(None),
+        }
     }
 
     /// The offset of a zone at one moment.
@@ -143,7 +150,7 @@ impl Zone {
         let found = Zone {
             zone,
             us: offset.us,
-            minutes: offset.us.and_then(temporal::minutes),
+            minutes: offset.us.and_then(temporal::whole_minutes),
         };
         if offset.is_constant {
             *self = found;
@@ -169,7 +176,7 @@ pub(super) unsafe fn read(
         let Some(class) = known.as_ref() else {
             return Native::Other;
         };
-        if class.is_marked && !natives.marked {
+        if (class.is_marked && !natives.marked) || (natives.orjson && !class.is_orjson) {
             return Native::Other;
         }
         match &class.form {
@@ -184,6 +191,13 @@ pub(super) unsafe fn read(
             },
             Form::Enum(value) if natives.enums => {
                 value.read(object).map_or(Native::Other, Native::Instead)
+            }
+            Form::Fields(fields)
+                if natives.orjson
+                    && natives.dataclasses
+                    && !fields.are_those_of_orjson(object) =>
+            {
+                Native::Other
             }
             Form::Fields(fields) if natives.dataclasses => {
                 match fields.count(natives.private_fields) {
@@ -259,7 +273,8 @@ fn clock(hour: i32, minute: i32, second: i32, microsecond: i32, natives: &Native
     }
 }
 
-/// A `datetime` without a zone, or in one whose offset is found without code.
+/// A `datetime` without a zone, or in one whose offset is found without code and has no seconds:
+/// [`Others`](super::Others) rounds those.
 ///
 /// # Safety
 /// `at` is a `datetime` of that class itself.

@@ -247,6 +247,8 @@ pub(super) unsafe fn run<K: Kernels>(
                                 pen = walk.grow(pen, ROOM)?;
                                 continue 'members;
                             }
+                            // The key is one of a container inside of the instance.
+                            Why::Key if walk.frames.len() > base => continue 'members,
                             Why::Key => {
                                 let found;
                                 (pen, found) = walk.field(kernels, frame, pen)?;

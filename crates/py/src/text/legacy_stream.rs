@@ -1,0 +1,246 @@
+//! A stream in one of the encodings of the WHATWG Encoding Standard, part by part.
+
+use onecopy_text::{
+    Encoding, Iso2022JpState, Legacy, OnMalformed, OnUnencodable, Stage, Tally, TranscodeError,
+    Transcoder,
+};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyString};
+
+use super::legacy;
+use super::named::Named;
+use crate::ledger;
+
+/// Bytes of the longest character.
+const CHAR_BYTES: usize = 4;
+
+/// A decoder, with what it remembers between two parts.
+pub(super) struct LegacyDecoder {
+    encoding: Legacy,
+    transcoder: Transcoder,
+    /// Bytes given to `transcoder`.
+    n_given: u64,
+    /// Bytes that come before the next part.
+    before: Vec<u8>,
+    /// Of ISO-2022-JP.
+    shift: Option<Iso2022JpState>,
+}
+
+impl LegacyDecoder {
+    pub(super) fn new(encoding: Legacy, named: &Named) -> LegacyDecoder {
+        let policy = match legacy::on_malformed(&named.errors_name) {
+            Some(OnMalformed::SurrogatePass) | None => OnMalformed::Strict,
+            Some(policy) => policy,
+        };
+        LegacyDecoder {
+            encoding,
+            transcoder: legacy::decoder(encoding, policy),
+            n_given: 0,
+            before: Vec::new(),
+            shift: has_states(encoding).then(Iso2022JpState::default),
+        }
+    }
+
+    /// The state, for [`LegacyDecoder::resumed`]: bytes that become text with the next part, and a
+    /// number.
+    pub(super) fn state(&self) -> (Vec<u8>, u8) {
+        let number = self.shift.map_or(0, |shift| shift.number());
+        let pending = match &self.shift {
+            _ if !self.before.is_empty() => &self.before,
+            Some(shift) => shift.pending(),
+            None => self.transcoder.pending_bytes().unwrap_or_default(),
+        };
+        (pending.to_vec(), number)
+    }
+
+    /// A decoder in a state; `None` if the encoding has no state of this number.
+    pub(super) fn resumed(
+        encoding: Legacy,
+        named: &Named,
+        (before, number): (Vec<u8>, u8),
+    ) -> Option<LegacyDecoder> {
+        let mut made = LegacyDecoder::new(encoding, named);
+        made.before = before;
+        match &mut made.shift {
+            Some(shift) => {
+                *shift = Iso2022JpState::of_number(number)?;
+                // The character in it, if there is one, is text of no stream.
+                made.transcoder
+                    .push(shift.prelude(), &mut Vec::new())
+                    .ok()?;
+                made.n_given = shift.prelude().len() as u64;
+            }
+            None if number != 0 => return None,
+            None => {}
+        }
+        Some(made)
+    }
+
+    /// The text of the next part. After an error, and after the last part, only its state before is of use.
+    pub(super) fn decode<'py>(
+        &mut self,
+        py: Python<'py>,
+        named: &Named,
+        part: &[u8],
+        last: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let joined;
+        let (mut waiting, _) = self.state();
+        let part = match self.before.is_empty() {
+            true => part,
+            false => {
+                joined = [&std::mem::take(&mut waiting), part].concat();
+                self.before.clear();
+                &joined
+            }
+        };
+        let n_before_part = self.n_given;
+        self.n_given += part.len() as u64;
+        let mut utf8 = Vec::with_capacity(part.len() + part.len() / 2);
+        let mut tally = Tally::default();
+        let parts = PyList::empty(py);
+        let mut from = 0;
+        loop {
+            let error = match self.push(&part[from..], last, &mut utf8) {
+                Ok(()) => break,
+                Err(TranscodeError::Malformed(error)) => error,
+                Err(e) => return Err(legacy::no_memory(e)),
+            };
+            // Of two escape sequences of ISO-2022-JP in a row the first one is the error: it does not
+            // wait any more.
+            let n_before_object = n_before_part - waiting.len() as u64;
+            let n_earlier = n_before_object.saturating_sub(error.at_bytes) as usize;
+            let object = [&error.bytes()[..n_earlier], &waiting, part].concat();
+            let start = (error.at_bytes + n_earlier as u64 - n_before_object) as usize;
+            let end = start + error.bytes().len();
+            let raised = legacy::decode_error(
+                py,
+                self.encoding.name(),
+                &PyBytes::new(py, &object),
+                start,
+                end,
+                &error.reason.to_string(),
+            )?;
+            if named.errors_name == "strict" {
+                return Err(PyErr::from_value(raised));
+            }
+            let handler = legacy::handler(py, &named.errors_name)?;
+            let (instead, at) = legacy::ask(&handler, &raised, object.len())?;
+            if at != end {
+                return Err(PyValueError::new_err(format!(
+                    "the error handler `{}` goes on at {at}, not after what is malformed ({end})\n\
+                     decode the whole at once, or by another handler",
+                    named.errors_name
+                )));
+            }
+            parts.append(legacy::str_of(py, &utf8, &mut tally)?)?;
+            parts.append(instead)?;
+            utf8.clear();
+            from = (self.transcoder.taken_bytes().unwrap_or_default() - n_before_part) as usize;
+        }
+        if let Some(shift) = &mut self.shift {
+            shift.push(part);
+        }
+        tally.copied_again(utf8.len());
+        let made = legacy::str_of(py, &utf8, &mut tally)?;
+        ledger::enter(py, &mut tally, Stage::Decode)?;
+        if parts.is_empty() {
+            return Ok(made);
+        }
+        parts.append(made)?;
+        PyString::new(py, "").call_method1("join", (parts,))
+    }
+
+    fn push(&mut self, part: &[u8], last: bool, out: &mut Vec<u8>) -> Result<(), TranscodeError> {
+        let n_tail = match self.encoding.is_single_byte() || self.shift.is_some() {
+            true => 0,
+            // One by one: then the transcoder knows where an incomplete character begins.
+            false => part.len().min(CHAR_BYTES),
+        };
+        let (head, tail) = part.split_at(part.len() - n_tail);
+        self.transcoder.push(head, out)?;
+        for byte in tail.chunks(1) {
+            self.transcoder.push(byte, out)?;
+        }
+        match last {
+            true => self.transcoder.finish(out),
+            false => Ok(()),
+        }
+    }
+}
+
+/// An encoder of ISO-2022-JP, with the number of the character set that a part ends in.
+pub(super) struct ShiftingEncoder {
+    encoding: Legacy,
+    transcoder: Transcoder,
+    number: u8,
+}
+
+/// The escape sequences of the character sets, by number, and a character of each.
+const SHIFTS: [(&[u8], &str); 3] = [(b"\x1b(B", ""), (b"\x1b(J", "¥"), (b"\x1b$B", "あ")];
+
+impl ShiftingEncoder {
+    /// `None` for another encoding, or a handler that only Python knows.
+    pub(super) fn new(encoding: Legacy, named: &Named) -> Option<ShiftingEncoder> {
+        let policy = match legacy::on_unencodable(&named.errors_name)? {
+            OnUnencodable::SurrogatePass => OnUnencodable::Strict,
+            policy => policy,
+        };
+        has_states(encoding).then(|| ShiftingEncoder {
+            encoding,
+            transcoder: legacy::encoder(Encoding::Legacy(encoding), policy),
+            number: 0,
+        })
+    }
+
+    pub(super) fn number(&self) -> u8 {
+        self.number
+    }
+
+    /// As [`ShiftingEncoder::new`], in the state of a number; `None` also if there is no such state.
+    pub(super) fn resumed(encoding: Legacy, named: &Named, number: u8) -> Option<ShiftingEncoder> {
+        let mut made = ShiftingEncoder::new(encoding, named)?;
+        let (_, character) = SHIFTS.get(usize::from(number))?;
+        let pushed = made.transcoder.push(character.as_bytes(), &mut Vec::new());
+        made.number = number;
+        pushed.ok().map(|()| made)
+    }
+
+    /// The bytes of the next part. After an error, and after the last part, it is of no more use.
+    pub(super) fn encode<'py>(
+        &mut self,
+        string: &Bound<'py, PyString>,
+        last: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = string.py();
+        let utf8 = legacy::utf8_of(string.as_borrowed())?;
+        let mut out = Vec::new();
+        let pushed = self.transcoder.push(&utf8, &mut out);
+        let ended = pushed.and_then(|()| match last {
+            true => self.transcoder.finish(&mut out),
+            false => Ok(()),
+        });
+        match ended {
+            Ok(()) => {
+                let shift = out
+                    .windows(3)
+                    .rev()
+                    .find_map(|bytes| SHIFTS.iter().position(|(escape, _)| *escape == bytes));
+                self.number = shift.map_or(self.number, |number| number as u8);
+                Ok(PyBytes::new(py, &out).into_any())
+            }
+            // For its error: only the part fails in the same place.
+            Err(TranscodeError::Unencodable { .. }) => {
+                let codec = super::codec::Codec::Legacy(self.encoding);
+                legacy::encode_or(string.as_borrowed(), codec, None)
+            }
+            Err(e) => Err(legacy::no_memory(e)),
+        }
+    }
+}
+
+/// True if bytes mean something else after an escape sequence.
+fn has_states(encoding: Legacy) -> bool {
+    encoding.name() == "iso-2022-jp"
+}

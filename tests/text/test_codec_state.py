@@ -1,0 +1,274 @@
+"""Decoders and encoders as `codecs` has them: their state, and files that are read and written through them."""
+
+from __future__ import annotations
+
+import codecs
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onecopy import text
+from tests.support.properties import tried
+
+UNITS = (
+    "utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be", "latin-1", "ascii",
+)  # fmt: skip
+LEGACY = ("shift_jis", "euc-jp", "iso-2022-jp", "gb18030", "gbk", "big5", "euc-kr", "windows-1252")
+#: Characters of one to four bytes in each of these encodings, next to each other in all ways, and line ends of all kinds.
+SAMPLES = {
+    "utf-8": "aЖ東😀\n😀東Жa\r\n\u0301é\r😀\n\nz",
+    "utf-16": "aЖ東😀\n😀東Жa\r\n\u0301é\r😀\n\nz",
+    "utf-32": "aЖ東😀\n😀東Жa\r\n\u0301é\r😀\n\nz",
+    "shift_jis": "a東ｱあ\nあｱ東a\r\nソЖ\r東\n\nｱz",
+    "gb18030": "a東é😀\n😀é東a\r\n€Ж\r東\n\n😀z",
+    "iso-2022-jp": "a東あ\nあ¥東a\r\nソЖ\r東\n\n¥z",
+    "utf-8-sig": "aЖ東😀\n\ufeff😀",
+    "utf-16-be": "aЖ東😀\n😀\r\nz",
+    "utf-32-le": "aЖ東😀\n😀\r\nz",
+    "euc-jp": "a東ｱ\nあ\r\nz",
+    "big5": "a東\n京\r\nz",
+    "euc-kr": "a한\n국\r\nz",
+    "windows-1252": "aé€\r\nz",
+}
+
+
+@pytest.fixture(autouse=True)
+def registered() -> Iterator[None]:
+    """The encodings under `onecopy-` and their names."""
+    names = {f"onecopy-{name}".replace("-", "_"): name for name in SAMPLES}
+
+    def search(name: str) -> codecs.CodecInfo | None:
+        known = names.get(name.replace("-", "_"))
+        return None if known is None else text.codec_info(known)
+
+    codecs.register(search)
+    yield
+    codecs.unregister(search)
+
+
+def opened(data: bytes, encoding: str, **options: Any) -> io.TextIOWrapper:
+    """A file of text, read from the bytes in pieces of some bytes."""
+    file = io.TextIOWrapper(io.BytesIO(data), encoding=encoding, **options)
+    file._CHUNK_SIZE = 7  # type: ignore[attr-defined]
+    return file
+
+
+def read_by_character(file: io.TextIOWrapper) -> list[tuple[int, str]]:
+    """Each character, after the position where it is."""
+    read = []
+    while True:
+        at = file.tell()
+        character = file.read(1)
+        read.append((at, character))
+        if not character:
+            return read
+
+
+@pytest.mark.parametrize("newline", ["", None, "\n"])
+@pytest.mark.parametrize("encoding", SAMPLES)
+def test_a_file_returns_to_each_of_its_characters(encoding: str, newline: str | None) -> None:
+    string = SAMPLES[encoding] * 3
+    data = string.encode(f"onecopy-{encoding}")
+    assert data == text.encode(string, encoding)
+    file = opened(data, f"onecopy-{encoding}", newline=newline)
+    expected = io.StringIO(string, newline=newline).read()
+    read = read_by_character(file)
+    assert "".join(character for _, character in read) == expected
+    for n, (at, _) in enumerate(read):
+        file.seek(at)
+        assert file.tell() == at
+        assert file.read() == expected[n:]
+    file.seek(0)
+    assert file.read() == expected
+
+
+@pytest.mark.parametrize("newline", ["", None])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32", "utf-32-le"])
+def test_positions_in_a_file_are_those_of_cpython(encoding: str, newline: str | None) -> None:
+    data = (SAMPLES[encoding] * 3).encode(encoding)
+    ours, theirs = opened(data, f"onecopy-{encoding}", newline=newline), opened(data, encoding, newline=newline)
+    positions = read_by_character(theirs)
+    assert read_by_character(ours) == positions
+    for at, _ in positions:
+        ours.seek(theirs.seek(at))
+        assert ours.readline() == theirs.readline()
+        assert ours.tell() == theirs.tell()
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig"])
+def test_a_big_endian_file_that_grows_after_its_end_is_read_on(encoding: str) -> None:
+    marked = encoding if encoding == "utf-8-sig" else f"{encoding}-be"
+    for name in (encoding, f"onecopy-{encoding}"):
+        raw = io.BytesIO()
+        file = io.TextIOWrapper(raw, encoding=name)
+        assert file.read() == ""
+        raw.write(("東" if encoding == "utf-8-sig" else "\ufeff東").encode(marked))
+        raw.seek(0)
+        assert file.read() == "東"
+        end = raw.seek(0, 2)
+        raw.write("京".encode("utf-8" if encoding == "utf-8-sig" else marked))
+        raw.seek(end)
+        assert file.read() == "京"
+
+
+def _written(encoding: str, steps: list[tuple[str, Any]], begin: bytes = b"") -> bytes:
+    raw = io.BytesIO(begin)
+    raw.seek(0, 2)
+    file = io.TextIOWrapper(raw, encoding=encoding, newline="")
+    for method, argument in steps:
+        getattr(file, method)(argument)
+        file.flush()
+    made = raw.getvalue()
+    file.detach()
+    return made
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+def test_files_are_written_with_one_mark_as_by_cpython(encoding: str) -> None:
+    steps: list[tuple[str, Any]] = [("write", "a東"), ("write", "😀"), ("seek", 0), ("write", "z"), ("seek", 0), ("truncate", 0), ("write", "é")]  # fmt: skip
+    for n in range(len(steps) + 1):
+        for begin in (b"", "x".encode(encoding)):
+            assert _written(f"onecopy-{encoding}", steps[:n], begin) == _written(encoding, steps[:n], begin)
+
+
+def test_a_file_in_iso_2022_jp_is_written_in_parts() -> None:
+    made = _written("onecopy-iso-2022-jp", [("write", part) for part in ("a", "東", "京", "¥", "z")])
+    # A file does not end its encoder.
+    assert made == text.encode("a東京¥z", "iso-2022-jp").removesuffix(b"\x1b(B")
+
+
+@pytest.mark.parametrize("encoding", [*UNITS, *LEGACY])
+@pytest.mark.parametrize("errors", ["replace", "surrogateescape"])
+@tried(150)
+@given(data=st.data())
+def test_a_decoder_that_takes_the_state_of_another_goes_on_as_it(encoding: str, errors: str, data: Any) -> None:
+    sample = SAMPLES.get(encoding, "a").encode(f"onecopy-{encoding}" if encoding in SAMPLES else encoding)
+    pieces = st.sampled_from([sample, sample[:5], sample[2:7], b"\x1b$B", b"\x1b(", b"$B!", b"\x1b\x1b(J"])
+    parts = data.draw(st.lists(st.binary(max_size=4) | pieces, max_size=5))
+    constant, resumed = text.Decoder(encoding, errors), text.Decoder(encoding, errors)
+    for n, part in enumerate([*parts, b""]):
+        state = resumed.getstate()
+        assert type(state) is tuple and type(state[0]) is bytes and type(state[1]) is int
+        resumed, waiting = text.Decoder(encoding, errors), text.Decoder(encoding, errors)
+        resumed.setstate(state)
+        assert resumed.getstate() == state
+        # The bytes that wait come before what follows.
+        waiting.setstate((b"", state[1]))
+        made = [
+            outcome(decoder, given, n == len(parts))
+            for decoder, given in ((constant, part), (resumed, part), (waiting, state[0] + part))
+        ]
+        assert made[0] == made[1] == made[2]
+        if not isinstance(made[0], str):
+            assert resumed.getstate() == constant.getstate() == state
+            return
+
+
+def outcome(decoder: text.Decoder, data: bytes, final: bool) -> Any:
+    """The text, or what the error says."""
+    try:
+        return decoder.decode(data, final)
+    except UnicodeDecodeError as error:
+        return (error.start, error.end, error.reason, error.object)
+    except ValueError as error:
+        return (str(error).partition(" at ")[0],)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32", "utf-32-be", "latin-1", "ascii"])  # fmt: skip
+@tried(200)
+@given(parts=st.lists(st.binary(max_size=3) | st.sampled_from(["東", "\ufeff", "😀a"]), max_size=5))
+def test_states_are_exchanged_with_the_decoders_of_cpython(encoding: str, parts: list[bytes | str]) -> None:
+    ours: Any = text.Decoder(encoding, "replace")
+    theirs: Any = codecs.getincrementaldecoder(encoding)("replace")
+    for part in parts:
+        data = part if isinstance(part, bytes) else part.encode(encoding, "replace")
+        try:
+            expected = theirs.decode(data)
+        except UnicodeError:
+            return  # No mark.
+        assert ours.decode(data) == expected
+        assert ours.getstate() == theirs.getstate()
+        state = ours.getstate()
+        ours.reset()
+        theirs.reset()
+        ours.setstate(state)
+        theirs.setstate(state)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32", "latin-1"])
+def test_states_are_exchanged_with_the_encoders_of_cpython(encoding: str) -> None:
+    ours: Any = text.Encoder(encoding)
+    theirs: Any = codecs.getincrementalencoder(encoding)()
+    for part in ("a", "é", ""):
+        assert ours.getstate() == theirs.getstate()
+        assert ours.encode(part) == theirs.encode(part)
+    assert ours.getstate() == theirs.getstate() == 0
+    assert ours.encode("z", True) == theirs.encode("z", True)
+    assert ours.encode("z") == theirs.encode("z")
+    new = text.Encoder(encoding).getstate()
+    for encoder in (ours, theirs):
+        encoder.setstate(new)
+    assert ours.encode("a") == theirs.encode("a")
+    for encoder in (ours, theirs):
+        encoder.setstate(0)
+    assert ours.encode("a") == theirs.encode("a")
+
+
+def test_an_encoder_of_iso_2022_jp_goes_on_in_the_characters_of_its_state() -> None:
+    string = "a東¥京z"
+    expected = text.encode(string, "iso-2022-jp")
+    for n in range(len(string) + 1):
+        encoder, other = text.Encoder("iso-2022-jp"), text.Encoder("iso-2022-jp")
+        made = encoder.encode(string[:n])
+        with pytest.raises(UnicodeEncodeError):
+            encoder.encode("東\U0010ffff")
+        other.setstate(encoder.getstate())
+        assert made + other.encode(string[n:], True) == expected
+        assert other.getstate() == 0
+
+
+def test_states_that_an_encoding_does_not_have_are_refused() -> None:
+    for encoding, number in (("utf-8", 1), ("utf-16", 3), ("iso-2022-jp", 9), ("shift_jis", 1), ("utf-8-sig", 2)):
+        decoder = text.Decoder(encoding)
+        with pytest.raises(ValueError, match="has no state"):
+            decoder.setstate((b"", number))
+        with pytest.raises(ValueError, match="has no state"):
+            text.Encoder(encoding).setstate(number + (1 if encoding == "utf-8-sig" else 0))
+    untyped: Any = text.Decoder("utf-8")
+    for wrong in (None, b"", ("", 0), (b"", "0"), 3):
+        with pytest.raises(TypeError):
+            untyped.setstate(wrong)
+    with pytest.raises(TypeError):
+        untyped.setstate()
+
+
+def test_line_ends_are_translated_by_the_decoder_of_io() -> None:
+    for encoding in ("utf-8", "utf-16", "shift_jis", "iso-2022-jp"):
+        string = SAMPLES[encoding]
+        data = text.encode(string, encoding)
+        decoder = io.IncrementalNewlineDecoder(text.Decoder(encoding), translate=True)  # type: ignore[arg-type]
+        parts = []
+        for at in range(len(data)):
+            state = decoder.getstate()
+            decoder.reset()
+            decoder.setstate(state)
+            parts.append(decoder.decode(data[at : at + 1]))
+        parts.append(decoder.decode(b"", final=True))
+        assert "".join(parts) == io.StringIO(string, newline=None).read()
+
+
+def test_a_registered_encoding_serves_str_and_bytes() -> None:
+    assert codecs.lookup("onecopy-gb18030").name == "onecopy-gb18030"
+    assert "😀".encode("onecopy_gb18030") == text.encode("😀", "gb18030")
+    assert b"\xff".decode("onecopy-gb18030", "replace") == "\ufffd"
+    assert b"".join(codecs.iterencode(["東", "京"], "onecopy-iso-2022-jp")) == text.encode("東京", "iso-2022-jp")
+    assert "".join(codecs.iterdecode([b"\x93", b"\x8c"], "onecopy-shift_jis")) == "東"
+    with pytest.raises(UnicodeDecodeError):
+        b"\xff".decode("onecopy-gb18030")
+    with pytest.raises(LookupError, match="unknown encoding"):
+        text.codec_info("nonsense")
+    assert text.codec_info("latin1", "mine").name == "mine"
