@@ -1,7 +1,7 @@
 //! What is asked of a walk, what it asks of others, and why it may end early.
 
 use onecopy_text::ByteSink;
-use onecopy_wire::bson::{SUBTYPE_UUID, Tag};
+use onecopy_wire::bson::{SUBTYPE_OLD_UUID, SUBTYPE_UUID, Tag};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
@@ -113,9 +113,6 @@ pub(crate) enum UuidForm {
     Unspecified,
 }
 
-/// Subtype of a UUID as the drivers had it before there was a standard.
-const SUBTYPE_UUID_LEGACY: u8 = 3;
-
 impl UuidForm {
     /// The subtype and the bytes of a UUID; `None` where it has no form.
     pub(crate) fn binary(self, mut bytes: [u8; 16]) -> Option<(u8, [u8; 16])> {
@@ -133,7 +130,7 @@ impl UuidForm {
                 bytes[6..8].reverse();
             }
         }
-        Some((SUBTYPE_UUID_LEGACY, bytes))
+        Some((SUBTYPE_OLD_UUID, bytes))
     }
 }
 
