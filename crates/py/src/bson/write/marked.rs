@@ -56,7 +56,7 @@ pub(super) fn write<'py>(
         }
         DB_REF => {
             let doc = object.call_method0(pyo3::intern!(py, "as_doc"))?;
-            return Ok(Some(Other::Instead(doc)));
+            return Ok(Some(Other::Unchecked(doc)));
         }
         _ => {}
     }

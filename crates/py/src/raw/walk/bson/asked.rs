@@ -56,6 +56,8 @@ impl From<onecopy_text::SinkFull> for Stop {
 pub(crate) struct Failed {
     pub(crate) stop: Stop,
     pub(crate) path: String,
+    /// The value or key that has no form, where it is one.
+    pub(crate) culprit: Option<Py<PyAny>>,
 }
 
 /// What stands for an object that is none of CPython's own types.
@@ -68,6 +70,8 @@ pub(crate) enum Other<'py> {
     Code(Bound<'py, PyString>, Bound<'py, PyAny>),
     /// Another object, to be written in its place.
     Instead(Bound<'py, PyAny>),
+    /// As [`Other::Instead`]; its keys and those inside of it are not checked: those of a DBRef begin with a dollar.
+    Unchecked(Bound<'py, PyAny>),
     /// Nothing: it is a list or tuple of a class of its own, to be gone through as one.
     Items,
     /// A list of keys (each a `str`) and values in turn, to be written as a document.
