@@ -84,7 +84,7 @@ _LEFT = ("buffer", "dataclass", "date", "decimal", "enum", "numpy")
 _RAW = 101
 
 #: Error handlers that are CPython's own and have an answer for any malformed UTF-8, or none.
-_HANDLERS = frozenset({None, "strict", "replace", "ignore", "backslashreplace", "surrogateescape"})
+_HANDLERS = frozenset({"strict", "replace", "ignore", "backslashreplace", "surrogateescape"})
 
 #: Numbers of pymongo's `DatetimeConversion`.
 _RANGES = {1: "error", 2: "clamp", 3: "raw", 4: "auto"}
@@ -253,7 +253,7 @@ def _keywords(options: Any) -> dict[str, Any]:
         "document_class": options.document_class,
         "tz_aware": bool(options.tz_aware),
         "uuid_representation": _representation(options),
-        "on_invalid_utf8": options.unicode_decode_error_handler or "strict",
+        "on_invalid_utf8": options.unicode_decode_error_handler,
         "datetime_range": _RANGES[int(options.datetime_conversion)],
     }
 

@@ -215,7 +215,7 @@ impl<'py, K: Kernels> BsonEvents for Build<'_, 'py, K> {
         let first = self.text(pattern)?;
         let second = self.text(options);
         let second = second.map_err(|e| e.later_by(pattern.len() + 1))?;
-        self.push_rare(|classes, _| classes.regex(first, second))
+        self.push_rare(|classes, _| classes.regex(first, second, options))
     }
 
     #[inline(never)]

@@ -7,7 +7,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyInt, PyString, PyType, PyTzInfo};
 
 use super::options::{Types, Uuids};
-use crate::bson::ObjectId;
+use crate::bson::{ObjectId, REGEX_FLAGS};
 use crate::raw::instance;
 use crate::raw::objects::fresh_number::Integers;
 
@@ -173,12 +173,19 @@ impl Classes {
         self.timestamp.bind(py).call1((seconds, increment))
     }
 
+    /// A regex. Of pymongo's the options are flags: those of the letters that it knows.
     pub(super) fn regex<'py>(
         &self,
         pattern: Bound<'py, PyAny>,
         options: Bound<'py, PyAny>,
+        letters: &[u8],
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.regex.bind(pattern.py()).call1((pattern, options))
+        let class = self.regex.bind(pattern.py());
+        if self.types == Types::Onecopy {
+            return class.call1((pattern, options));
+        }
+        let known = REGEX_FLAGS.iter().filter(|(_, l)| letters.contains(l));
+        class.call1((pattern, known.map(|(flag, _)| flag).sum::<u32>()))
     }
 
     /// Code, with its scope where it has one.
