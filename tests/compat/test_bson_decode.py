@@ -20,37 +20,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onecopy.compat import bson as compat
-from tests.bson.decoding import binary, document, element, same, string
-from tests.compat.bson_values import Own, mapping, outcome
+from tests.bson.decoding import document, element, same, string
+from tests.bson.random_values import RARE, Own, any_bytes, outcome
 from tests.support.properties import tried
-
-_OID = bytes(range(12))
-#: Elements that pymongo does not write.
-_RARE = [
-    element(0x06),
-    element(0x0E, string(b"symbol")),
-    element(0x0C, string(b"db.c") + _OID),
-    element(0x05, binary(b"old", 2).replace(b"\x03", b"\x07", 1).replace(b"old", b"\x03\0\0\0old")),
-    element(0x05, binary(b"abc", 4)),
-    element(0x05, binary(bytes(range(16)), 3)),
-    element(0x05, binary(bytes(range(16)), 4)),
-    element(0x04, document(element(0x08, b"\1", b"\xff"))),
-    element(0x04, document(element(0x08, b"\1", b"7"), element(0x04, document(), b""), element(0x0A, b"", b"x"))),
-    element(
-        0x03, document(element(0x02, string(b"c"), b"$ref"), element(0x07, _OID, b"$id"), element(0x0A, b"", b"x"))
-    ),
-    element(0x03, document(element(0x10, b"\1\0\0\0", b"$ref"), element(0x07, _OID, b"$id"))),
-    element(0x02, string(b"a\xffb")),
-    element(0x02, string(b"\xed\xa0\x80")),
-    element(0x0A, b"", b"k\xff"),
-    element(0x0B, b"a\xff\0i\0"),
-    element(0x08, b"\2"),
-    element(0x09, (1 << 60).to_bytes(8, "little")),
-    element(0x09, (-(1 << 60)).to_bytes(8, "little", signed=True)),
-    element(0x13, bytes(range(16))),
-    element(0x12, b"\1" + bytes(7)),
-    element(0x14),
-]
 
 
 class Counted(dict[str, Any]):
@@ -103,21 +75,6 @@ def _options(draw: Random) -> CodecOptions[Any]:
     )
 
 
-def _data(draw: Random) -> bytes:
-    """A document: of pymongo's, with elements that it does not write, or harmed."""
-    data = pymongo.encode(mapping(draw, 0), codec_options=CodecOptions(uuid_representation=4))
-    if draw.random() < 0.5:
-        rare = draw.choices(_RARE, k=draw.randrange(1, 4))
-        data = document(data[4:-1], *rare)
-        if draw.random() < 0.4:
-            data = document(element(draw.choice([0x03, 0x04]), data, b"inner"))
-    if draw.random() < 0.3:
-        harmed = bytearray(data)
-        harmed[draw.randrange(len(harmed))] = draw.choice([0, 1, 2, 3, 4, 5, 0x7F, 0xFF, draw.randrange(256)])
-        data = bytes(harmed)
-    return data
-
-
 def _alike(a: Any, b: Any) -> bool:
     """Whether two outcomes are the same, all the way down; documents of a class are of that class."""
     if isinstance(a, tuple) or isinstance(b, tuple):
@@ -133,7 +90,7 @@ def _alike(a: Any, b: Any) -> bool:
 @tried(4000)
 def test_any_bytes_are_read_or_refused_as_by_pymongo_with_any_options(seed: int) -> None:
     draw = Random(seed)
-    data, options = _data(draw), _options(draw)
+    data, options = any_bytes(draw), _options(draw)
     for name in ("decode", "decode_all"):
         Counted.n_put = _Handler.n_calls = 0
         expected = outcome(getattr(pymongo, name), data, options)
@@ -150,7 +107,7 @@ def test_any_bytes_are_read_or_refused_as_by_pymongo_with_any_options(seed: int)
 def test_documents_one_behind_the_other_are_read_as_by_pymongo_with_any_options(seed: int) -> None:
     draw = Random(seed)
     options = _options(draw)
-    data = b"".join(_data(draw) for _ in range(3))
+    data = b"".join(any_bytes(draw) for _ in range(3))
     expected = outcome(lambda: list(pymongo.decode_iter(data, options)))
     found = outcome(lambda: list(compat.decode_iter(data, options)))
     if isinstance(expected, tuple):
@@ -161,9 +118,9 @@ def test_documents_one_behind_the_other_are_read_as_by_pymongo_with_any_options(
 
 
 def test_deprecated_types_are_those_that_pymongo_reads() -> None:
-    data = document(*_RARE[:3])
-    assert compat.decode(document(_RARE[0])) == {"a": None}
-    for one in (*_RARE[:3], data[4:-1]):
+    data = document(*RARE[:3])
+    assert compat.decode(document(RARE[0])) == {"a": None}
+    for one in (*RARE[:3], data[4:-1]):
         made = compat.decode(document(one))
         assert _alike(made, pymongo.decode(document(one)))
         assert json_util.dumps(made) == json_util.dumps(pymongo.decode(document(one)))

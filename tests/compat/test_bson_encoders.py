@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import onecopy.bson
 from onecopy.compat import bson as compat
-from tests.compat.bson_values import A, B, C, Formless, Large, Point, Text, View, mapping, options_of, outcome, value
+from tests.bson.random_values import A, B, C, Formless, Large, Point, Text, View, mapping, options_of, outcome, value
 from tests.support.properties import tried
 
 Encode = Callable[..., Any]

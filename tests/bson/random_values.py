@@ -1,4 +1,4 @@
-"""Values of any kind for pymongo and for what takes its place: those that have a form, those that have none, and code of the caller's."""
+"""Random values of any kind, with a form in BSON and without, code of the caller's, and random bytes that may be BSON."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from typing import Any
 import bson as pymongo
 from bson.codec_options import CodecOptions, TypeEncoder, TypeRegistry
 from bson.raw_bson import RawBSONDocument
+
+from tests.bson.decoding import binary, document, element, string
 
 
 class Formless:
@@ -191,3 +193,47 @@ def mapping(draw: Random, bad: float, depth: int = 3) -> Any:
     """Any mapping of any values."""
     of = draw.choice([dict, dict, dict, Own, View, collections.OrderedDict, pymongo.SON])
     return of(members(draw, bad, depth))
+
+
+_OID = bytes(range(12))
+#: Elements that pymongo does not write.
+RARE = [
+    element(0x06),
+    element(0x0E, string(b"symbol")),
+    element(0x0C, string(b"db.c") + _OID),
+    element(0x05, binary(b"old", 2).replace(b"\x03", b"\x07", 1).replace(b"old", b"\x03\0\0\0old")),
+    element(0x05, binary(b"abc", 4)),
+    element(0x05, binary(bytes(range(16)), 3)),
+    element(0x05, binary(bytes(range(16)), 4)),
+    element(0x04, document(element(0x08, b"\1", b"\xff"))),
+    element(0x04, document(element(0x08, b"\1", b"7"), element(0x04, document(), b""), element(0x0A, b"", b"x"))),
+    element(
+        0x03, document(element(0x02, string(b"c"), b"$ref"), element(0x07, _OID, b"$id"), element(0x0A, b"", b"x"))
+    ),
+    element(0x03, document(element(0x10, b"\1\0\0\0", b"$ref"), element(0x07, _OID, b"$id"))),
+    element(0x02, string(b"a\xffb")),
+    element(0x02, string(b"\xed\xa0\x80")),
+    element(0x0A, b"", b"k\xff"),
+    element(0x0B, b"a\xff\0i\0"),
+    element(0x08, b"\2"),
+    element(0x09, (1 << 60).to_bytes(8, "little")),
+    element(0x09, (-(1 << 60)).to_bytes(8, "little", signed=True)),
+    element(0x13, bytes(range(16))),
+    element(0x12, b"\1" + bytes(7)),
+    element(0x14),
+]
+
+
+def any_bytes(draw: Random) -> bytes:
+    """A document: of pymongo's, with elements that it does not write, or harmed."""
+    data = pymongo.encode(mapping(draw, 0), codec_options=CodecOptions(uuid_representation=4))
+    if draw.random() < 0.5:
+        rare = draw.choices(RARE, k=draw.randrange(1, 4))
+        data = document(data[4:-1], *rare)
+        if draw.random() < 0.4:
+            data = document(element(draw.choice([0x03, 0x04]), data, b"inner"))
+    if draw.random() < 0.3:
+        harmed = bytearray(data)
+        harmed[draw.randrange(len(harmed))] = draw.choice([0, 1, 2, 3, 4, 5, 0x7F, 0xFF, draw.randrange(256)])
+        data = bytes(harmed)
+    return data
