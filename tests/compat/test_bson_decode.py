@@ -19,6 +19,7 @@ from bson.raw_bson import RawBSONDocument
 from hypothesis import given
 from hypothesis import strategies as st
 
+from onecopy import bson
 from onecopy.compat import bson as compat
 from tests.bson.decoding import document, element, same, string
 from tests.bson.random_values import RARE, Own, any_bytes, outcome
@@ -110,8 +111,12 @@ def test_documents_one_behind_the_other_are_read_as_by_pymongo_with_any_options(
     data = b"".join(any_bytes(draw) for _ in range(3))
     expected = outcome(lambda: list(pymongo.decode_iter(data, options)))
     found = outcome(lambda: list(compat.decode_iter(data, options)))
-    if isinstance(expected, tuple):
-        assert isinstance(found, tuple) and found[0] is expected[0]
+    if isinstance(found, tuple):
+        # Where ours decodes nothing is read once more: pymongo takes some lengths that reach past the end of their document.
+        assert found[0] is pymongo.errors.InvalidBSON
+        if not isinstance(expected, tuple):
+            with pytest.raises(bson.BSONDecodeError):
+                bson.validate_all(data)
         return
     assert _alike(found, expected)
     assert _alike(list(compat.decode_file_iter(io.BytesIO(data), options)), expected)
@@ -162,8 +167,6 @@ def test_a_document_class_that_decodes_and_fails_is_called_once_at_each_depth(de
 
 
 def test_an_error_of_a_document_class_is_raised_after_one_call() -> None:
-    from onecopy import bson
-
     class Refusing(dict[str, Any]):
         n_calls = 0
 

@@ -109,17 +109,77 @@ _PLAIN: dict[str, tuple[type[Exception], str]] = {
 }
 
 
-def _checked(options: Any) -> Any:
-    """The options, or those that stand where none are given."""
+class _Prepared:
+    """What follows from codec options: how `onecopy.bson` is called for the same."""
+
+    __slots__ = ("encoders", "fallback", "is_plain", "is_quiet", "keywords", "options", "representation")
+
+    def __init__(self, options: Any) -> None:
+        registry, of_class = options.type_registry, options.document_class
+        self.options = options
+        self.representation: Any = _REPRESENTATIONS[options.uuid_representation]
+        #: Encoders by type, and what is called for all other types.
+        self.encoders: dict[Any, Callable[[Any], Any]] = getattr(registry, "_encoder_map", None) or {}
+        self.fallback: Callable[[Any], Any] | None = getattr(registry, "_fallback_encoder", None)
+        #: Whether our decoder has these options: no converters of types, no zone, no documents of a class that holds bytes.
+        has_converters = bool(getattr(registry, "_decoder_map", None))
+        self.is_plain = (
+            not has_converters and options.tzinfo is None and getattr(of_class, "_type_marker", None) != _RAW
+        )
+        #: Whether no code of the caller's runs while documents are read: they may be read once more then.
+        self.is_quiet = of_class is dict and options.unicode_decode_error_handler in _HANDLERS
+        self.keywords: dict[str, Any] = {
+            "types": "onecopy" if PYMONGO is None else "pymongo",
+            "document_class": of_class,
+            "tz_aware": bool(options.tz_aware),
+            "uuid_representation": self.representation,
+            "on_invalid_utf8": options.unicode_decode_error_handler,
+            "datetime_range": _RANGES[int(options.datetime_conversion)],
+        }
+
+    def default(self) -> Callable[[Any], Any]:
+        """The encoders and the fallback as one function, for one call of `encode`.
+
+        pymongo calls the encoder of a value that has no form, else the fallback; what one of the two gives is not given to it again.
+        The result of a call is written next, so it comes back here at once if it has no form.
+        """
+        encoders, fallback = self.encoders, self.fallback
+        if not encoders and fallback is None:
+            return _refuse
+        made, maker = None, ""
+
+        def default(value: Any) -> Any:
+            nonlocal made, maker
+            last = maker if value is made else ""
+            encoder = None if last == "encoder" else encoders.get(type(value))
+            if encoder is not None:
+                maker = "encoder"
+            elif fallback is not None and last != "fallback":
+                encoder, maker = fallback, "fallback"
+            else:
+                return _refuse(value)
+            made = encoder(value)
+            return made
+
+        return default
+
+
+#: By the address of the options, which are held by what they are prepared to.
+_PREPARED: dict[int, _Prepared] = {}
+
+
+def _prepared(options: Any) -> _Prepared:
+    """What follows from the options, or from pymongo's default where none are given."""
     if options is None:
-        return DEFAULT_CODEC_OPTIONS
-    if not isinstance(options, CodecOptions):
-        raise TypeError("codec_options must be an instance of CodecOptions")
-    return options
-
-
-def _representation(options: Any) -> Any:
-    return _REPRESENTATIONS[options.uuid_representation]
+        options = DEFAULT_CODEC_OPTIONS
+    found = _PREPARED.get(id(options))
+    if found is None:
+        if not isinstance(options, CodecOptions):
+            raise TypeError("codec_options must be an instance of CodecOptions")
+        if len(_PREPARED) >= 64:
+            _PREPARED.clear()
+        found = _PREPARED[id(options)] = _Prepared(options)
+    return found
 
 
 def _refuse(value: Any) -> Any:
@@ -127,35 +187,6 @@ def _refuse(value: Any) -> Any:
     if isinstance(value, int):
         raise OverflowError(_TOO_LARGE)
     raise InvalidDocument(f"cannot encode object: {value!r}, of type: {type(value)!r}")
-
-
-def _default_of(options: Any) -> Callable[[Any], Any]:
-    """The type encoders and the fallback encoder of the options as one function, for one call of `encode`.
-
-    pymongo calls an encoder of the registry for a value that has no form, else the fallback; what one of them gives is not given to it
-    again. The result of a call is written next, so it comes back here at once if it has no form.
-    """
-    registry = options.type_registry
-    encoders = getattr(registry, "_encoder_map", None) or {}
-    fallback = getattr(registry, "_fallback_encoder", None)
-    if not encoders and fallback is None:
-        return _refuse
-    made, maker = encoders, None
-
-    def default(value: Any) -> Any:
-        nonlocal made, maker
-        last = maker if value is made else None
-        encoder = None if last == "encoder" else encoders.get(type(value))
-        if encoder is not None:
-            maker = "encoder"
-        elif fallback is not None and last != "fallback":
-            encoder, maker = fallback, "fallback"
-        else:
-            return _refuse(value)
-        made = encoder(value)
-        return made
-
-    return default
 
 
 def encode(document: Mapping[str, Any], check_keys: bool = False, codec_options: Any = None) -> bytes:
@@ -166,13 +197,13 @@ def encode(document: Mapping[str, Any], check_keys: bool = False, codec_options:
     Raises what pymongo raises: `InvalidDocument`, `TypeError` for what is no mapping, `OverflowError` for an int past 64 bits,
     `UnicodeEncodeError` for a lone surrogate, `RecursionError`; and what a type encoder raises. No code of the caller's runs twice.
     """
-    options = _checked(codec_options)
+    prepared = _prepared(codec_options)
     try:
         return _ours.encode(
             _id_first(document),
             check_keys=check_keys,
-            uuid_representation=_representation(options),
-            default=_default_of(options),
+            uuid_representation=prepared.representation,
+            default=prepared.default(),
             passthrough=_LEFT,  # type: ignore[arg-type]
             max_depth=sys.getrecursionlimit(),
         )
@@ -233,38 +264,12 @@ def _id_first(document: Any) -> Any:
     return {"_id": document["_id"], **rest}
 
 
-def _is_plain(options: Any) -> bool:
-    """Whether the fast way serves: no converters of types, no zone, no documents of a class that holds bytes."""
-    registry = options.type_registry
-    if getattr(registry, "_decoder_map", None) or getattr(options.document_class, "_type_marker", None) == _RAW:
-        return False
-    return options.tzinfo is None
-
-
-def _is_quiet(options: Any) -> bool:
-    """Whether no code of the caller's runs while documents are read: pymongo may read them once more then."""
-    return options.document_class is dict and options.unicode_decode_error_handler in _HANDLERS
-
-
-def _keywords(options: Any) -> dict[str, Any]:
-    """How `onecopy.bson` is asked for the same."""
-    return {
-        "types": "onecopy" if PYMONGO is None else "pymongo",
-        "document_class": options.document_class,
-        "tz_aware": bool(options.tz_aware),
-        "uuid_representation": _representation(options),
-        "on_invalid_utf8": options.unicode_decode_error_handler,
-        "datetime_range": _RANGES[int(options.datetime_conversion)],
-    }
-
-
-def _decoded(name: str, data: Any, options: Any) -> Any:
+def _decoded(name: str, data: Any, prepared: _Prepared) -> Any:
     """What a function of `onecopy.bson` makes of the data, or pymongo's of the same name where options or errors are its own."""
-    if PYMONGO is not None and not _is_plain(options):
+    options, keywords = prepared.options, prepared.keywords
+    if PYMONGO is not None and not prepared.is_plain:
         return getattr(PYMONGO, name)(data, options)
-    keywords = _keywords(options)
-    is_quiet = _is_quiet(options)
-    if not is_quiet:
+    if not prepared.is_quiet:
         try:
             _ours.validate_all(data) if name == "decode_all" else _ours.validate(data)
         except _ours.BSONDecodeError:
@@ -272,45 +277,46 @@ def _decoded(name: str, data: Any, options: Any) -> Any:
                 return getattr(PYMONGO, name)(data, options)
         else:
             # No text is malformed: the handler has nothing to do, nor need there be one of its name.
-            keywords["on_invalid_utf8"] = "strict"
+            keywords = {**keywords, "on_invalid_utf8": "strict"}
     try:
         return getattr(_ours, name)(data, **keywords)
     except _ours.BSONDecodeError as error:
         if PYMONGO is None:
             raise InvalidBSON(str(error)) from None
-        quiet = options.with_options(document_class=dict, unicode_decode_error_handler="strict")
-        made = getattr(PYMONGO, name)(data, options if is_quiet else quiet)
-        if is_quiet:
-            return made
+        if prepared.is_quiet:
+            return getattr(PYMONGO, name)(data, options)
+        # A date that is out of range, or an error of a document class: pymongo is not to call that.
+        getattr(PYMONGO, name)(data, options.with_options(document_class=dict, unicode_decode_error_handler="strict"))
         raise
 
 
 def decode(data: ReadableBuffer, codec_options: Any = None) -> Any:
     """A document as a `dict`, or of the class that the options name. Raises `InvalidBSON`."""
-    return _decoded("decode", data, _checked(codec_options))
+    return _decoded("decode", data, _prepared(codec_options))
 
 
 def decode_all(data: ReadableBuffer, codec_options: Any = None) -> list[Any]:
     """Documents one behind the other. Raises `InvalidBSON`."""
-    made: list[Any] = _decoded("decode_all", data, _checked(codec_options))
+    made: list[Any] = _decoded("decode_all", data, _prepared(codec_options))
     return made
 
 
 def decode_iter(data: ReadableBuffer, codec_options: Any = None) -> Iterator[Any]:
     """As `decode_all`, one document at a time."""
-    return _each(data, _checked(codec_options), "decode_iter")
+    return _each(data, _prepared(codec_options), "decode_iter")
 
 
 def decode_file_iter(file_obj: IO[bytes], codec_options: Any = None) -> Iterator[Any]:
     """The documents of a file, which is read as far as they are asked for."""
-    return _each(file_obj, _checked(codec_options), "decode_file_iter")
+    return _each(file_obj, _prepared(codec_options), "decode_file_iter")
 
 
-def _each(source: Any, options: Any, theirs: str) -> Iterator[Any]:
-    if PYMONGO is not None and not _is_plain(options):
-        yield from getattr(PYMONGO, theirs)(source, options)
+def _each(source: Any, prepared: _Prepared, theirs: str) -> Iterator[Any]:
+    if PYMONGO is not None and not prepared.is_plain:
+        yield from getattr(PYMONGO, theirs)(source, prepared.options)
         return
-    documents = _ours.decode_iter(source, document_class=_ours.RawDocument)
+    is_quiet = prepared.is_quiet
+    documents = _ours.decode_iter(source, **prepared.keywords if is_quiet else {"document_class": _ours.RawDocument})
     while True:
         try:
             document = next(documents, None)
@@ -318,7 +324,7 @@ def _each(source: Any, options: Any, theirs: str) -> Iterator[Any]:
             raise InvalidBSON(str(error)) from None
         if document is None:
             return
-        yield _decoded("decode", document.raw, options)
+        yield document if is_quiet else _decoded("decode", document.raw, prepared)
 
 
 def is_valid(bson: bytes) -> bool:
