@@ -1,7 +1,8 @@
-"""All functions that read BSON take the same bytes: `validate`, `decode` and its kin, `RawDocument`, `to_json`.
+"""All functions that read BSON accept the same bytes: `validate`, `decode` and its kin,
+`RawDocument`, `to_json`.
 
-The exceptions: a date outside of the years 1 to 9999 is BSON, and `decode` has no `datetime` for it by default; of fields with the same key a
-`RawDocument` reads the last, and a document in another one is not looked into.
+The exceptions: a date outside of the years 1 to 9999 is valid BSON, and `decode` has no `datetime`
+for it by default; of fields with the same key a `RawDocument` reads the last.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tests.bson.decoding import binary, document, element, untyped
 from tests.bson.random_values import any_bytes
 from tests.support.properties import tried
 
-#: Bytes of the values whose tags say how many they are; in front of others is a length, which does not count so many bytes of them.
+#: Bytes of the values of a fixed size; others begin with a length, which omits so many bytes.
 _SIZES = {0x01: 8, 0x06: 0, 0x07: 12, 0x08: 1, 0x09: 8, 0x0A: 0, 0x10: 4, 0x11: 8, 0x12: 8, 0x13: 16, 0x7F: 0, 0xFF: 0}
 _UNCOUNTED = {0x02: 4, 0x03: 0, 0x04: 0, 0x05: 5, 0x0C: 16, 0x0D: 4, 0x0E: 4, 0x0F: 0}
 
@@ -40,7 +41,7 @@ def _keys(data: bytes) -> Iterator[bytes]:
 
 
 def _read_fields(value: Any) -> bool:
-    """Reads all fields of a raw document, and of those inside of it, in each way that there is; whether that was all of it."""
+    """Reads all fields of a raw document, and of those inside of it, in each way; true if that is all of it."""
     if isinstance(value, (list, dict)):
         items = value if isinstance(value, list) else value.values()
         # A scope is a dict, which does not say whether a key of it was there twice.
@@ -86,7 +87,7 @@ def _validators(**options: Any) -> dict[str, Callable[[bytes], Any]]:
 
 
 def _refusal(call: Callable[[bytes], Any], data: bytes) -> tuple[str, int] | None:
-    """The reason and the byte of an error; `None` where there is none."""
+    """The reason and the byte of an error, or `None`."""
     try:
         call(data)
     except bson.BSONDecodeError as error:

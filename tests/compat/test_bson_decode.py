@@ -1,5 +1,5 @@
-"""`onecopy.compat.bson.decode` and its kin beside pymongo's: the same objects or exceptions for any options, and no code of the caller's runs
-twice."""
+"""`onecopy.compat.bson.decode` and its kin compared with pymongo's: the same objects or exceptions for
+any options, and no code of the caller's runs twice."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""`onecopy.compat.bson.encode` and the code of the caller's that it runs: each encoder is called as often as by pymongo, on the same values,
-and what comes of it is the same."""
+"""`onecopy.compat.bson.encode` and the code of the caller's that it runs: each encoder is called as
+often as by pymongo, with the same values, and the outcome is the same."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Encode = Callable[..., Any]
 
 
 def _without_prefix(found: Any) -> Any:
-    """An outcome; pymongo leaves the words in front of the reason out where it is in `_id`."""
+    """An outcome without the prefix of the message, which pymongo omits for values of `_id`."""
     return (found[0], found[1].replace("Invalid document: ", "")) if isinstance(found, tuple) else found
 
 
@@ -94,7 +94,7 @@ def test_encoders_are_called_as_often_as_by_pymongo_and_on_the_same_values(seed:
     theirs, ours = _Program(table), _Program(table)
     expected = outcome(pymongo.encode, document, check_keys, theirs.options())
     if len(theirs.calls) > 100:
-        return  # encoders that go on for ever, as deep as the stack is
+        return  # encoders without an end, as deep as the stack is
     found = outcome(compat.encode, document, check_keys, ours.options())
     assert _without_prefix(found) == _without_prefix(expected), (document, table)
     assert ours.calls == theirs.calls

@@ -10,7 +10,8 @@ __all__ = ["Decimal128"]
 
 #: Digits at most, and the exponents that the last of them can have.
 _DIGITS, _LEAST_EXPONENT, _MOST_EXPONENT = 34, -6176, 6111
-#: What a text may be: `decimal.Decimal` takes white space, underscores and digits of other scripts besides.
+#: The grammar of a text. `decimal.Decimal` also accepts white space, underscores and digits of other
+#: scripts.
 _NUMBER = re.compile(
     r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|[+-]?(inf|infinity|s?nan)", re.IGNORECASE | re.ASCII
 )

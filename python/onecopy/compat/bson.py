@@ -89,7 +89,7 @@ _HANDLERS = frozenset({"strict", "replace", "ignore", "backslashreplace", "surro
 #: Numbers of pymongo's `DatetimeConversion`.
 _RANGES = {1: "error", 2: "clamp", 3: "raw", 4: "auto"}
 
-#: Whether `InvalidDocument` takes the document, as from pymongo 4.16 on.
+#: True if `InvalidDocument` has an argument for the document, as from pymongo 4.16 on.
 _HOLDS_DOCUMENT = hasattr(InvalidDocument, "document") or PYMONGO is None
 
 _TOO_LARGE = "MongoDB can only handle up to 8-byte ints"
@@ -110,7 +110,7 @@ _PLAIN: dict[str, tuple[type[Exception], str]] = {
 
 
 class _Prepared:
-    """What follows from codec options: how `onecopy.bson` is called for the same."""
+    """Codec options as arguments of `onecopy.bson`."""
 
     __slots__ = ("encoders", "fallback", "is_plain", "is_quiet", "keywords", "options", "representation")
 
@@ -121,12 +121,12 @@ class _Prepared:
         #: Encoders by type, and what is called for all other types.
         self.encoders: dict[Any, Callable[[Any], Any]] = getattr(registry, "_encoder_map", None) or {}
         self.fallback: Callable[[Any], Any] | None = getattr(registry, "_fallback_encoder", None)
-        #: Whether our decoder has these options: no converters of types, no zone, no documents of a class that holds bytes.
+        #: True if our decoder has these options: no type decoders, no zone, no raw documents.
         has_converters = bool(getattr(registry, "_decoder_map", None))
         self.is_plain = (
             not has_converters and options.tzinfo is None and getattr(of_class, "_type_marker", None) != _RAW
         )
-        #: Whether no code of the caller's runs while documents are read: they may be read once more then.
+        #: True if no code of the caller's runs while documents are decoded: pymongo may repeat it.
         self.is_quiet = of_class is dict and options.unicode_decode_error_handler in _HANDLERS
         self.keywords: dict[str, Any] = {
             "types": "onecopy" if PYMONGO is None else "pymongo",
@@ -140,8 +140,9 @@ class _Prepared:
     def default(self) -> Callable[[Any], Any]:
         """The encoders and the fallback as one function, for one call of `encode`.
 
-        pymongo calls the encoder of a value that has no form, else the fallback; what one of the two gives is not given to it again.
-        The result of a call is written next, so it comes back here at once if it has no form.
+        pymongo calls the encoder for a value that has no form, else the fallback, and does not pass a
+        result to the same one of the two again. A result is written next, so it comes back here at once
+        if it has no form.
         """
         encoders, fallback = self.encoders, self.fallback
         if not encoders and fallback is None:
@@ -164,12 +165,12 @@ class _Prepared:
         return default
 
 
-#: By the address of the options, which are held by what they are prepared to.
+#: By the address of the options, which the values hold.
 _PREPARED: dict[int, _Prepared] = {}
 
 
 def _prepared(options: Any) -> _Prepared:
-    """What follows from the options, or from pymongo's default where none are given."""
+    """The arguments for these options, or for pymongo's default options."""
     if options is None:
         options = DEFAULT_CODEC_OPTIONS
     found = _PREPARED.get(id(options))
@@ -183,7 +184,7 @@ def _prepared(options: Any) -> _Prepared:
 
 
 def _refuse(value: Any) -> Any:
-    """Raises what pymongo raises for a value that has no form."""
+    """Raises pymongo's exception for a value that has no form."""
     if isinstance(value, int):
         raise OverflowError(_TOO_LARGE)
     raise InvalidDocument(f"cannot encode object: {value!r}, of type: {type(value)!r}")
@@ -194,8 +195,9 @@ def encode(document: Mapping[str, Any], check_keys: bool = False, codec_options:
 
     Copies: as `onecopy.bson.encode`.
 
-    Raises what pymongo raises: `InvalidDocument`, `TypeError` for what is no mapping, `OverflowError` for an int past 64 bits,
-    `UnicodeEncodeError` for a lone surrogate, `RecursionError`; and what a type encoder raises. No code of the caller's runs twice.
+    Raises pymongo's exceptions: `InvalidDocument`, `TypeError` if the document is not a mapping,
+    `OverflowError` for an int past 64 bits, `UnicodeEncodeError` for a lone surrogate,
+    `RecursionError`; and those of type encoders. No code of the caller's runs twice.
     """
     prepared = _prepared(codec_options)
     try:
@@ -252,7 +254,7 @@ def _about_key(key: Any) -> str:
 
 
 def _id_first(document: Any) -> Any:
-    """The same members with `_id` before the others. Raises `TypeError` for what is no mapping."""
+    """The same members with `_id` first. Raises `TypeError` if the document is not a mapping."""
     if not isinstance(document, dict):
         if getattr(document, "_type_marker", None) == _RAW:
             return document
@@ -265,7 +267,7 @@ def _id_first(document: Any) -> Any:
 
 
 def _decoded(name: str, data: Any, prepared: _Prepared) -> Any:
-    """What a function of `onecopy.bson` makes of the data, or pymongo's of the same name where options or errors are its own."""
+    """The result of a function of `onecopy.bson`, or of pymongo's for its own options and errors."""
     options, keywords = prepared.options, prepared.keywords
     if PYMONGO is not None and not prepared.is_plain:
         return getattr(PYMONGO, name)(data, options)
@@ -276,7 +278,7 @@ def _decoded(name: str, data: Any, prepared: _Prepared) -> Any:
             if PYMONGO is not None:
                 return getattr(PYMONGO, name)(data, options)
         else:
-            # No text is malformed: the handler has nothing to do, nor need there be one of its name.
+            # No text is malformed: the handler is not called, and may be one that does not exist.
             keywords = {**keywords, "on_invalid_utf8": "strict"}
     try:
         return getattr(_ours, name)(data, **keywords)
@@ -285,7 +287,7 @@ def _decoded(name: str, data: Any, prepared: _Prepared) -> Any:
             raise InvalidBSON(str(error)) from None
         if prepared.is_quiet:
             return getattr(PYMONGO, name)(data, options)
-        # A date that is out of range, or an error of a document class: pymongo is not to call that.
+        # A date out of range, or an error of the document class, which pymongo must not call again.
         getattr(PYMONGO, name)(data, options.with_options(document_class=dict, unicode_decode_error_handler="strict"))
         raise
 

@@ -87,7 +87,8 @@ impl Options {
         put_binary(subtype, &bytes, out)
     }
 
-    /// What stands for an object of a class that has one of CPython's own types as its base. An `int` past 64 bits is left to `default`.
+    /// The form of an object of a class that has one of CPython's own types as its base. An `int`
+    /// past 64 bits is left to `default`.
     fn subclass<'py>(
         &self,
         object: &Bound<'py, PyAny>,

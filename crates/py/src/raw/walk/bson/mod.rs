@@ -141,7 +141,8 @@ impl<'py> Walk<'_, 'py> {
         stop
     }
 
-    /// Keeps an object until what stands in its place is written, without a check of keys meanwhile where `is_unchecked`.
+    /// Keeps a reference to a replacement until it is written; its keys are exempt from the check where
+    /// `is_unchecked`.
     fn hold(&mut self, object: Bound<'py, PyAny>, is_unchecked: bool) {
         let n = isize::from(is_unchecked && self.style.check_keys);
         self.style.check_keys &= !is_unchecked;
