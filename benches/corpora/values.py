@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+import datetime as dt
+import enum
 import random
+import uuid
 from collections.abc import Callable
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from tests.support import table
 
@@ -191,3 +196,70 @@ def rows_cjk() -> list[dict[str, Any]]:
     """Han characters in each text, two thirds as many as there were Latin ones."""
     cut = _in_script(_CJK, 28)
     return _dicts(_tuples(lambda like: cut(like[: max(1, len(like) * 2 // 3)])))
+
+
+#: Values of the standard library's types.
+N_VALUES = 50_000
+
+
+def moments() -> list[dt.datetime]:
+    """Naive datetimes of 1990 to 2040, to the millisecond."""
+    draw = random.Random(31)
+    first = dt.datetime(1990, 1, 1)
+    return [first + dt.timedelta(milliseconds=draw.randrange(50 * 365 * 86_400_000)) for _ in range(N_VALUES)]
+
+
+def moments_utc() -> list[dt.datetime]:
+    """The same in `timezone.utc`."""
+    return [at.replace(tzinfo=dt.timezone.utc) for at in moments()]
+
+
+def moments_zone() -> list[dt.datetime]:
+    """The same in a zone of `zoneinfo`, with its summer times."""
+    zone = ZoneInfo("Europe/Vienna")
+    return [at.replace(tzinfo=zone) for at in moments()]
+
+
+def uuids() -> list[uuid.UUID]:
+    """Random UUIDs."""
+    draw = random.Random(32)
+    return [uuid.UUID(int=draw.getrandbits(128), version=4) for _ in range(N_VALUES)]
+
+
+def bytes_short() -> list[bytes]:
+    """Binary of 8 to 200 bytes: hashes, keys, small images."""
+    draw = random.Random(33)
+    return [draw.randbytes(draw.randint(8, 200)) for _ in range(N_VALUES)]
+
+
+@dataclasses.dataclass
+class City:
+    """A dataclass of three fields."""
+
+    id: int
+    name: str
+    population: float
+
+
+def cities() -> list[City]:
+    """Instances of it."""
+    draw = random.Random(34)
+    return [City(draw.randrange(1 << 30), name, draw.random() * 1e7) for name in ascii_short()[:N_VALUES]]
+
+
+class Status(enum.Enum):
+    """An enumeration of texts."""
+
+    NEW = "new"
+    OPEN = "open"
+    CLOSED = "closed"
+
+
+def statuses() -> list[Status]:
+    """Members of it."""
+    return random.Random(35).choices(list(Status), k=N_VALUES)
+
+
+def rows_moments() -> list[dict[str, Any]]:
+    """The rows, with the moment as a naive `datetime`, as drivers give it."""
+    return [{**row, "created": dt.datetime.fromisoformat(row["created"])} for row in rows_mixed()]

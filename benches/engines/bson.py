@@ -6,7 +6,7 @@ database.
 
 from __future__ import annotations
 
-import importlib
+import dataclasses
 import json
 import random
 from collections.abc import Callable
@@ -14,15 +14,30 @@ from typing import Any
 
 import bson
 import bsonjs
+from bson.binary import UuidRepresentation
+from bson.codec_options import CodecOptions, TypeRegistry
 from bson.raw_bson import RawBSONDocument
 
+import onecopy.bson
 from benches.corpora import values
+from onecopy.compat import bson as compat
 
 Call = Callable[[Any], Any]
 
+#: pymongo's options for aware datetimes and for UUIDs as such.
+AWARE: CodecOptions[Any] = CodecOptions(tz_aware=True, uuid_representation=UuidRepresentation.STANDARD)
 
-def _wrapped(encode: Call) -> Call:
-    return lambda value: encode({"v": value})
+
+def _value_of(member: Any) -> Any:
+    """The value of a member of an enumeration: a function that is called for each."""
+    return member.value
+
+
+BY_FUNCTION: CodecOptions[Any] = CodecOptions(type_registry=TypeRegistry(fallback_encoder=_value_of))
+
+
+def _wrapped(encode: Call, **options: Any) -> Call:
+    return lambda value: encode({"v": value}, **options)
 
 
 def _each(encode: Call) -> Call:
@@ -34,49 +49,58 @@ def _field(document: Call) -> Call:
     return lambda data: [document(each)["f20"] for each in data]
 
 
+def _with(decode: Call, *positional: Any, **options: Any) -> Call:
+    return lambda data: decode(data, *positional, **options)
+
+
+def _as_dicts(of: Call) -> Call:
+    """pymongo writes no dataclasses: it is given a dict for each."""
+    return lambda instances: bson.encode({"v": [of(each) for each in instances]})
+
+
 ENCODE: dict[str, Call] = {"pymongo": _wrapped(bson.encode)}
 DECODE: dict[str, Call] = {"pymongo": bson.decode}
 PEERS: dict[str, dict[str, Call]] = {
     "encode": ENCODE,
+    "encode_standard": {"pymongo": _wrapped(bson.encode, codec_options=AWARE)},
+    "encode_fields": {"pymongo": _as_dicts(vars), "pymongo, asdict": _as_dicts(dataclasses.asdict)},
+    "encode_by_function": {"pymongo": _wrapped(bson.encode, codec_options=BY_FUNCTION)},
+    "encode_members": {"pymongo": _wrapped(bson.encode, codec_options=BY_FUNCTION)},
     "encode_each": {"pymongo": _each(bson.encode)},
+    "encode_each_compat": {"pymongo": _each(bson.encode)},
     "iter_chunks": {},
     "decode": DECODE,
+    "decode_aware": {"pymongo": _with(bson.decode, AWARE)},
     "decode_all": {"pymongo": bson.decode_all},
+    "decode_each_compat": {"pymongo": lambda data: [bson.decode(each) for each in data]},
     "to_json": {"python-bsonjs": lambda data: [bsonjs.dumps(each, mode=bsonjs.RELAXED) for each in data]},
     "raw_field": {"pymongo": _field(RawBSONDocument)},
 }
 #: The peer that ratios are taken to.
 BASE = "pymongo"
 
+_OURS: dict[str, Call] = {
+    "encode": _wrapped(onecopy.bson.encode),
+    "encode_standard": _wrapped(onecopy.bson.encode),
+    "encode_fields": _wrapped(onecopy.bson.encode),
+    "encode_by_function": _wrapped(onecopy.bson.encode, default=_value_of, passthrough=("enum",)),
+    "encode_members": _wrapped(onecopy.bson.encode),
+    "encode_each": _each(onecopy.bson.encode),
+    "encode_each_compat": _each(compat.encode),
+    "iter_chunks": onecopy.bson.encode_many,
+    # As pymongo gives it: naive datetimes.
+    "decode": _with(onecopy.bson.decode, tz_aware=False),
+    "decode_aware": onecopy.bson.decode,
+    "decode_all": _with(onecopy.bson.decode_all, tz_aware=False),
+    "decode_each_compat": lambda data: [compat.decode(each) for each in data],
+    "to_json": lambda data: [onecopy.bson.to_json(each) for each in data],
+    "raw_field": _field(onecopy.bson.RawDocument),
+}
 
-def ours(way: str) -> Call | None:
-    """onecopy's; None where it has no such function yet."""
-    module = importlib.import_module("onecopy.bson")
-    name = {
-        "encode": "encode",
-        "encode_each": "encode",
-        "iter_chunks": "encode_many",
-        "decode": "decode",
-        "decode_all": "decode_all",
-        "to_json": "to_json",
-        "raw_field": "RawDocument",
-    }[way]
-    found = getattr(module, name, None)
-    if found is None:
-        return None
-    call: Call = found
-    if way == "encode":
-        return _wrapped(call)
-    if way == "encode_each":
-        return _each(call)
-    if way == "decode":
-        # As pymongo gives it: naive datetimes.
-        return lambda data: call(data, tz_aware=False)
-    if way == "to_json":
-        return lambda data: [call(each) for each in data]
-    if way == "raw_field":
-        return _field(call)
-    return call
+
+def ours(way: str) -> Call:
+    """onecopy's."""
+    return _OURS[way]
 
 
 def plain_of(way: str) -> Callable[[Any], str]:
@@ -118,20 +142,43 @@ def rows() -> list[dict[str, Any]]:
     return values.rows_mixed()
 
 
+def object_ids(of: Any = bson) -> list[Any]:
+    """Object ids, of pymongo's class or of ours."""
+    draw = random.Random(43)
+    return [of.ObjectId(draw.randbytes(12)) for _ in range(values.N_VALUES)]
+
+
+def decimals128(of: Any = bson) -> list[Any]:
+    """Prices as decimals of 128 bits, of pymongo's class or of ours."""
+    return [of.Decimal128(f"{price:.2f}") for price in values.decimals()[: values.N_VALUES]]
+
+
+def int64s(of: Any = bson) -> list[Any]:
+    """Integers past 32 bits, of pymongo's class or of ours."""
+    draw = random.Random(44)
+    return [of.Int64(draw.randrange(1 << 33, 1 << 62)) for _ in range(values.N_VALUES)]
+
+
+#: Values of BSON's own types: each library gets those of its own classes, but for a corpus
+#: `… of pymongo`.
+_TYPES: dict[str, Callable[..., list[Any]]] = {"object_ids": object_ids, "decimals128": decimals128, "int64s": int64s}
+
+
 def _made(corpus: str) -> Any:
-    own = {"nested": nested, "wide": wide, "rows": rows}
+    own = {"nested": nested, "wide": wide, "rows": rows, **_TYPES}
     return own[corpus]() if corpus in own else getattr(values, corpus)()
 
 
 def given(corpus: str, way: str) -> tuple[Any, Any]:
     """What peers are given, and what ours is."""
-    made = _made(corpus)
-    if way in ("encode", "encode_each"):
-        return made, made
+    name, _, is_theirs = corpus.partition(" of pymongo")
+    made = _made(name)
+    if way.startswith("encode"):
+        return made, _TYPES[name](onecopy.bson) if name in _TYPES and not is_theirs else made
     if way == "decode_all":
         data: Any = b"".join(map(bson.encode, made))
-    elif way in ("to_json", "raw_field"):
+    elif way in ("to_json", "raw_field", "decode_each_compat"):
         data = [bson.encode(each) for each in made]
     else:
-        data = bson.encode({"v": made})
+        data = bson.encode({"v": made}, codec_options=AWARE)
     return data, data

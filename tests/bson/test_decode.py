@@ -14,10 +14,24 @@ from uuid import UUID
 
 import bson as pymongo
 import pytest
+from bson import json_util
 
 import onecopy
 from onecopy import bson
-from tests.bson.decoding import ID, MOMENT, MOMENT_MS, binary, document, element, nested, same, string, untyped
+from tests.bson.decoding import (
+    AS_PYMONGO,
+    ID,
+    MOMENT,
+    MOMENT_MS,
+    OPTIONS,
+    binary,
+    document,
+    element,
+    nested,
+    same,
+    string,
+    untyped,
+)
 from tests.vectors.bson.make import Case, cases
 
 OID = bytes(range(12))
@@ -79,7 +93,7 @@ def test_each_type_is_decoded(tag: int, value: bytes, expected: Any) -> None:
         assert getattr(made["a"], "scope", None) == getattr(expected, "scope", None)
 
 
-@pytest.mark.parametrize(("tag", "value", "expected"), [v for v in VALUES if v[0] not in (0x06, 0x0C, 0x0E)])
+@pytest.mark.parametrize(("tag", "value", "expected"), VALUES)
 def test_types_of_pymongo_are_what_pymongo_decodes(tag: int, value: bytes, expected: Any) -> None:
     data = document(element(tag, value))
     options: Any = pymongo.CodecOptions(tz_aware=True, uuid_representation=4)
@@ -89,10 +103,12 @@ def test_types_of_pymongo_are_what_pymongo_decodes(tag: int, value: bytes, expec
     assert same(untyped.decode(data, **naive), pymongo.decode(data, options))
 
 
-def test_deprecated_types_are_our_own_where_pymongo_would_lose_them() -> None:
+def test_deprecated_types_are_read_as_others_for_pymongo() -> None:
     data = document(*(element(tag, value, b"%d" % tag) for tag, value, _ in VALUES if tag in (0x06, 0x0C, 0x0E)))
-    expected = {"6": bson.Undefined(), "12": bson.DBPointer("c", bson.ObjectId(OID)), "14": bson.Symbol("s")}
-    assert same(bson.decode(data, types="pymongo"), expected)
+    expected = {"6": None, "12": pymongo.DBRef("c", pymongo.ObjectId(OID)), "14": "s"}
+    made: Any = bson.decode(data, types="pymongo")
+    assert same(made, expected) and type(made["12"].id) is pymongo.ObjectId
+    assert json_util.dumps(made) == json_util.dumps(pymongo.decode(data))
 
 
 def test_references_of_pymongo_are_made_where_pymongo_makes_them() -> None:
@@ -296,10 +312,12 @@ def test_wrong_options_are_told() -> None:
 
 @pytest.mark.parametrize("case", [case for case in cases() if not case.error], ids=lambda case: case.name)
 def test_each_vector_is_decoded_and_encoded_as_it_stands(case: Case) -> None:
-    for options in ({}, {"array_keys": "strict"}, {"types": "pymongo"}, {"document_class": OrderedDict}):
+    for options in ({}, {"array_keys": "strict"}, {"document_class": OrderedDict}):
         made = untyped.decode(case.data, datetime_range="auto", **options)
         assert list(made) == list(case.json)
         assert bson.encode(made) == case.data
+    made = untyped.decode(case.data, **AS_PYMONGO)
+    assert bson.encode(made) == bson.encode(pymongo.decode(case.data, OPTIONS))
     raw = bson.RawDocument(case.data, datetime_range="auto")
     assert bson.encode(dict(raw.items())) == bson.encode(raw) == case.data
 

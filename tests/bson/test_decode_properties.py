@@ -69,7 +69,7 @@ def test_what_was_harmed_is_refused_or_is_what_pymongo_decodes(
 ) -> None:
     data = _harmed(pymongo.encode(value), harms, is_small)
     found = _outcome(lambda data: bson.decode(data, **AS_PYMONGO), data)
-    if found is not None and not {0x06, 0x0C, 0x0E} & set(data):
+    if found is not None:
         assert same(found[0], pymongo.decode(data, OPTIONS))
 
 
@@ -79,5 +79,5 @@ def test_any_bytes_are_refused_or_are_what_pymongo_decodes(body: bytes) -> None:
     data = document(body)
     for whole in (data, body, document(element(0x03, data)), document(element(0x04, data))):
         found = _outcome(lambda data: bson.decode(data, **AS_PYMONGO), whole)
-        if found is not None and not {0x06, 0x0C, 0x0E} & set(whole):
+        if found is not None:
             assert same(found[0], pymongo.decode(whole, OPTIONS))

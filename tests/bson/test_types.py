@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import datetime as dt
+import decimal
+import json
 import os
 import pickle
 import re
@@ -16,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import onecopy.json
 from onecopy import bson
 
 HEX = "0123456789abcdef01234567"
@@ -168,6 +171,30 @@ def test_decimals_at_the_ends_are_those_of_pymongo(text: str) -> None:
 def test_what_has_no_form_in_128_bits_is_refused(wrong: str) -> None:
     with pytest.raises(ValueError, match=r"decimal|digits"):
         bson.Decimal128(wrong)
+
+
+@pytest.mark.parametrize("odd", [" ", "\t", "\n", "_", "\xa0", "\u2009", "\u0661", "\uff11", "\0"])
+@pytest.mark.parametrize("good", ["1", "10", "+1.50", "-1E+5", "Infinity", "NaN"])
+def test_the_text_of_a_decimal_holds_its_number_and_nothing_else(good: str, odd: str) -> None:
+    assert bson.Decimal128(good).bid == theirs.Decimal128(good).bid
+    for text in (odd + good, good + odd, good[:1] + odd + good[1:], odd):
+        with pytest.raises(ValueError, match="no decimal"):
+            bson.Decimal128(text)
+        with pytest.raises(onecopy.json.JSONDecodeError):
+            bson.from_json(json.dumps({"d": {"$numberDecimal": text}}))
+        if not odd.isdigit():  # Digits of other scripts are taken by pymongo, and are none of the specification.
+            with pytest.raises(decimal.InvalidOperation):
+                theirs.Decimal128(text)
+
+
+@pytest.mark.parametrize("odd", [" ", "\n", "_", "-", "\xa0", "\u0661", "\uff11", "g"])
+def test_the_text_of_an_object_id_holds_its_digits_and_nothing_else(odd: str) -> None:
+    for wrong in (odd + HEX, HEX + odd, odd + HEX[1:], HEX[:-1] + odd, HEX[:11] + odd + HEX[12:]):
+        for of in (bson.ObjectId, theirs.ObjectId):
+            with pytest.raises((ValueError, theirs.errors.InvalidId)):
+                of(wrong)
+        with pytest.raises(onecopy.json.JSONDecodeError):
+            bson.from_json(json.dumps({"o": {"$oid": wrong}}))
 
 
 def test_moments_are_milliseconds() -> None:

@@ -146,9 +146,9 @@ assert bson.encode({"r": bson.DBRef("c", 1)}) == bson.encode({"r": {"$ref": "c",
 standard = bson.CodecOptions(uuid_representation=bson.UuidRepresentation.STANDARD)
 assert len(bson.encode({"u": uuid.uuid4()}, codec_options=standard)) == 29
 for doc, error in (
-    ({"i": 2**63}, OverflowError), ({"t": "\\ud800"}, bson.InvalidStringData), ({"k\\0": 1}, bson.InvalidDocument),
+    ({"i": 2**63}, OverflowError), ({"t": "\\ud800"}, UnicodeEncodeError), ({"k\\0": 1}, bson.InvalidDocument),
     ({1: 2}, bson.InvalidDocument), ({"s": {1}}, bson.InvalidDocument), ({"u": uuid.uuid4()}, ValueError),
-    ([], TypeError), ({"a.b": 1}, bson.InvalidDocument),
+    ([], TypeError), ({"a.b": 1}, bson.InvalidDocument), ({"p": __import__("re").compile(b"\\xff")}, bson.InvalidStringData),
 ):
     try:
         bson.encode(doc, check_keys=True)
@@ -156,7 +156,18 @@ for doc, error in (
         pass
     else:
         raise AssertionError(doc)
-print("all")
+circular = {}
+circular["c"] = circular
+try:
+    bson.encode(circular)
+except RecursionError:
+    pass
+junk = bson.CodecOptions(unicode_decode_error_handler="junk")
+assert bson.decode(bson.encode({"a": 1}), junk) == {"a": 1} == next(bson.decode_iter(bson.encode({"a": 1}), junk))
+try:
+    bson.decode(b"\\5\\0\\0\\0\\1")
+except bson.InvalidBSON:
+    print("all")
 """
 
 

@@ -284,6 +284,7 @@ proptest! {
 
     #[test]
     fn binary_reads_back_in_each_subtype(bytes in prop::collection::vec(any::<u8>(), 0..60), subtype in any::<u8>()) {
+        prop_assume!(!matches!(subtype, 3 | 4) || bytes.len() == 16);
         let written = element(Tag::Binary, |sink| bson::write_binary(subtype, &bytes, sink)).expect("memory");
         prop_assert_eq!(&read(&written)[0].1, &Value::Binary(subtype, bytes));
     }

@@ -97,7 +97,12 @@ fn documents() -> impl Strategy<Value = Document> {
         Just(Value::Double(f64::NAN.to_bits())),
         any_text().prop_map(Value::String),
         (any::<u8>(), prop::collection::vec(any::<u8>(), 0..70))
+            .prop_filter("a UUID has 16 bytes", |(subtype, _)| !matches!(
+                subtype,
+                3 | 4
+            ))
             .prop_map(|(subtype, bytes)| Value::Binary(subtype, bytes)),
+        (3..5_u8, any::<[u8; 16]>()).prop_map(|(s, bytes)| Value::Binary(s, bytes.to_vec())),
         Just(Value::Undefined),
         any::<[u8; 12]>().prop_map(Value::ObjectId),
         any::<bool>().prop_map(Value::Bool),

@@ -349,6 +349,12 @@ fn wrong_wrappers_are_refused_with_their_key_and_place() {
             "$binary",
             45,
         ),
+        (
+            r#"{"a":{"$binary":{"base64":"YWJj","subType":"04"}}}"#,
+            "$binary",
+            48,
+        ),
+        (r#"{"a":{"$binary":"YWJj","$type":"03"}}"#, "$binary", 35),
         (r#"{"a":{"$binary":{"base64":""}}}"#, "$binary", 29),
         (r#"{"a":{"$binary":""}}"#, "$binary", 18),
         (r#"{"a":{"$code":"","$scope":42}}"#, "$code", 28),
@@ -388,6 +394,39 @@ fn wrong_wrappers_are_refused_with_their_key_and_place() {
         (r#"{"a":{"$ref":"c","$code":""}}"#, "$code", 18),
     ] {
         assert_eq!(bson(json), Err((Reason::Beside(key), at)), "{json}");
+    }
+}
+
+#[test]
+fn the_string_of_a_wrapper_holds_its_value_and_nothing_else() {
+    for (key, good) in [
+        ("$oid", "56e1fc72e0c917e9c4714161"),
+        ("$numberInt", "10"),
+        ("$numberLong", "10"),
+        ("$numberDouble", "10.5"),
+        ("$numberDecimal", "10.5"),
+        ("$uuid", "73ffd264-44b3-4c69-90e8-e7d1dfc035d4"),
+        ("$date", "2024-02-29T12:05:09Z"),
+    ] {
+        let json = |text: &str| format!(r#"{{"a":{{"{key}":"{text}"}}}}"#);
+        assert!(bson(&json(good)).is_ok(), "{key}");
+        let (head, rest) = good.split_at(1);
+        for odd in [
+            " ", "_", "\\t", "\\n", "\\u0000", "\u{a0}", "\u{661}", "\u{ff11}",
+        ] {
+            for text in [
+                format!("{odd}{good}"),
+                format!("{good}{odd}"),
+                format!("{head}{odd}{rest}"),
+                format!("{odd}{rest}"),
+            ] {
+                let (reason, _) = bson(&json(&text)).expect_err(&text);
+                assert!(
+                    matches!(reason, Reason::Wrapper { key: k, .. } if k == key),
+                    "{text}: {reason}"
+                );
+            }
+        }
     }
 }
 

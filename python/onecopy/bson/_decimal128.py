@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import decimal
+import re
 from typing import ClassVar
 
 __all__ = ["Decimal128"]
 
 #: Digits at most, and the exponents that the last of them can have.
 _DIGITS, _LEAST_EXPONENT, _MOST_EXPONENT = 34, -6176, 6111
+#: The grammar of a text. `decimal.Decimal` also accepts white space, underscores and digits of other
+#: scripts.
+_NUMBER = re.compile(
+    r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|[+-]?(inf|infinity|s?nan)", re.IGNORECASE | re.ASCII
+)
 _SIGN, _INFINITY, _NAN, _SIGNALLING_NAN = 1 << 127, 0x78 << 120, 0x7C << 120, 0x7E << 120
 
 
 class Decimal128:
     """A decimal of up to 34 digits, with the zeros at its end: `1.50` is not `1.5`.
 
-    `Decimal128(value)` takes a `Decimal`, a `str`, an `int` or another one of these. Raises `ValueError` for what it would have to
-    round, and for what is no decimal.
+    `Decimal128(value)` takes a `Decimal`, a `str` (digits of ASCII, with a sign, a point and an exponent as may be; `Infinity`, `NaN`),
+    an `int` or another one of these. Raises `ValueError` for what it would have to round, and for what is no decimal.
 
     Equal to one of the same 16 bytes, pymongo's too: `to_decimal` gives what can be compared as a number.
     """
@@ -30,10 +36,12 @@ class Decimal128:
         if isinstance(value, Decimal128):
             bid = value.bid
         elif isinstance(value, (decimal.Decimal, str, int)):
+            if isinstance(value, str) and not _NUMBER.fullmatch(value):
+                raise ValueError(f"`{value}` is no decimal")
             try:
                 exact = decimal.Decimal(value)
             except decimal.InvalidOperation:
-                raise ValueError(f"`{value}` is no decimal") from None
+                raise ValueError(f"`{value}` has an exponent out of range") from None
             bid = _bits(exact).to_bytes(16, "little")
         else:
             raise TypeError("`value` must be a Decimal, a str or an int")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 __all__ = ["BSONDecodeError", "BSONEncodeError", "BSONError", "BSONTypeError"]
 
 
@@ -22,6 +24,8 @@ class BSONEncodeError(BSONError):
     path: str
     #: What kind of value it is.
     kind: str
+    #: The value or key that has no form, as it was given; `None` where it is no single one, and after unpickling.
+    value: Any
 
     def __init__(self, reason: str, path: str = "$", kind: str = "type") -> None:
         what, newline, remedy = reason.partition("\n")
@@ -29,6 +33,7 @@ class BSONEncodeError(BSONError):
         self.reason = reason
         self.path = path
         self.kind = kind
+        self.value = None
 
     def __reduce__(self) -> tuple[type[BSONEncodeError], tuple[str, str, str]]:
         return self.__class__, (self.reason, self.path, self.kind)

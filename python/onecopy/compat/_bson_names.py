@@ -78,6 +78,10 @@ class _InvalidStringData(_ours.BSONError):
 class _InvalidDocument(_ours.BSONError):
     """A document has no form in BSON."""
 
+    def __init__(self, message: str, document: Any = None) -> None:
+        super().__init__(message)
+        self.document = document
+
 
 class _Reference(NamedTuple):
     collection: str

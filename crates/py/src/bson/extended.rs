@@ -48,9 +48,11 @@ impl Function for Validate {
     const DOC: &'static str = "\
 Nothing, where a buffer is one BSON document; `BSONDecodeError` with the byte and the reason where it is not.
 
-All lengths, terminators, tags and booleans are looked at, and that texts are UTF-8; ``array_keys='strict'`` asks for the keys
-of arrays to be their indices. ``max_depth`` is how deep documents and arrays may stand in each other, ``max_size`` how many
-bytes a document may have.
+It accepts what :func:`decode` and :func:`to_json` accept, and dates that Python has no `datetime`
+for. Lengths, terminators, tags and booleans are checked, that all texts and keys are UTF-8, and that
+binary of subtypes 3 and 4 has the 16 bytes of a UUID; ``array_keys='strict'`` requires the keys of
+arrays to be their indices. ``max_depth`` limits the nesting of documents and arrays, ``max_size`` the
+bytes of a document.
 
 Raises `BSONDecodeError`; `TypeError` for data without a buffer.
 

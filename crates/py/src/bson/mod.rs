@@ -29,6 +29,16 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     extended::add(module)
 }
 
+/// Letters of a regex's options by the flags of Python's `re`.
+const REGEX_FLAGS: [(u32, u8); 6] = [
+    (2, b'i'),
+    (4, b'l'),
+    (8, b'm'),
+    (16, b's'),
+    (32, b'u'),
+    (64, b'x'),
+];
+
 /// A class of the module `onecopy.bson`.
 fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("onecopy.bson")?.getattr(name)

@@ -6,7 +6,7 @@ use onecopy_text::is_utf8;
 use super::read::{self, BsonEvents, ReadError, Rules, Told, malformed};
 
 /// How many bytes the document has that `bytes` starts with, where it is one: lengths, terminators, tags, booleans and depth
-/// are looked at, and that all texts are UTF-8.
+/// are looked at, that binary of a UUID's subtype has 16 bytes, and that all texts and keys are UTF-8, those of arrays too.
 ///
 /// Copies: none.
 ///
@@ -79,7 +79,7 @@ impl BsonEvents for Check {
         text(key)
     }
     #[inline(always)]
-    fn array_key(&mut self, key: &[u8]) -> Told {
+    fn other_array_key(&mut self, key: &[u8]) -> Told {
         text(key)
     }
     fn begin_code_with_scope(&mut self, code: &[u8]) -> Told {

@@ -39,7 +39,7 @@ pub use frame::{Frame, MOST_BYTES};
 pub use keys::KeySegments;
 pub use tag::Tag;
 pub use value::{
-    SUBTYPE_GENERIC, SUBTYPE_OLD, SUBTYPE_UUID, VALUE_BYTES, put_bool, put_decimal128, put_f64,
-    put_i32, put_i64, put_object_id, put_short, put_timestamp, put_uuid, write_binary, write_key,
-    write_regex, write_text,
+    SUBTYPE_GENERIC, SUBTYPE_OLD, SUBTYPE_OLD_UUID, SUBTYPE_UUID, UUID_BYTES, VALUE_BYTES,
+    put_bool, put_decimal128, put_f64, put_i32, put_i64, put_object_id, put_short, put_timestamp,
+    put_uuid, write_binary, write_key, write_regex, write_text,
 };

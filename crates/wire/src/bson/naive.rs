@@ -118,8 +118,10 @@ impl<'a> Reader<'a> {
                 let mut bytes = Reader {
                     rest: self.take(length)?,
                 };
-                if subtype == super::SUBTYPE_OLD {
-                    (bytes.length()? == bytes.rest.len()).then_some(())?;
+                match subtype {
+                    2 => (bytes.length()? == bytes.rest.len()).then_some(())?,
+                    3 | 4 => (length == 16).then_some(())?,
+                    _ => {}
                 }
                 Value::Binary(subtype, bytes.rest.to_vec())
             }

@@ -17,6 +17,10 @@ pub const SUBTYPE_GENERIC: u8 = 0;
 pub const SUBTYPE_OLD: u8 = 2;
 /// Subtype of a UUID in RFC 9562 byte order.
 pub const SUBTYPE_UUID: u8 = 4;
+/// Subtype of a UUID as drivers wrote it before there was [`SUBTYPE_UUID`], each with its own order of the bytes.
+pub const SUBTYPE_OLD_UUID: u8 = 3;
+/// Bytes of a UUID: binary of either subtype has as many.
+pub const UUID_BYTES: usize = 16;
 
 /// Puts a double, NaN and infinities too: its bits as they are.
 #[inline]

@@ -2,8 +2,8 @@
 
 use onecopy_text::convert::{Ascii, Kernels};
 use onecopy_text::{Tally, Units};
-use onecopy_wire::bson::SUBTYPE_UUID;
 use onecopy_wire::bson::read::{BsonEvents, Reason, Refusal, Told, malformed};
+use onecopy_wire::bson::{SUBTYPE_OLD_UUID, SUBTYPE_UUID};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTzInfo};
 
@@ -17,9 +17,6 @@ use crate::raw::objects::fresh_number::Numbers;
 use crate::raw::objects::scalars;
 use crate::raw::text::MakeError;
 use crate::raw::{self, uuid};
-
-/// Subtype of a UUID, as old drivers had it, each with its own order of the bytes.
-const SUBTYPE_OLD_UUID: u8 = 3;
 
 /// The first and the last millisecond of Python's dates.
 const FIRST_MS: i64 = -62_135_596_800_000;
@@ -289,14 +286,12 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
     #[inline(never)]
     pub(super) fn other_binary(&mut self, subtype: u8, bytes: &[u8]) -> Told {
         let py = self.building.py();
-        if matches!(subtype, SUBTYPE_UUID | SUBTYPE_OLD_UUID) {
-            let Ok(order) = bytes.try_into() else {
-                return Err(Refusal::here(Reason::Uuid));
-            };
-            if let Some(order) = rare::uuid_order(self.options.uuids, subtype, order) {
-                let made = uuid::make(py, order);
-                return self.push_other(made);
-            }
+        if matches!(subtype, SUBTYPE_UUID | SUBTYPE_OLD_UUID)
+            && let Ok(order) = bytes.try_into()
+            && let Some(order) = rare::uuid_order(self.options.uuids, subtype, order)
+        {
+            let made = uuid::make(py, order);
+            return self.push_other(made);
         }
         let made = binary(py, bytes).map_err(|e| self.fail(e))?;
         self.push_rare(|classes, _| classes.binary(made, subtype))

@@ -28,7 +28,8 @@ The document of BSON 1.1 that a buffer holds, with nothing behind it: a dict.
 
 ``buffer`` is any contiguous buffer; of one in pieces a copy is made.
 
-``types`` is whose classes the values have that Python has no type for: ``'onecopy'`` or ``'pymongo'``. Datetimes are aware, in UTC;
+``types`` is whose classes the values have that Python has no type for: ``'onecopy'`` or ``'pymongo'``, which reads the deprecated types
+as others: undefined as `None`, a symbol as a `str`, a DBPointer as a `DBRef`. Datetimes are aware, in UTC;
 naive where ``tz_aware`` is false. ``datetime_range`` is what becomes of a date outside of the years 1 to 9999: ``'error'``,
 ``'clamp'`` or ``'auto'`` (a `DatetimeMS`); with ``'raw'`` all dates are a `DatetimeMS`. ``uuid_representation`` is which binary becomes a
 `UUID`: subtype 4 (``'standard'``), subtype 3 in the order of a driver of before (``'python_legacy'``, ``'java_legacy'``,

@@ -29,7 +29,7 @@ pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// held and must not change meanwhile; it holds one document and nothing behind it. The options are those of `decode`.
 ///
 /// A mapping of `str` to values. Documents inside are `RawDocument` too, of the same buffer, in arrays as well. Of a key that stands
-/// twice the last one counts, as for `decode`.
+/// twice the last one counts, as for `decode`. A key that an error handler made of malformed text is listed, and not found by its name.
 ///
 /// Raises `BSONDecodeError` with a byte of the whole buffer: the length and the end of the document when it is made; what stands
 /// in front of a field and behind it when one is asked for, by lengths; what stands in other fields is not looked at.

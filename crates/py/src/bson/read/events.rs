@@ -3,7 +3,7 @@
 use onecopy_text::convert::{Ascii, Kernels};
 use onecopy_text::is_utf8;
 use onecopy_wire::bson::SUBTYPE_GENERIC;
-use onecopy_wire::bson::read::{BsonEvents, Refusal, Told};
+use onecopy_wire::bson::read::{BsonEvents, Refusal, Told, malformed};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
@@ -47,6 +47,14 @@ impl<'py, K: Kernels> BsonEvents for Build<'_, 'py, K> {
     fn likely_key(&mut self) -> Told {
         let pushed = self.building.push_likely_key();
         pushed.map_err(|e| self.fail(e))
+    }
+
+    #[inline(always)]
+    fn other_array_key(&mut self, key: &[u8]) -> Told {
+        match key.is_ascii() || is_utf8(key) || self.options.on_invalid_utf8.is_some() {
+            true => Ok(()),
+            false => Err(malformed(key)),
+        }
     }
 
     #[inline(always)]
@@ -207,7 +215,7 @@ impl<'py, K: Kernels> BsonEvents for Build<'_, 'py, K> {
         let first = self.text(pattern)?;
         let second = self.text(options);
         let second = second.map_err(|e| e.later_by(pattern.len() + 1))?;
-        self.push_rare(|classes, _| classes.regex(first, second))
+        self.push_rare(|classes, _| classes.regex(first, second, options))
     }
 
     #[inline(never)]

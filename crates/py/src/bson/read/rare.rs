@@ -7,7 +7,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyInt, PyString, PyType, PyTzInfo};
 
 use super::options::{Types, Uuids};
-use crate::bson::ObjectId;
+use crate::bson::{ObjectId, REGEX_FLAGS};
 use crate::raw::instance;
 use crate::raw::objects::fresh_number::Integers;
 
@@ -23,9 +23,11 @@ pub(super) struct Classes {
     regex: Py<PyAny>,
     code: Py<PyAny>,
     db_ref: Option<Py<PyAny>>,
-    /// Of the deprecated types there are our own alone: pymongo reads them as others.
-    symbol: Py<PyAny>,
+    /// Of the deprecated types, which pymongo has no classes for: `None` where `str` is the class.
+    symbol: Option<Py<PyAny>>,
+    /// pymongo's `DBRef`, of pymongo's.
     db_pointer: Py<PyAny>,
+    /// `None`, of pymongo's.
     undefined: Py<PyAny>,
     min_key: Py<PyAny>,
     max_key: Py<PyAny>,
@@ -82,9 +84,18 @@ impl Classes {
                 true => None,
                 false => Some(class("bson.dbref", "DBRef")?),
             },
-            symbol: of_own("Symbol")?,
-            db_pointer: of_own("DBPointer")?,
-            undefined: made(of_own("Undefined")?)?,
+            symbol: match is_own {
+                true => Some(of_own("Symbol")?),
+                false => None,
+            },
+            db_pointer: match is_own {
+                true => of_own("DBPointer")?,
+                false => class("bson.dbref", "DBRef")?,
+            },
+            undefined: match is_own {
+                true => made(of_own("Undefined")?)?,
+                false => py.None(),
+            },
             min_key: made(class("bson.min_key", "MinKey")?)?,
             max_key: made(class("bson.max_key", "MaxKey")?)?,
             utc: utc.unbind(),
@@ -162,12 +173,19 @@ impl Classes {
         self.timestamp.bind(py).call1((seconds, increment))
     }
 
+    /// A regex. Of pymongo's the options are flags: those of the letters that it knows.
     pub(super) fn regex<'py>(
         &self,
         pattern: Bound<'py, PyAny>,
         options: Bound<'py, PyAny>,
+        letters: &[u8],
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.regex.bind(pattern.py()).call1((pattern, options))
+        let class = self.regex.bind(pattern.py());
+        if self.types == Types::Onecopy {
+            return class.call1((pattern, options));
+        }
+        let known = REGEX_FLAGS.iter().filter(|(_, l)| letters.contains(l));
+        class.call1((pattern, known.map(|(flag, _)| flag).sum::<u32>()))
     }
 
     /// Code, with its scope where it has one.
@@ -180,7 +198,10 @@ impl Classes {
     }
 
     pub(super) fn symbol<'py>(&self, text: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.symbol.bind(text.py()).call1((text,))
+        match &self.symbol {
+            Some(class) => class.bind(text.py()).call1((text,)),
+            None => Ok(text),
+        }
     }
 
     pub(super) fn db_pointer<'py>(
@@ -189,7 +210,7 @@ impl Classes {
         id: &[u8; 12],
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = name.py();
-        let id = Bound::new(py, ObjectId::of(*id))?;
+        let id = self.object_id(py, id)?;
         self.db_pointer.bind(py).call1((name, id))
     }
 

@@ -10,9 +10,17 @@ use crate::raw::walk::bson::{Failed, Stop};
 /// The exception for a walk that ended early.
 #[cold]
 pub(super) fn to_py(py: Python<'_>, failed: Failed, options: &Options) -> PyErr {
-    let Failed { stop, path } = failed;
+    let Failed {
+        stop,
+        path,
+        culprit,
+    } = failed;
     let make = |name: &str, kind: &str, path: &str, reason: String| {
-        let made = class(py, name).and_then(|class| class.call1((reason, path, kind)));
+        let made = class(py, name).and_then(|class| {
+            let error = class.call1((reason, path, kind))?;
+            error.setattr(pyo3::intern!(py, "value"), &culprit)?;
+            Ok(error)
+        });
         made.map_or_else(|e| e, PyErr::from_value)
     };
     let value = |kind: &str, reason: String| make("BSONEncodeError", kind, &path, reason);

@@ -5,7 +5,7 @@ use onecopy_wire::bson::{SUBTYPE_GENERIC, SUBTYPE_OLD, Tag};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
-use crate::bson::{RawDocument, object_id};
+use crate::bson::{REGEX_FLAGS, RawDocument, object_id};
 use crate::raw::walk::bson::{Other, Stop};
 use crate::raw::{binary, buffer, text};
 
@@ -13,16 +13,6 @@ use crate::raw::{binary, buffer, text};
 const DB_REF: u8 = 100;
 /// Of a document that is encoded already.
 const RAW: u8 = 101;
-
-/// Letters of a regex's options by the flags of Python's `re`.
-const FLAGS: [(u32, u8); 6] = [
-    (2, b'i'),
-    (4, b'l'),
-    (8, b'm'),
-    (16, b's'),
-    (32, b'u'),
-    (64, b'x'),
-];
 
 /// A value that has no form, of this kind.
 fn wrong(kind: &'static str, reason: &str) -> Stop {
@@ -56,7 +46,7 @@ pub(super) fn write<'py>(
         }
         DB_REF => {
             let doc = object.call_method0(pyo3::intern!(py, "as_doc"))?;
-            return Ok(Some(Other::Instead(doc)));
+            return Ok(Some(Other::Unchecked(doc)));
         }
         _ => {}
     }
@@ -185,7 +175,7 @@ pub(super) fn put_regex(object: &Bound<'_, PyAny>, out: &mut dyn ByteSink) -> Re
         Some(options) => put_cstring(&utf8(&options)?, out),
         None => {
             let flags: u32 = object.getattr(pyo3::intern!(py, "flags"))?.extract()?;
-            for (_, letter) in FLAGS.iter().filter(|(flag, _)| flags & flag != 0) {
+            for (_, letter) in REGEX_FLAGS.iter().filter(|(flag, _)| flags & flag != 0) {
                 out.put_byte(*letter)?;
             }
             Ok(out.put_byte(0)?)

@@ -87,7 +87,8 @@ impl Options {
         put_binary(subtype, &bytes, out)
     }
 
-    /// What stands for an object of a class that has one of CPython's own types as its base, and for an `int` past 64 bits.
+    /// The form of an object of a class that has one of CPython's own types as its base. An `int`
+    /// past 64 bits is left to `default`.
     fn subclass<'py>(
         &self,
         object: &Bound<'py, PyAny>,
@@ -96,12 +97,13 @@ impl Options {
         let py = object.py();
         Ok(Some(if object.is_instance_of::<PyString>() {
             Other::Text(Tag::String, text::exact(object)?)
-        } else if object.is_exact_instance_of::<PyInt>() {
-            match &self.default {
-                Some(default) => Other::Instead(default.call(object)?),
-                None => return Err(Stop::Int),
-            }
         } else if object.is_instance_of::<PyInt>() {
+            if object.extract::<i64>().is_err() {
+                return match &self.default {
+                    Some(_) => Ok(None),
+                    None => Err(Stop::Int),
+                };
+            }
             let plain = py.get_type::<PyInt>().call_method1("__int__", (object,))?;
             Other::Instead(plain)
         } else if let Ok(float) = object.cast::<PyFloat>() {

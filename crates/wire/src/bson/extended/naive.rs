@@ -413,7 +413,9 @@ fn wrapped<'a>(key: &str, get: &impl Fn(&str) -> Option<&'a json::Value>) -> Opt
             let is_short =
                 matches!(kind.len(), 1 | 2) && kind.bytes().all(|b| b.is_ascii_hexdigit());
             is_short.then_some(())?;
-            Value::Binary(u8::from_str_radix(&kind, 16).ok()?, unbase64(&data)?)
+            let (subtype, data) = (u8::from_str_radix(&kind, 16).ok()?, unbase64(&data)?);
+            (!matches!(subtype, 3 | 4) || data.len() == 16).then_some(())?;
+            Value::Binary(subtype, data)
         }
         "$code" | "$scope" => {
             let code = text_of(get("$code"))?;

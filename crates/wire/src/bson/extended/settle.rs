@@ -7,7 +7,9 @@ use onecopy_text::{ByteSink, Policy, Units};
 
 use super::error::Reason;
 use super::wrapper::subtype;
-use crate::bson::{self, Frame, SUBTYPE_OLD, Tag, VALUE_BYTES};
+use crate::bson::{
+    self, Frame, SUBTYPE_OLD, SUBTYPE_OLD_UUID, SUBTYPE_UUID, Tag, UUID_BYTES, VALUE_BYTES,
+};
 
 /// Bytes of base64 that are decoded at a time: a multiple of 4.
 const STEP_BYTES: usize = 1024;
@@ -215,14 +217,21 @@ fn binary<S: ByteSink>(elements: &[u8], sink: &mut S) -> Result<Option<Tag>, Rea
         SUBTYPE_OLD => Some(Frame::begin(sink)?),
         _ => None,
     };
+    let mut n_bytes = 0;
     let mut decoded = [0; STEP_BYTES / 4 * 3];
     let mut steps = data.chunks(STEP_BYTES).peekable();
     while let Some(step) = steps.next() {
         match STANDARD.decode_slice(step, &mut decoded) {
             // Padding stands at the end alone.
-            Ok(n) if n == decoded.len() || steps.peek().is_none() => sink.put(&decoded[..n])?,
+            Ok(n) if n == decoded.len() || steps.peek().is_none() => {
+                sink.put(&decoded[..n])?;
+                n_bytes += n;
+            }
             _ => return Ok(None),
         }
+    }
+    if matches!(subtype, SUBTYPE_OLD_UUID | SUBTYPE_UUID) && n_bytes != UUID_BYTES {
+        return Ok(None);
     }
     if let Some(inner) = inner {
         // Its own length counts its bytes alone.
@@ -277,7 +286,7 @@ pub(super) fn sorted(options: &[u8]) -> Vec<u8> {
 /// What the wrappers of several parts want.
 pub(super) fn wants(key: &str) -> &'static str {
     match key {
-        "$binary" => "`base64` and `subType`, two strings, and nothing beside them",
+        "$binary" => "`base64` and `subType`, two strings, nothing else, and 16 bytes for a UUID",
         "$code" | "$scope" => "`$code`, a string, and perhaps `$scope`, an object",
         "$timestamp" => "`t` and `i`, two integers of 32 bits without a sign",
         "$regularExpression" => "`pattern` and `options`, two strings",

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use onecopy_text::convert::{self, ConvertError, Kernels, Work, with_kernels};
-use onecopy_text::{ByteSink, Policy, Put, SinkFull, Units, Window};
+use onecopy_text::{ByteSink, Policy, Put, SinkFull, Units, Window, is_utf8};
 
 use super::settle::sorted;
 use super::{double, instant};
@@ -204,6 +204,14 @@ impl<S: ByteSink, const CANONICAL: bool> BsonEvents for Writer<'_, S, CANONICAL>
     #[inline(always)]
     fn key(&mut self, key: &[u8]) -> Told {
         self.text(b"\"", key, b"\":")
+    }
+
+    #[inline(always)]
+    fn other_array_key(&mut self, key: &[u8]) -> Told {
+        match self.policy == Policy::Replace || key.is_ascii() || is_utf8(key) {
+            true => Ok(()),
+            false => Err(malformed(key)),
+        }
     }
 
     #[inline(always)]

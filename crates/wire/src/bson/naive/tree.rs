@@ -68,6 +68,9 @@ impl BsonEvents for Tree {
     fn array_key(&mut self, key: &[u8]) -> Told {
         self.key(key)
     }
+    fn other_array_key(&mut self, key: &[u8]) -> Told {
+        text(key).map(drop)
+    }
     fn begin_document(&mut self) -> Told {
         self.begin(None)
     }

@@ -47,7 +47,7 @@ pub enum Reason {
     Behind,
     /// A text is malformed. Ask for another policy to take it.
     Malformed(MalformedKind),
-    /// A UUID has not 16 bytes.
+    /// A binary of a UUID's subtype, 3 or 4, has not 16 bytes.
     Uuid,
     /// A date that its reader has no value for. Ask for another policy to take it.
     DateRange,

@@ -58,7 +58,8 @@ pub type Told = Result<(), Refusal>;
 /// What a document is told to, part by part, in the order of its bytes.
 ///
 /// The outermost document is told as any: [`BsonEvents::begin_document`], then for each element its key and its value, then
-/// [`BsonEvents::end_document`]. Items of arrays have no key; [`BsonEvents::array_key`] is for who wants it all the same.
+/// [`BsonEvents::end_document`]. Items of arrays have no key; [`BsonEvents::array_key`] is for who wants it all the same, and
+/// [`BsonEvents::other_array_key`] for the check of those that are not digits.
 /// Texts and keys are borrowed from the buffer and **not validated**: who takes one does both in one go, and refuses what is
 /// malformed by [`malformed`]. Lengths, terminators, tags, booleans, and the lengths inside of old binaries are checked before
 /// anything is told.
@@ -73,6 +74,9 @@ pub trait BsonEvents {
     fn array_key(&mut self, _key: &[u8]) -> Told {
         Ok(())
     }
+    /// A key of an array that is not the index of its item, or not known to be. It is text as any other key: an implementor
+    /// that refuses malformed keys of documents refuses malformed ones here. [`BsonEvents::array_key`] follows.
+    fn other_array_key(&mut self, key: &[u8]) -> Told;
 
     /// A document begins.
     fn begin_document(&mut self) -> Told;

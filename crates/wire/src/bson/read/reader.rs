@@ -8,7 +8,7 @@ use super::events::{BsonEvents, Refusal, Told};
 use super::index::Index;
 use super::lengths::{LEAST_BYTES, LENGTH_BYTES, document_len};
 use super::tags;
-use crate::bson::{MOST_BYTES, SUBTYPE_OLD};
+use crate::bson::{MOST_BYTES, SUBTYPE_OLD, SUBTYPE_OLD_UUID, SUBTYPE_UUID, UUID_BYTES};
 
 /// What is asked of the keys of arrays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -274,7 +274,7 @@ impl<'a, K: Kernels> Reader<'a, K> {
         if self.is_array {
             let len = match self.index.matches(rest) {
                 Some(len) => len,
-                None => self.other_array_key()?,
+                None => self.other_array_key(events)?,
             };
             self.index.step();
             self.at += len;
@@ -293,12 +293,14 @@ impl<'a, K: Kernels> Reader<'a, K> {
 
     /// Bytes of a key of an array that is not its index, its zero byte among them.
     #[inline(always)]
-    fn other_array_key(&mut self) -> Result<usize, ReadError> {
-        let len = zero_at(self.rest()).ok_or(error(Reason::OpenText, self.at))?;
-        match self.rules.array_keys {
-            ArrayKeys::Any => Ok(len + 1),
-            ArrayKeys::Strict => Err(error(Reason::ArrayKey, self.at)),
+    fn other_array_key<E: BsonEvents>(&mut self, events: &mut E) -> Result<usize, ReadError> {
+        let (rest, start) = (self.rest(), self.at);
+        let len = zero_at(rest).ok_or(error(Reason::OpenText, start))?;
+        if self.rules.array_keys == ArrayKeys::Strict {
+            return Err(error(Reason::ArrayKey, start));
         }
+        told(events.other_array_key(&rest[..len]), start)?;
+        Ok(len + 1)
     }
 
     /// Bytes up to a zero byte.
@@ -351,14 +353,17 @@ impl<'a, K: Kernels> Reader<'a, K> {
         };
         let start = self.at;
         self.at += length;
-        if subtype != SUBTYPE_OLD {
-            return told(events.binary(subtype, bytes), start);
-        }
-        match bytes.split_first_chunk() {
-            Some((inner, bytes)) if u32::from_le_bytes(*inner) as usize == bytes.len() => {
-                told(events.binary(subtype, bytes), start + LENGTH_BYTES)
+        match subtype {
+            SUBTYPE_OLD => match bytes.split_first_chunk() {
+                Some((inner, bytes)) if u32::from_le_bytes(*inner) as usize == bytes.len() => {
+                    told(events.binary(subtype, bytes), start + LENGTH_BYTES)
+                }
+                _ => Err(error(Reason::OldBinary, start)),
+            },
+            SUBTYPE_OLD_UUID | SUBTYPE_UUID if length != UUID_BYTES => {
+                Err(error(Reason::Uuid, start))
             }
-            _ => Err(error(Reason::OldBinary, start)),
+            _ => told(events.binary(subtype, bytes), start),
         }
     }
 }

@@ -4,6 +4,7 @@ use onecopy_text::convert::{Kernels, Work, with_kernels};
 use proptest::prelude::*;
 
 use super::super::naive::{self, Document, Tree, Value, has_index_keys};
+use super::super::{SUBTYPE_OLD, SUBTYPE_OLD_UUID, SUBTYPE_UUID, UUID_BYTES};
 use super::*;
 
 struct ReadTree<'a>(&'a [u8], Rules);
@@ -101,12 +102,21 @@ fn key() -> impl Strategy<Value = String> + Clone {
     text().prop_map(|text| text.replace('\0', "")).boxed()
 }
 
+/// Binary of a subtype; of a UUID's with its 16 bytes.
+fn binary(subtype: u8, mut bytes: Vec<u8>) -> Value {
+    if matches!(subtype, SUBTYPE_OLD_UUID | SUBTYPE_UUID) {
+        bytes.resize(UUID_BYTES, 0);
+    }
+    Value::Binary(subtype, bytes)
+}
+
 fn scalar() -> impl Strategy<Value = Value> {
     prop_oneof![
         any::<u64>().prop_map(Value::Double),
         text().prop_map(Value::String),
         (any::<u8>(), prop::collection::vec(any::<u8>(), 0..40))
-            .prop_map(|(subtype, bytes)| Value::Binary(subtype, bytes)),
+            .prop_map(|(subtype, bytes)| binary(subtype, bytes)),
+        (3..5_u8, prop::collection::vec(any::<u8>(), 16)).prop_map(|(s, bytes)| binary(s, bytes)),
         prop::collection::vec(any::<u8>(), 0..9).prop_map(|bytes| Value::Binary(2, bytes)),
         Just(Value::Undefined),
         any::<[u8; 12]>().prop_map(Value::ObjectId),
@@ -271,6 +281,38 @@ fn lengths_inside_are_checked_against_what_is_left() {
         13,
     );
     refused(&document(b"\x10a\0\0\0\0"), Reason::Value, 7);
+}
+
+#[test]
+fn binary_of_the_subtype_of_a_uuid_without_16_bytes_is_refused() {
+    let data = [7; 33];
+    for subtype in 0..=255_u8 {
+        for n in (0..data.len()).filter(|n| subtype != SUBTYPE_OLD || *n == 33) {
+            let value = [&[n as u8, 0, 0, 0, subtype], &data[..n]].concat();
+            let bytes = document(&[b"\x05a\0", &value[..]].concat());
+            if matches!(subtype, 3 | 4) && n != 16 {
+                refused(&bytes, Reason::Uuid, 12);
+            } else if subtype != SUBTYPE_OLD {
+                let expected = Value::Binary(subtype, data[..n].to_vec());
+                let found = tree(&bytes, Rules::default()).expect("good");
+                assert_eq!(found, [("a".to_owned(), expected)]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_key_of_an_array_is_text_whether_it_is_the_index_or_not() {
+    let array = |items: &[u8]| document(&[b"\x04a\0", &document(items)[..]].concat());
+    let start = Reason::Malformed(onecopy_text::MalformedKind::InvalidStartByte);
+    refused(&array(b"\x0A\xFF\0"), start, 12);
+    refused(&array(b"\x0A0\0\x0Aab\xFF\0"), start, 17);
+    // After an array inside of it the index of the next item is not known.
+    refused(&array(b"\x040\0\x05\0\0\0\0\x0A\xFF\0"), start, 20);
+    refused(&array(b"\x040\0\x08\0\0\0\x0A0\0\0\x0A1\xFF\0"), start, 24);
+    let error = |bytes: &[u8]| tree(bytes, STRICT).map_err(|e| e.reason);
+    assert_eq!(error(&array(b"\x0A\xFF\0")), Err(Reason::ArrayKey));
+    assert!(tree(&array("\x0Aé\0".as_bytes()), Rules::default()).is_ok());
 }
 
 #[test]

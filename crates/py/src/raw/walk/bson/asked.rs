@@ -1,7 +1,7 @@
 //! What is asked of a walk, what it asks of others, and why it may end early.
 
 use onecopy_text::ByteSink;
-use onecopy_wire::bson::{SUBTYPE_UUID, Tag};
+use onecopy_wire::bson::{SUBTYPE_OLD_UUID, SUBTYPE_UUID, Tag};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
@@ -56,6 +56,8 @@ impl From<onecopy_text::SinkFull> for Stop {
 pub(crate) struct Failed {
     pub(crate) stop: Stop,
     pub(crate) path: String,
+    /// The value or key that has no form, where it is one.
+    pub(crate) culprit: Option<Py<PyAny>>,
 }
 
 /// What stands for an object that is none of CPython's own types.
@@ -68,6 +70,8 @@ pub(crate) enum Other<'py> {
     Code(Bound<'py, PyString>, Bound<'py, PyAny>),
     /// Another object, to be written in its place.
     Instead(Bound<'py, PyAny>),
+    /// As [`Other::Instead`]; its keys and those inside of it are not checked: those of a DBRef begin with a dollar.
+    Unchecked(Bound<'py, PyAny>),
     /// Nothing: it is a list or tuple of a class of its own, to be gone through as one.
     Items,
     /// A list of keys (each a `str`) and values in turn, to be written as a document.
@@ -113,9 +117,6 @@ pub(crate) enum UuidForm {
     Unspecified,
 }
 
-/// Subtype of a UUID as the drivers had it before there was a standard.
-const SUBTYPE_UUID_LEGACY: u8 = 3;
-
 impl UuidForm {
     /// The subtype and the bytes of a UUID; `None` where it has no form.
     pub(crate) fn binary(self, mut bytes: [u8; 16]) -> Option<(u8, [u8; 16])> {
@@ -133,7 +134,7 @@ impl UuidForm {
                 bytes[6..8].reverse();
             }
         }
-        Some((SUBTYPE_UUID_LEGACY, bytes))
+        Some((SUBTYPE_OLD_UUID, bytes))
     }
 }
 

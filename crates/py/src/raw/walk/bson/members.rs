@@ -117,6 +117,7 @@ pub(super) unsafe fn run<K: Kernels>(
                         let n_bytes = walk.offset(&pen) - start;
                         walk.patch(start, n_bytes, &pen)?;
                     }
+                    walk.style.check_keys |= (*frame).n != 0;
                     if walk.frames.pop() {
                         walk.keys.forget();
                     }

@@ -60,6 +60,8 @@ struct Walk<'a, 'py> {
     recent: Recent,
     /// Classes of the frames of fields.
     classes: Vec<Rc<Class>>,
+    /// The value or key that ended the walk, where it was one.
+    culprit: Option<Bound<'py, PyAny>>,
     /// Whether anybody asks for the counts.
     is_counted: bool,
     tally: Tally,
@@ -89,6 +91,7 @@ pub(crate) fn write<'py>(
         keys: Keys::new(),
         recent: Recent::NONE,
         classes: Vec::new(),
+        culprit: None,
         is_counted: tally.is_some(),
         tally: Tally::default(),
     };
@@ -102,6 +105,7 @@ pub(crate) fn write<'py>(
     done.map_err(|stop| Failed {
         stop,
         path: walk.path(),
+        culprit: walk.culprit.take().map(Bound::unbind),
     })
 }
 
@@ -123,6 +127,26 @@ impl Work for Run<'_, '_, '_> {
 impl<'py> Walk<'_, 'py> {
     fn py(&self) -> Python<'py> {
         self.frames.py()
+    }
+
+    /// Notes which value or key ends the walk.
+    ///
+    /// # Safety
+    /// `object` is alive.
+    #[cold]
+    unsafe fn no_form(&mut self, object: *mut ffi::PyObject, stop: Stop) -> Stop {
+        // SAFETY: the duty of the caller; attached.
+        let object = unsafe { Bound::from_borrowed_ptr(self.py(), object) };
+        self.culprit = Some(object);
+        stop
+    }
+
+    /// Keeps a reference to a replacement until it is written; its keys are exempt from the check where
+    /// `is_unchecked`.
+    fn hold(&mut self, object: Bound<'py, PyAny>, is_unchecked: bool) {
+        let n = isize::from(is_unchecked && self.style.check_keys);
+        self.style.check_keys &= !is_unchecked;
+        self.frames.push_owned(object, Form::Held, n);
     }
 
     /// Opens the place behind what the sink has.

@@ -49,7 +49,8 @@ impl Walk<'_, '_> {
         pen = self.room(pen, ROOM)?;
         let start = self.offset(&pen);
         pen.put_short(&[0; LENGTH_BYTES], LENGTH_BYTES);
-        pen = self.utf8(kernels, units, pen)?;
+        // SAFETY: the duty of the caller.
+        pen = unsafe { self.utf8(kernels, object, units, pen)? };
         pen = self.room(pen, ROOM)?;
         pen.put_byte(0);
         let n_bytes = self.offset(&pen) - start - LENGTH_BYTES;
@@ -76,20 +77,27 @@ impl Walk<'_, '_> {
                 self.before_code();
                 let key = Bound::from_borrowed_ptr(self.py(), key);
                 let class = class_name(&key);
-                return Err(Stop::Key { class });
+                return Err(self.no_form(key.as_ptr(), Stop::Key { class }));
             }
             self.units(key)?
         };
-        if holds(units, 0) {
-            return Err(Stop::NulInKey);
-        }
-        if self.style.check_keys && (begins_with_dollar(units) || holds(units, b'.')) {
-            return Err(Stop::KeyForm);
+        let is_checked = self.style.check_keys;
+        let stop = if holds(units, 0) {
+            Some(Stop::NulInKey)
+        } else if is_checked && (begins_with_dollar(units) || holds(units, b'.')) {
+            Some(Stop::KeyForm)
+        } else {
+            None
+        };
+        if let Some(stop) = stop {
+            // SAFETY: alive, by the caller's word.
+            return Err(unsafe { self.no_form(key, stop) });
         }
         self.count(units);
         let start = self.offset(&pen);
         pen.put_byte(0);
-        pen = self.utf8(kernels, units, pen)?;
+        // SAFETY: alive, by the caller's word.
+        pen = unsafe { self.utf8(kernels, key, units, pen)? };
         pen = self.room(pen, ROOM)?;
         pen.put_byte(0);
         let n_behind = self.offset(&pen) - start;
@@ -104,10 +112,14 @@ impl Walk<'_, '_> {
     }
 
     /// Puts the characters of a text.
+    ///
+    /// # Safety
+    /// `object`, whose text it is, is alive.
     #[inline(always)]
-    fn utf8<'s, K: Kernels>(
+    unsafe fn utf8<'s, K: Kernels>(
         &mut self,
         kernels: K,
+        object: *mut ffi::PyObject,
         units: Units<'_>,
         mut pen: Pen<'s>,
     ) -> Result<Pen<'s>, Stop> {
@@ -121,7 +133,9 @@ impl Walk<'_, '_> {
                 for (i, block) in units.chunks(BLOCK_UNITS).enumerate() {
                     pen = self.room(pen, room)?;
                     if !$put(block, &mut pen) {
-                        pen = self.surrogates($wide(block), i * BLOCK_UNITS, pen)?;
+                        let done = self.surrogates($wide(block), i * BLOCK_UNITS, pen);
+                        // SAFETY: the duty of the caller.
+                        pen = done.map_err(|stop| unsafe { self.no_form(object, stop) })?;
                     }
                 }
             }};

@@ -162,9 +162,14 @@ impl<'py> Walk<'_, 'py> {
                 let object = Bound::from_borrowed_ptr(self.py(), value);
                 classes::learn(&object);
                 let sink: &mut dyn ByteSink = self.target.sink;
-                let other = match self.others.other(&object, sink)? {
-                    Some(other) => other,
-                    None => Other::Instead(self.others.default(&object)?),
+                let made = match self.others.other(&object, sink) {
+                    Ok(None) => self.others.default(&object).map(Other::Instead),
+                    Ok(Some(other)) => Ok(other),
+                    Err(stop) => Err(stop),
+                };
+                let other = match made {
+                    Ok(other) => other,
+                    Err(stop) => return Err(self.no_form(object.as_ptr(), stop)),
                 };
                 pen = self.open(ROOM)?;
                 if self.offset(&pen) - self.start > self.style.max_size {
@@ -188,7 +193,7 @@ impl<'py> Walk<'_, 'py> {
                         pen.put_short(&[0; LENGTH_BYTES], LENGTH_BYTES);
                         pen = self.any_text(kernels, text.as_ptr(), pen)?;
                         value = scope.as_ptr();
-                        self.frames.push_owned(scope, Form::Held, 0);
+                        self.hold(scope, true);
                         if let Some(frame) = self.frames.last_mut() {
                             frame.start = start + 1;
                         }
@@ -197,7 +202,12 @@ impl<'py> Walk<'_, 'py> {
                     Other::Instead(instead) => {
                         self.check_held(value)?;
                         value = instead.as_ptr();
-                        self.frames.push_owned(instead, Form::Held, 0);
+                        self.hold(instead, false);
+                    }
+                    Other::Unchecked(instead) => {
+                        self.check_held(value)?;
+                        value = instead.as_ptr();
+                        self.hold(instead, true);
                     }
                     Other::Items => {
                         self.tag_of(Tag::Array, value, n_behind, &pen)?;
@@ -251,7 +261,7 @@ impl<'py> Walk<'_, 'py> {
         };
         let value = object.getattr(name)?;
         let borrowed = value.as_ptr();
-        self.frames.push_owned(value, Form::Held, 0);
+        self.hold(value, false);
         Ok((self.open(ROOM)?, borrowed))
     }
 
@@ -292,9 +302,10 @@ impl<'py> Walk<'_, 'py> {
         }
         self.before_code();
         // SAFETY: attached; alive, by the word of who called.
-        let object = unsafe { Bound::from_borrowed_ptr(self.py(), object) };
-        let class = class_name(&object);
-        Err(Stop::NotADocument { class })
+        unsafe {
+            let class = class_name(&Bound::from_borrowed_ptr(self.py(), object));
+            Err(self.no_form(object, Stop::NotADocument { class }))
+        }
     }
 
     /// Writes the tag of a value.
