@@ -58,6 +58,16 @@ impl fmt::Display for WriteError {
 
 impl std::error::Error for WriteError {}
 
+impl From<Gone> for WriteError {
+    fn from(gone: Gone) -> WriteError {
+        match gone {
+            Gone::Client => WriteError::Gone,
+            Gone::Stalled => WriteError::Stalled,
+            Gone::Stopped => WriteError::Stopped,
+        }
+    }
+}
+
 /// The request that is answered, as far as the head of its answer depends on it.
 #[derive(Clone, Copy)]
 pub(super) struct Terms {
@@ -134,6 +144,9 @@ impl ResponseWriter {
         let Some(begun) = &mut loan.begun else {
             return Err(WriteError::Ended);
         };
+        if let Some(gone) = begun.gone {
+            return Err(gone.into());
+        }
         if let Some(left) = &mut begun.left {
             block.cut(usize::try_from(*left).unwrap_or(usize::MAX));
             *left -= block.len() as u64;
@@ -179,11 +192,7 @@ impl ResponseWriter {
                 if let Some(begun) = &mut loan.begun {
                     begun.gone = Some(gone);
                 }
-                return Err(match gone {
-                    Gone::Client => WriteError::Gone,
-                    Gone::Stalled => WriteError::Stalled,
-                    Gone::Stopped => WriteError::Stopped,
-                });
+                return Err(gone.into());
             }
             slot = shared
                 .turns
