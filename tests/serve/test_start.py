@@ -47,7 +47,7 @@ def _wrong_values() -> Iterator[tuple[str, str]]:
     yield from (("threads", value) for value in ("0", "-1", "x", "1.5"))
 
 
-@pytest.mark.parametrize(("name", "value"), _wrong_values())
+@pytest.mark.parametrize(("name", "value"), [*_wrong_values()])
 def test_a_value_that_cannot_be_meant_is_a_usage_error(folder: Folder, name: str, value: str) -> None:
     option = f"--{name.replace('_', '-')}"
     with running(folder, f"{option}={value}") as supervised:
@@ -56,7 +56,7 @@ def test_a_value_that_cannot_be_meant_is_a_usage_error(folder: Folder, name: str
     assert "set it to a" in said or "is not a number" in said
 
 
-@pytest.mark.parametrize(("name", "value"), LIMITS.items())
+@pytest.mark.parametrize(("name", "value"), [*LIMITS.items()])
 def test_a_limit_of_a_program_is_a_value_error_with_the_range(name: str, value: str) -> None:
     limits = Limits()._replace(**{name: float(value) if name.endswith("timeout") else int(value)})
     with pytest.raises(ValueError, match=rf"`{name}` is {re.escape(value)}.*\nset it to a"):

@@ -17,9 +17,10 @@ from tests.support.supervised import Folder, Supervised, of_command, running, wa
 BROKEN = (ConnectionError, http.client.HTTPException)
 #: Of the application: the lines that hang, and what they are named by in a stack.
 HANGS = '''
-import re, threading, time
+import re, sys, threading, time
 
 def hold_the_lock():
+    sys.stderr.write("holds the lock\\n")
     re.match(r"(a+)+$", "a" * 40 + "b")  # the lock is held here
 
 def wait():
@@ -146,6 +147,7 @@ def test_a_stop_does_not_wait_for_a_worker_that_is_known_to_be_stuck(folder: Fol
     # The timeout of the stop is longer than the test may take.
     options = ("--workers", "2", "--timeout", "60", "--stop-timeout", "600")
     with running(folder, *options) as supervised, _request(supervised.serves(), "/hold") as line:
+        supervised.until("holds the lock")
         supervised.send(signal.SIGTERM)
         supervised.until(r"worker \d+ has not ended in its time: it is killed")
         code, _ = supervised.ends()
@@ -157,6 +159,7 @@ def test_a_stuck_worker_without_a_supervisor_ends_by_itself(folder: Folder) -> N
     with running(folder, "--workers", "1", "--timeout", "1") as supervised:
         pid = int(supervised.serves().ask()[1])
         with _request(supervised, "/hold"):
+            supervised.until("holds the lock")
             supervised.send(signal.SIGKILL)
             wait_for_end(pid)
 
@@ -166,6 +169,7 @@ def test_gunicorn_replaces_a_worker_that_holds_the_interpreter(folder: Folder) -
     words += ["--bind", "127.0.0.1:0", "--threads", "4", "application:app"]
     with of_command(folder, words) as supervised, _request(supervised.serves(), "/hold") as line:
         supervised.until("WORKER TIMEOUT")
+        supervised.until("Booting worker")
         assert supervised.ask()[0] == "1"
         _ends_without_an_answer(line)
 
