@@ -85,7 +85,8 @@ pub use host::host_is_loopback;
 pub use metrics::{Metrics, MetricsArea};
 pub use request::{BodyPolicy, Request, RequestBody};
 pub use response::{
-    Body, Breaker, Chunks, FileBody, Held, Items, NoItems, Piece, Pulled, Pushed, Response, StreamEnd,
+    Body, Breaker, Chunks, FileBody, Held, Items, NoItems, Piece, Pulled, Pushed, Response,
+    StreamEnd,
 };
 pub use server::{Handle, Server, Stopped, raise_open_files};
 pub use socket::Socket;

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use common::{PATIENCE, TestServer};
 use onecopy_serve::{
-    Body, BodyPolicy, Config, Handler, Held, NoItems, Outcome, Request, RequestBody, Response,
-    WriteError,
+    Body, BodyPolicy, Config, FnHandler, Handler, Held, ItemSink, Items, NoItems, Outcome, Pulled,
+    Pushed, Request, RequestBody, Response, WriteError,
 };
 
 const BLOCK_BYTES: usize = 1 << 20;
@@ -237,9 +237,52 @@ fn a_handler_that_is_called_before_the_body_writes_too() {
 #[test]
 fn a_request_of_no_connection_and_a_handler_that_does_not_begin_early_have_no_writer() {
     assert!(Request::new("GET", "/", &[]).writer().is_none());
-    let server = TestServer::start(onecopy_serve::FnHandler(|request: Request<'_>| {
+    let server = TestServer::start(FnHandler(|request: Request<'_>| {
         assert!(request.writer().is_none());
         Response::new(204)
     }));
     assert_eq!(server.connect().get("/").status, 204);
+}
+
+/// Pushes items until the sink has enough, reports their bytes, and waits at a gate.
+struct Gated {
+    n_bytes: Sender<usize>,
+    gate: Receiver<()>,
+}
+
+impl Items for Gated {
+    fn pull(&mut self, sink: &mut ItemSink<'_>) -> Pulled {
+        let mut n_bytes = 0;
+        loop {
+            n_bytes += 64 << 10;
+            if sink.push(Held::new(vec![b'x'; 64 << 10])) != Pushed::Next {
+                break;
+            }
+        }
+        self.n_bytes.send(n_bytes).unwrap();
+        let opened = self.gate.recv_timeout(PATIENCE);
+        opened.expect("the test opens the gate");
+        Pulled::Done
+    }
+}
+
+#[test]
+fn items_that_a_full_socket_has_left_are_sent_while_the_next_one_is_made() {
+    let ((report, n_bytes), (open, gate)) = (channel(), channel());
+    let items = Mutex::new(Some(Gated {
+        n_bytes: report,
+        gate,
+    }));
+    let server = TestServer::start(FnHandler(move |_: Request<'_>| {
+        let items = items.lock().unwrap().take().unwrap();
+        Response::new(200).body(Body::Items(Box::new(items)))
+    }));
+    let mut client = server.connect();
+    client.send("GET / HTTP/1.0\r\n\r\n");
+    client.head().unwrap();
+    let n_bytes = n_bytes.recv_timeout(PATIENCE).unwrap();
+    // The handler waits at the gate.
+    std::io::Read::read_exact(&mut client.stream, &mut vec![0; n_bytes]).unwrap();
+    open.send(()).unwrap();
+    assert_eq!(client.rest(), (Vec::new(), false));
 }

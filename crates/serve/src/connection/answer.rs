@@ -191,9 +191,8 @@ pub(super) fn write_head(
                 None => Ok(head),
             }
         });
-        written.expect(
-            "status and phrase were checked when the answer was made; the fields are ours",
-        );
+        written
+            .expect("status and phrase were checked when the answer was made; the fields are ours");
         out.extend_from_slice(date.unwrap_or_default().as_bytes());
     });
     let mut fields = headers.into_wire();

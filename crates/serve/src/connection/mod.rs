@@ -180,7 +180,7 @@ enum Phase {
 impl Connection {
     pub(crate) fn new(
         token: u64,
-        shared: &Arc<Shared>,
+        shared: Weak<Shared>,
         peer: Option<SocketAddr>,
         local: Option<SocketAddr>,
         limits: &Limits,
@@ -190,7 +190,7 @@ impl Connection {
             token,
             deadline_ms: AtomicU64::new(NEVER),
             timer_at_ms: AtomicU64::new(NEVER),
-            shared: Arc::downgrade(shared),
+            shared,
             peer,
             local,
             flags: AtomicU32::new(0),

@@ -292,7 +292,14 @@ impl Loan {
             http_1_0: terms.http_1_0,
         };
         let mut date = Date::new();
-        let body_start = write_head(&mut self.out, &mut date, &head, response.headers, framing, b"");
+        let body_start = write_head(
+            &mut self.out,
+            &mut date,
+            &head,
+            response.headers,
+            framing,
+            b"",
+        );
         self.begun = Some(Box::new(Begun {
             status: response.status,
             reason: response.reason,
