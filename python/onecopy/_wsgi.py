@@ -26,7 +26,7 @@ _SMALLEST = {
 
 
 def check_limit(name: str, value: float) -> float:
-    """The value of a limit, by its name in `onecopy.server.Limits`; ``timeout`` is that of ``onecopy run``.
+    """The value of a limit, by its name in `onecopy.server.Limits`, or ``timeout`` of ``onecopy run``.
 
     Raises:
         ValueError: the value is out of range; the message has the range.
@@ -35,13 +35,15 @@ def check_limit(name: str, value: float) -> float:
     if name in _SMALLEST:
         number = operator.index(value)
         if not _SMALLEST[name] <= number <= sys.maxsize:
-            raise ValueError(f"`{name}` is {value}\nset it to a whole number from {_SMALLEST[name]}")
+            least = _SMALLEST[name]
+            raise ValueError(f"`{name}` is {value}\nset it to a whole number from {least}")
         return number
     seconds = float(value)
     is_in_range = seconds > 0 if name in _ABOVE_ZERO else name in _FROM_ZERO and seconds >= 0
     if not is_in_range or not math.isfinite(seconds) or seconds > _LONGEST_S:
         least = "above 0" if name in _ABOVE_ZERO else "from 0"
-        raise ValueError(f"`{name}` is {value}\nset it to a number of seconds {least}, at most ten years")
+        remedy = f"set it to a number of seconds {least}, at most ten years"
+        raise ValueError(f"`{name}` is {value}\n{remedy}")
     return seconds
 
 
@@ -49,16 +51,17 @@ def check_application(app: Any, name: str = "app") -> None:
     """Checks that an object can be called as a WSGI application.
 
     Raises:
-        TypeError: it is not callable, or it is an ASGI application; the message says how to serve it.
+        TypeError: it is not callable, or an ASGI application; the message says how to serve that.
     """
     if not callable(app):
-        raise TypeError(f"`{name}` is not callable: a WSGI application is a function of environ and start_response")
+        wanted = "a WSGI application is a function of environ and start_response"
+        raise TypeError(f"`{name}` is not callable: {wanted}")
     call = app if inspect.isroutine(app) or inspect.isclass(app) else type(app).__call__
     is_coroutine = inspect.iscoroutinefunction(app) or inspect.iscoroutinefunction(call)
     if is_coroutine or _has_three_parameters(app):
         raise TypeError(
             f"`{name}` is an ASGI application, and onecopy serves WSGI applications\n"
-            f"serve it with an ASGI server, as in `uvicorn {name}` or `granian --interface asgi {name}`, "
+            f"serve it with `uvicorn {name}` or `granian --interface asgi {name}`, "
             "or make it a WSGI application: `a2wsgi.ASGIMiddleware(app)`"
         )
 

@@ -279,8 +279,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--workers", type=_count("processes"), default=argparse.SUPPRESS, metavar="N", help=served)
     hangs = (
-        "with --workers: seconds without progress of any thread of a worker after which it is killed and "
-        "replaced; 0: never"
+        "with --workers: seconds without progress of any thread of a worker, after which it is "
+        "killed and replaced; 0: never"
     )
     add("--timeout", type=_limit("timeout", float), default=30.0, metavar="S", help=hangs)
     add("--as-worker", type=_descriptors, default=argparse.SUPPRESS, help=argparse.SUPPRESS)

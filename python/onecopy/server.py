@@ -45,7 +45,7 @@ class Limits(NamedTuple):
     max_body_memory_bytes: int = 1 << 20
     """Of a request's body that waits in memory; longer ones wait in a temporary file."""
     max_connections: int = 50_000
-    """At once; then 503. Where the limit of open files permits fewer, further ones wait in the kernel's queue."""
+    """At once; then 503. Where the limit of open files permits fewer, further ones wait."""
 
 
 class Tls(NamedTuple):

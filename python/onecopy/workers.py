@@ -38,10 +38,11 @@ LATE_GRACE_S = 2.0
 
 #: The words of the supervisor to a worker.
 _STOP, _RETIRE, _CUT, _REOPEN = b"s", b"r", b"c", b"o"
-#: The words of a worker: it is ready; its interpreter is late; it is not any more; it is stuck, since a thread does not release the
-#: interpreter's lock, or since all its threads are busy. The stacks of its threads follow the last two, and a zero byte.
+#: The words of a worker: it is ready; its interpreter is late; it is not any more; it is stuck, since a
+#: thread does not release the interpreter's lock, or since all its threads are busy. The stacks of its
+#: threads follow the last two, and a zero byte.
 _READY, _LATE, _BEATING, _NO_BEAT, _ALL_BUSY = b"RLBST"
-#: Has faulthandler write the stacks of all threads to the line, without the interpreter's lock. A signal without another meaning.
+#: Has faulthandler write the stacks of all threads, without the interpreter's lock.
 _DUMP = signal.SIGRTMAX - 1
 #: A terminal and a service manager send these to all processes; they count once, in the supervisor.
 _OF_THE_SUPERVISOR = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
@@ -84,7 +85,7 @@ class Tie:
         if self._timeout:
             faulthandler.register(_DUMP, self._line.fileno(), all_threads=True)
             server._core.watch(self._timeout, self._line.fileno(), _DUMP)
-            threading.Thread(target=self._beat, args=(server,), name="onecopy-beat", daemon=True).start()
+            threading.Thread(target=self._beat, args=(server,), daemon=True).start()
         server.run(signals=False)
 
     def _beat(self, server: Server) -> None:
@@ -135,7 +136,7 @@ class _Worker:
         self._kill_at: float | None = None
         #: Since when its interpreter is late.
         self._late_at: float | None = None
-        #: What it has written since it was stuck.
+        #: The report that it has written since it was stuck.
         self.report: bytearray | None = None
         self.is_killed = False
 
@@ -148,7 +149,7 @@ class _Worker:
             self.line.send(word)
 
     def kill_at(self) -> float | None:
-        """When it is to be killed, unless it ends before; soon where its interpreter is late, for it cannot stop then."""
+        """When it is to be killed, unless it ends before; soon if its interpreter is late."""
         if self._kill_at is None or self.is_killed:
             return None
         if self._late_at is None:
@@ -187,7 +188,7 @@ class Supervisor:
         stop_timeout: seconds that workers give to requests under way.
         title: the line that is told when the first worker is ready; ``{url}`` in it is the listener's.
         metrics: where workers count, each by ``--metrics-fd``.
-        timeout: seconds without progress after which a worker is killed and replaced, for the message; workers have it themselves.
+        timeout: seconds without progress after which a worker is killed and replaced.
     """
 
     def __init__(
@@ -289,7 +290,8 @@ class Supervisor:
             why = "has made no progress: each of its threads is in a request"
         stacks = _stacks(bytes(report[1:-1]).decode("utf-8", "replace"))
         then = "it is killed" if worker.is_leaving else "it is killed and replaced"
-        tell(f"worker {worker.process.pid} {why}, for {self._timeout:g} s; {then}, its requests are cut\n{stacks}")
+        line = f"worker {worker.process.pid} {why}, for {self._timeout:g} s; {then}"
+        tell(f"{line}, its requests are cut\n{stacks}")
         worker.kill()
 
     def _on_end(self, worker: _Worker) -> None:
@@ -312,7 +314,7 @@ class Supervisor:
             self._end_reload(f"reload failed: {how} before it was ready; the former workers serve on")
             return
         if worker.report is not None:
-            return  # Reported when it was killed. A worker that has served does not count as a crash.
+            return  # Reported when it was killed, and not a crash.
         is_ready = worker.is_ready
         cut = "; its requests under way were cut" if is_ready else " before it was ready"
         self._crashes.append(time.monotonic())
@@ -447,8 +449,9 @@ class Supervisor:
 
 
 def _stacks(dump: str) -> str:
-    """The stacks of threads that are in code of the application, of all that faulthandler has written."""
-    ours = tuple(f'{os.path.join(os.path.dirname(__file__), name)}"' for name in ("server.py", "workers.py"))
+    """The stacks of threads that are in code of the application, of all in a dump of faulthandler."""
+    folder = os.path.dirname(__file__)
+    ours = tuple(f'{os.path.join(folder, name)}"' for name in ("server.py", "workers.py"))
     of_threading = f'{threading.__file__}"'
     stacks = []
     for stack in dump.strip().split("\n\n"):

@@ -261,7 +261,7 @@ def write_replaces(environ: Environ, start: Start, word: str) -> list[bytes]:
 
 
 def write_endless(environ: Environ, start: Start, word: str) -> list[bytes]:
-    """Blocks without an end; the error of the last one is passed on, or with `…-swallows` is not."""
+    """Blocks without an end; the error of the last one is passed on, but for `…-swallows`."""
     write = start("200 OK", PLAIN)
     try:
         while True:

@@ -329,7 +329,7 @@ def test_a_generator_reads_it_before_its_first_item(place: Place) -> None:
 
 
 @pytest.mark.parametrize("path", ["too_late", "after_a_block"])
-def test_an_answer_that_has_begun_cannot_ask_any_more(place: Place, app: Application, path: str) -> None:
+def test_an_answer_that_has_begun_cannot_ask(place: Place, app: Application, path: str) -> None:
     client = place.ask(path, "Content-Length: 5")
     status, fields = client.head()
     assert (status, fields["connection"]) == (200, "close")

@@ -89,9 +89,7 @@ def test_start_response_after_a_block_raises_the_error_of_its_exc_info(server: S
 
 
 @pytest.mark.parametrize("how", ["passes", "swallows"])
-def test_a_client_that_leaves_is_a_broken_pipe_without_a_line_in_the_log(
-    server: Serving, how: str
-) -> None:
+def test_a_client_that_leaves_is_a_broken_pipe_without_a_line_in_the_log(server: Serving, how: str) -> None:
     word = f"{uuid.uuid4().hex}-{how}"
     with server.connect() as line:
         line.send(request(f"/write-endless/{word}"))
@@ -109,7 +107,8 @@ def test_a_block_after_the_application_has_returned_is_refused(server: Serving) 
 
 def test_a_block_is_sent_while_the_request_waits_for_100_continue(server: Serving) -> None:
     with server.connect() as line:
-        line.send(request("/write-echo", b"Expect: 100-continue", b"Content-Length: 5", method="POST"))
+        fields = (b"Expect: 100-continue", b"Content-Length: 5")
+        line.send(request("/write-echo", *fields, method="POST"))
         assert line.read(25).startswith(b"HTTP/1.1 100 Continue\r\n\r\n")
         line.send(b"hello")
         answer = line.answer()

@@ -108,8 +108,8 @@ pub fn run(args: impl Iterator<Item = OsString>, extra: Extra) -> i32 {
         args::Command::Run(_) => {
             console::error(
                 "`run` serves a Python application, and this command was built without Python\n\
-                 build the wheel (`make wheel` in the repository), install it with `pip install dist/*.whl`, \
-                 and run the `onecopy` command of that environment",
+                 build the wheel (`make wheel` in the repository), \
+                 install it with `pip install dist/*.whl`, and run the `onecopy` command of that environment",
             );
             exit::USAGE
         }

@@ -19,8 +19,8 @@ const SYSTEM_PAUSE_MS: u64 = 250;
 /// Time between two reports of such a pause.
 const TROUBLE_PAUSE_MS: u64 = 60_000;
 
-/// Why no connection is accepted. Meanwhile new connections wait in the queue of the kernel, from which another process that
-/// shares the listener accepts them.
+/// Why no connection is accepted. Meanwhile new connections wait in the queue of the kernel, from
+/// which another process that shares the listener accepts them.
 pub(crate) struct Pause;
 
 impl Pause {
@@ -32,7 +32,7 @@ impl Pause {
     pub(crate) const STUCK: u32 = 4;
 }
 
-/// Whether connections are accepted.
+/// The state of accepting.
 #[derive(Default)]
 pub(crate) struct Accepting {
     /// Reasons in force, [`Pause`].
@@ -41,7 +41,8 @@ pub(crate) struct Accepting {
     trouble_from_ms: AtomicU64,
 }
 
-/// Number of connections for which `n_files` descriptors suffice. The others are for databases, logs and the loop itself.
+/// Number of connections for which `n_files` descriptors suffice. The others are for databases,
+/// logs and the loop itself.
 pub(crate) fn connections_for(n_files: usize) -> usize {
     let n_others = (n_files / 4).min(64) + n_files / 8;
     n_files.saturating_sub(n_others).max(1)

@@ -36,7 +36,8 @@ pub struct Limits {
     /// Bytes of a request body that wait in memory; longer ones wait in a file without a name. Default 1 MiB.
     pub body_memory_bytes: usize,
     /// Connections at once. Past it: 503 and closed. Where the limit of open files permits fewer
-    /// ([`crate::Server::max_connections`]), further ones wait in the queue of the kernel until one is closed. Default 50,000.
+    /// ([`crate::Server::max_connections`]), further ones wait in the queue of the kernel until one
+    /// is closed. Default 50,000.
     pub n_connections: usize,
     /// Time that requests under way get when the server stops; what is left then is cut. Default 30 s.
     pub stop: Duration,

@@ -27,7 +27,7 @@ const SCRATCH_BYTES: usize = 64 * 1024;
 /// What all threads of a server share.
 pub(crate) struct Shared {
     pub(crate) handler: Box<dyn Handler>,
-    /// What [`Handler::begins_early`] returned.
+    /// The result of [`Handler::begins_early`].
     pub(crate) begins_early: bool,
     pub(crate) config: Config,
     pub(crate) buffers: Buffers,
@@ -49,7 +49,8 @@ pub(crate) struct Shared {
     /// Of a server that stops: from then on connections without a request are closed.
     idle_until_ms: AtomicU64,
     cutting: AtomicBool,
-    /// Connections without a request are closed, though the server does not stop: its handlers cannot run.
+    /// Connections without a request are closed, though the server does not stop: its handlers
+    /// cannot run.
     closes_idle: AtomicBool,
     ending: Mutex<Ending>,
     ending_changed: Condvar,
@@ -216,7 +217,8 @@ impl Shared {
         self.stopping.load(SeqCst)
     }
 
-    /// When the server stops, or its handlers cannot run: the moment from which a connection without a request is to be closed.
+    /// When the server stops, or its handlers cannot run: the moment from which a connection
+    /// without a request is to be closed.
     pub(crate) fn idle_until_ms(&self) -> Option<u64> {
         if self.is_stopping() {
             return Some(self.idle_until_ms.load(SeqCst));

@@ -48,7 +48,8 @@ pub trait Handler: Send + Sync + 'static {
         false
     }
 
-    /// Whether the handler may begin its answer before it returns ([`Request::writer`]), called once: it costs each request a little.
+    /// True if the handler may begin its answer before it returns ([`Request::writer`]). Called
+    /// once: it costs each request a little.
     fn begins_early(&self) -> bool {
         false
     }

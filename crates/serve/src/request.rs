@@ -76,8 +76,8 @@ impl<'a> Request<'a> {
         self
     }
 
-    /// Begins the answer before the handler returns; `None` where [`crate::Handler::begins_early`] is false, and for a request made by
-    /// [`Request::new`].
+    /// Begins the answer before the handler returns; `None` where [`crate::Handler::begins_early`]
+    /// is false, and for a request made by [`Request::new`].
     #[must_use]
     pub fn writer(&self) -> Option<ResponseWriter> {
         let (connection, start) = self.origin?;

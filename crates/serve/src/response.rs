@@ -213,7 +213,8 @@ impl Body {
         }
     }
 
-    /// The body as items. Those of files and of sources fail: such a body has to be the whole of an answer.
+    /// The body as items. Those of files and of sources fail: such a body has to be the whole of an
+    /// answer.
     pub(crate) fn into_items(self) -> Box<dyn Items> {
         let held = match self {
             Body::Items(items) => return items,

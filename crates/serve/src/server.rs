@@ -85,8 +85,8 @@ impl Server {
         &self.address
     }
 
-    /// The number of connections that are open at once, at most: [`crate::Limits::n_connections`], or the number that the
-    /// limit of open files permits, where that is lower.
+    /// The number of connections that are open at once, at most: [`crate::Limits::n_connections`],
+    /// or the number that the limit of open files permits, where that is lower.
     #[must_use]
     pub fn max_connections(&self) -> usize {
         let n_files = sys::max_open_files().unwrap_or(usize::MAX);
@@ -138,8 +138,8 @@ impl Server {
     }
 }
 
-/// Raises the limit of open files of this process to the number that `n_connections` need, or to the hard limit where that is
-/// lower (setrlimit(2)). Processes that this one starts inherit it.
+/// Raises the limit of open files of this process to the number that `n_connections` need, or to
+/// the hard limit where that is lower (setrlimit(2)). Processes that this one starts inherit it.
 ///
 /// # Errors
 /// [`Error::System`].

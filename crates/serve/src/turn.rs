@@ -166,8 +166,9 @@ impl Turns {
         waited
     }
 
-    /// Waits for `interval`, or with `until_return` for a handler that returns, whichever comes first. The moves of handlers so
-    /// far, and whether all that may run at once are busy; `None`: the server has ended.
+    /// Waits for `interval`, or with `until_return` for a handler that returns, whichever comes
+    /// first. The moves of handlers so far, and whether all that may run at once are busy; `None`:
+    /// the server has ended.
     pub(crate) fn wait_for_look(
         &self,
         interval: Duration,
@@ -247,7 +248,7 @@ impl Turns {
         lock(&self.turn).n_handling
     }
 
-    /// Whether the server has ended.
+    /// True if the server has ended.
     pub(crate) fn is_finished(&self) -> bool {
         lock(&self.turn).finished
     }

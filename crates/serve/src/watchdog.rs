@@ -1,10 +1,9 @@
 //! Detection of handlers that make no progress (decision 0104).
 //!
-//! | state | condition | what the server does |
-//! |---|---|---|
-//! | late | no beat, or no handler free and none of them moving, for a second (half the timeout where that is shorter) | accepts no connection; another process that shares the listener does |
-//! | | no beat for half the timeout | closes connections that have no request under way |
-//! | stuck | either of the two for the timeout | reports it, once |
+//! No progress is no beat, or no handler free and none of them moving. After a second of it (half the
+//! timeout where that is shorter) the server accepts no connection: another process that shares the
+//! listener does. After half the timeout without a beat it closes connections that have no request
+//! under way. After the timeout it is stuck, and that is reported once.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,18 +16,20 @@ use crate::event_loop::Shared;
 /// Time without progress after which no connection is accepted, at most.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Counts the beats of the interpreter, or of whatever handlers do not run without. Clones count the same beats.
+/// Counts the beats of the interpreter, or of whatever handlers do not run without. Clones count
+/// the same beats.
 #[derive(Clone, Debug, Default)]
 pub struct Pulse(Arc<AtomicU64>);
 
 impl Pulse {
-    /// Counts a beat: to be called by a thread that cannot run while handlers cannot, eight times per timeout or more often.
+    /// Counts a beat: to be called by a thread that cannot run while handlers cannot, eight times
+    /// per timeout or more often.
     pub fn beat(&self) {
         self.0.fetch_add(1, Relaxed);
     }
 }
 
-/// What a [`Watchdog`] reports.
+/// A report of a [`Watchdog`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Liveness {
@@ -38,8 +39,8 @@ pub enum Liveness {
     Beating,
     /// There was no beat for the timeout. Nothing is reported after this.
     NoBeat,
-    /// For the timeout all handlers that may run at once have run, none has returned or sent a part of its body, and none has
-    /// waited for its client. Nothing is reported after this.
+    /// For the timeout all handlers that may run at once have run, none has returned or sent a part
+    /// of its body, and none has waited for its client. Nothing is reported after this.
     AllBusy,
 }
 
@@ -53,7 +54,7 @@ pub struct Watchdog {
     pub timeout: Duration,
     /// The beats.
     pub pulse: Pulse,
-    /// Who gets the reports.
+    /// Called with each report.
     pub on_liveness: OnLiveness,
 }
 
@@ -63,7 +64,7 @@ impl fmt::Debug for Watchdog {
     }
 }
 
-/// What there is to see of a server at a moment.
+/// The state of a server at a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) n_beats: u64,
@@ -73,7 +74,7 @@ pub(crate) struct Seen {
     pub(crate) all_busy: bool,
 }
 
-/// What follows from it.
+/// The consequence of a look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Verdict {
     report: Option<Liveness>,
@@ -110,8 +111,8 @@ impl Progress {
         self.patience() / 4
     }
 
-    /// Adds a look, `elapsed` after the one before. Not more than two intervals of it count: a process that was stopped, or a
-    /// machine that was, has lost that time for all its threads.
+    /// Adds a look, `elapsed` after the one before. Not more than two intervals of it count: a
+    /// process that was stopped, or a machine that was, has lost that time for all its threads.
     fn look(&mut self, seen: Seen, elapsed: Duration) -> Verdict {
         let elapsed = elapsed.min(2 * self.interval());
         self.no_beat = match seen.n_beats == self.last.n_beats {
@@ -183,7 +184,8 @@ mod tests {
 
     const TIMEOUT: Duration = Duration::from_secs(30);
 
-    /// The reports of `n` looks a quarter of a second apart, each of what `see` makes of its number; and the last verdict.
+    /// The reports of `n` looks a quarter of a second apart, each of what `see` makes of its
+    /// number; and the last verdict.
     fn looks(
         progress: &mut Progress,
         n: u64,

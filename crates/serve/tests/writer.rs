@@ -58,7 +58,7 @@ impl Handler for Writes {
         }
         report(writer.write(Held::new(b"second,")));
         match request.path() {
-            "/panics" => panic!("as told"),
+            "/panics" => panic!("on request"),
             "/fails" => Response::new(200).body(Body::Items(Box::new(NoItems))),
             _ => Response::new(500).body("third"),
         }
@@ -157,7 +157,8 @@ fn a_client_that_reads_nothing_holds_the_handler_until_the_limit() {
     client.send("GET /many HTTP/1.1\r\nHost: x\r\n\r\n");
     client.head().unwrap();
     let mut other = server.connect();
-    // Answered by a thread that polls, which has seen the last block of `client` wait by then, or the test goes round again.
+    // Answered by a thread that polls, which has seen the last block of `client` wait by then, or
+    // the test goes round again.
     let end = loop {
         assert_eq!(other.get("/length").status, 200);
         server.advance(Duration::from_secs(31));

@@ -319,7 +319,8 @@ fn in_ranges(response: Response, request: &Request<'_>) -> Response {
     response.in_ranges(&Conditions::of(request.headers()), is_get)
 }
 
-/// A line about a request that the application failed at, without its query, which may hold secrets.
+/// A line about a request that the application failed at, without its query, which may hold
+/// secrets.
 fn failed_at(request: &Request<'_>) -> String {
     let (method, path) = (request.method(), request.path());
     format!("the application failed at {method} {path}")

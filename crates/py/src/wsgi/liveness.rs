@@ -1,4 +1,5 @@
-//! Reports of a worker's watchdog to its supervisor (`onecopy.workers`), made without the interpreter.
+//! Reports of a worker's watchdog to its supervisor (`onecopy.workers`), made without the
+//! interpreter.
 
 use std::io::Write;
 use std::os::fd::OwnedFd;
@@ -13,8 +14,9 @@ use crate::raw::process;
 /// Time in which the supervisor ends this process after a report; then it ends by itself.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Writes reports to `line`: one byte each, and for a server that is stuck the stacks, which the handler of the signal `dump` writes
-/// there too, with a zero byte after them. The process does not outlive that report.
+/// Writes reports to `line`: one byte each, and for a server that is stuck the stacks, which the
+/// handler of the signal `dump` writes there too, with a zero byte after them. The process does not
+/// outlive that report.
 pub(super) fn reporter(line: OwnedFd, dump: i32) -> OnLiveness {
     let line = UnixStream::from(line);
     Arc::new(move |liveness| {

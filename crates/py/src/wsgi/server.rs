@@ -209,8 +209,8 @@ impl Server {
         self.max_connections
     }
 
-    /// Has the server watched from when it runs: `onecopy.workers` has the protocol of ``line``, a socket. ``dump`` is a signal
-    /// whose handler writes the stacks of all threads to it.
+    /// Has the server watched from when it runs: `onecopy.workers` has the protocol of ``line``, a
+    /// socket. ``dump`` is a signal whose handler writes the stacks of all threads to it.
     fn watch(&self, timeout: f64, line: i32, dump: i32) -> PyResult<()> {
         let watchdog = Watchdog {
             timeout: seconds("timeout", timeout)?,
@@ -304,7 +304,8 @@ impl Server {
     }
 }
 
-/// Raises the limit of open files of this process to what ``n_connections`` need, or to the hard limit where that is lower.
+/// Raises the limit of open files of this process to what ``n_connections`` need, or to the hard
+/// limit where that is lower.
 #[pyfunction]
 pub(crate) fn raise_open_files(n_connections: usize) -> PyResult<()> {
     onecopy_serve::raise_open_files(n_connections).map_err(|e| PyOSError::new_err(e.to_string()))

@@ -15,10 +15,11 @@ use crate::raw::ending;
 use crate::raw::environ::latin1;
 use crate::raw::held::HeldBytes;
 
-/// What a WSGI application is given to begin its answer: called with status and headers. It returns the `write` function of
-/// PEP 3333, which is this object again: called with ``bytes``, it sends them before it returns, but for 256 KiB at most that wait
-/// for the client. `BrokenPipeError`: the client has closed the connection. `TimeoutError`: it received nothing for
-/// ``write_timeout``. `ConnectionAbortedError`: the server was stopped. `RuntimeError`: the application has returned.
+/// The function by which a WSGI application begins its answer: called with status and headers. It returns
+/// the `write` function of PEP 3333, which is this object again: called with ``bytes``, it sends
+/// them before it returns, but for 256 KiB at most that wait for the client. `BrokenPipeError`: the
+/// client has closed the connection. `TimeoutError`: it received nothing for ``write_timeout``.
+/// `ConnectionAbortedError`: the server was stopped. `RuntimeError`: the application has returned.
 #[pyclass(frozen, module = "onecopy")]
 pub(crate) struct StartResponse {
     state: Mutex<State>,
@@ -37,7 +38,7 @@ struct State {
     is_sent: bool,
 }
 
-/// What an application did with its `start_response` and `write`.
+/// The use that an application has made of its `start_response` and `write`.
 pub(super) enum Said {
     Nothing,
     /// It has given the head.
@@ -68,7 +69,7 @@ impl StartResponse {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was said; from now on nothing more can be.
+    /// Ends the use of this object for a request, and returns what the application has begun.
     pub(super) fn take(&self) -> Said {
         let mut state = self.state();
         state.writer = None;
@@ -80,13 +81,13 @@ impl StartResponse {
         }
     }
 
-    /// Whether `write` has sent something.
+    /// True if `write` has sent something.
     pub(super) fn has_written(&self) -> bool {
         self.state().is_begun
     }
 
-    /// Sends a block of the body, with the head before the first one. It waits, detached, while the client has to receive former
-    /// blocks. An empty block changes nothing.
+    /// Sends a block of the body, with the head before the first one. It waits, detached, while the
+    /// client has to receive former blocks. An empty block changes nothing.
     fn write(&self, bytes: &Bound<'_, PyBytes>) -> PyResult<()> {
         if bytes.as_bytes().is_empty() {
             return Ok(());

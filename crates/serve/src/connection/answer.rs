@@ -157,7 +157,8 @@ pub(super) struct HeadStart<'a> {
     pub(super) http_1_0: bool,
 }
 
-/// Queues a head, and `after` behind its empty line. Where the body starts, counted over the connection's life.
+/// Queues a head, and `after` following its empty line. Returns the position where the body starts,
+/// counted over the connection's life.
 pub(super) fn write_head(
     out: &mut OutQueue,
     date: &mut Date,

@@ -123,8 +123,8 @@ impl Drive<'_> {
         self.state.out.frame(|out| out.extend_from_slice(interim));
     }
 
-    /// A handler has returned from its call, or begins its answer before that. Queues the answer; or hands the connection over to
-    /// the handler's thread: `true`.
+    /// A handler has returned from its call, or begins its answer before that. Queues the answer;
+    /// or hands the connection over to the handler's thread: `true`.
     pub(super) fn end_call(&mut self) -> bool {
         let begins = self.connection.takes_loan_request();
         let response = self.connection.take_answer();
@@ -150,16 +150,18 @@ impl Drive<'_> {
 
     /// The thread of a handler that had begun its answer comes back with the rest of it.
     pub(super) fn end_begun(&mut self, response: Option<Response>) {
-        match self.take_back() {
-            (Some((terms, begun)), Some(exchange)) => {
-                self.continue_begun(*exchange, terms, *begun, response);
-            }
-            (None, Some(exchange)) => self.answer_call(*exchange, response),
-            _ => {}
+        let returned = self.take_back();
+        let Some(exchange) = returned.exchange else {
+            return;
+        };
+        match returned.begun {
+            Some((terms, begun)) => self.continue_begun(*exchange, terms, *begun, response),
+            None => self.answer_call(*exchange, response),
         }
     }
 
-    /// The request's body is not received any further. `None`: there is no such request, for the connection has ended.
+    /// The request's body is not received any further. `None`: there is no such request, for the
+    /// connection has ended.
     fn end_body(&mut self) -> Option<Exchange> {
         let (mut exchange, unread) = match mem::replace(&mut self.state.phase, Phase::Head) {
             Phase::Called(called) => {
@@ -168,7 +170,7 @@ impl Drive<'_> {
             }
             Phase::Body(reader) => match reader.into_told() {
                 Some((exchange, awaiting)) => (exchange, Some(awaiting)),
-                None => return None, // There is none: nothing is asked on a connection while a handler has it.
+                None => return None, // No other request is read while a handler has the connection.
             },
             other => {
                 self.state.phase = other; // The connection has ended meanwhile.

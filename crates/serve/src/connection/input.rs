@@ -340,7 +340,7 @@ impl Drive<'_> {
         let request = request.from(origin);
         let response = guard(|| self.shared.handler.handle_body(request, body));
         let begun = match lends {
-            true => self.take_back().0,
+            true => self.take_back().begun,
             false => None,
         };
         self.shared.turns.leave_handler();

@@ -73,6 +73,15 @@ impl Shared {
     }
 }
 
+/// Parts of a loan that do not belong to the connection.
+#[derive(Default)]
+pub(super) struct Returned {
+    /// The answer that the handler has begun.
+    pub(super) begun: Option<(Terms, Box<Begun>)>,
+    /// The exchange that was lent.
+    pub(super) exchange: Option<Box<Exchange>>,
+}
+
 /// An answer whose body is made item by item.
 pub(super) struct ItemStream {
     pub(super) answer: Answer,
@@ -80,7 +89,7 @@ pub(super) struct ItemStream {
     pub(super) chunked: bool,
     /// Bytes to come, of those announced.
     pub(super) left: Option<u64>,
-    /// What was made is sent first, and then the answer is aborted.
+    /// The answer is aborted after the items made so far are sent.
     pub(super) failed: Option<Outcome>,
 }
 
@@ -126,8 +135,8 @@ impl ItemSink<'_> {
 }
 
 impl Drive<'_> {
-    /// Lends the queue and the socket, before a handler runs: what waits is sent meanwhile, and with `terms` the handler may begin
-    /// its answer.
+    /// Lends the queue and the socket, before a handler runs: what waits is sent meanwhile, and
+    /// with `terms` the handler may begin its answer.
     pub(super) fn lend(&mut self, terms: Option<Terms>, exchange: Option<Box<Exchange>>) {
         let Some(socket) = self.state.socket.take() else {
             return;
@@ -150,10 +159,10 @@ impl Drive<'_> {
         }
     }
 
-    /// Takes back what was lent, with what the handler has begun, and the exchange that was lent with it.
-    pub(super) fn take_back(&mut self) -> (Option<(Terms, Box<Begun>)>, Option<Box<Exchange>>) {
+    /// Takes back the queue and the socket.
+    pub(super) fn take_back(&mut self) -> Returned {
         let Some(loan) = lock(&self.connection.loan).take() else {
-            return (None, None);
+            return Returned::default();
         };
         if loan.is_listed {
             let mut lent = lock(&self.shared.lent);
@@ -168,7 +177,10 @@ impl Drive<'_> {
         if self.state.blocked {
             self.note_stall(loan.progress);
         }
-        (loan.terms.zip(loan.begun), loan.exchange)
+        Returned {
+            begun: loan.terms.zip(loan.begun),
+            exchange: loan.exchange,
+        }
     }
 
     /// Begins an answer that is made item by item.

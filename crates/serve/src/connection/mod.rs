@@ -111,7 +111,8 @@ pub(crate) struct Connection {
     loan: Mutex<Option<Loan>>,
     /// With `loan`: notified when a writer has to look again.
     loan_changed: Condvar,
-    /// A handler that was called before the body wants to begin its answer: the connection is to be handed over to its thread.
+    /// A handler that was called before the body wants to begin its answer: the connection is to be
+    /// handed over to its thread.
     is_wanted: AtomicBool,
     /// It was not, since the connection has ended.
     is_refused: AtomicBool,
@@ -270,13 +271,14 @@ impl Connection {
         self.flags.fetch_or(flags, Ordering::AcqRel)
     }
 
-    /// Whether one of `flags` was left, which the owner takes out.
+    /// Clears `flags`, called by the owner. True if one of them was set.
     fn take_raised(&self, flags: u32) -> bool {
         self.flags.load(Ordering::Acquire) & flags != 0
             && self.flags.fetch_and(!flags, Ordering::AcqRel) & flags != 0
     }
 
-    /// Has the connection handed over to the thread that calls this; to be followed by raising [`ANSWERED`].
+    /// Has the connection handed over to the thread that calls this; to be followed by raising
+    /// [`ANSWERED`].
     fn request_loan(&self) {
         self.is_refused.store(false, Ordering::SeqCst);
         self.is_wanted.store(true, Ordering::SeqCst);
@@ -296,7 +298,7 @@ impl Connection {
         self.is_refused.load(Ordering::SeqCst)
     }
 
-    /// Whether the queue and the socket are with a handler, whose thread owns the connection then.
+    /// True if the queue and the socket are with a handler, whose thread owns the connection then.
     fn is_lent(&self) -> bool {
         lock(&self.loan).is_some()
     }

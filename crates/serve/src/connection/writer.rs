@@ -1,7 +1,8 @@
 //! Answers that a handler begins, and writes block by block, while it runs.
 //!
-//! The thread of the handler owns the connection meanwhile, or takes it over ([`ResponseWriter::begin`] of a handler that was called
-//! before its request's body). The queue and the socket are in the connection's loan, where the watch sends what waits.
+//! The thread of the handler owns the connection meanwhile, or takes it over
+//! ([`ResponseWriter::begin`] of a handler that was called before its request's body). The queue
+//! and the socket are in the connection's loan, where the watch sends what waits.
 
 use std::fmt;
 use std::mem;
@@ -20,14 +21,15 @@ use crate::event_loop::{Shared, ThreadKit, millis};
 use crate::lock;
 use crate::response::Response;
 
-/// Begins the answer to a request while its handler runs, and sends the first blocks of its body, each at once.
+/// Begins the answer to a request while its handler runs, and sends the first blocks of its body,
+/// each at once.
 ///
 /// The handler then returns a response of which only the body counts: what follows those blocks.
 #[derive(Clone)]
 pub struct ResponseWriter {
     connection: Arc<Connection>,
-    /// Where the answer starts, counted over the connection's life: no other answer starts there. `None` before the connection
-    /// was taken over.
+    /// Where the answer starts, counted over the connection's life: no other answer starts there.
+    /// `None` before the connection was taken over.
     start: Option<u64>,
 }
 
@@ -41,7 +43,8 @@ pub enum WriteError {
     Stalled,
     /// The server was stopped, and the time for requests under way was over.
     Stopped,
-    /// The handler has returned, or the answer was begun before: call `begin` once, and `write` before the handler returns.
+    /// The handler has returned, or the answer was begun before: call `begin` once, and `write`
+    /// before the handler returns.
     Ended,
 }
 
@@ -111,7 +114,8 @@ impl ResponseWriter {
         }
     }
 
-    /// Begins the answer with the status and the header fields of `response`. They are sent with the first block.
+    /// Begins the answer with the status and the header fields of `response`. They are sent with
+    /// the first block.
     ///
     /// # Errors
     /// [`WriteError`].
@@ -132,11 +136,12 @@ impl ResponseWriter {
         Ok(())
     }
 
-    /// Sends a block of the body: it is with the kernel, or among at most 256 KiB that wait to be sent while the handler runs on.
-    /// Until then it waits for the client. Copies: none. Bytes after the announced length are left out.
+    /// Sends a block of the body: it is with the kernel, or among at most 256 KiB that wait to be
+    /// sent while the handler runs on. Until then it waits for the client. Copies: none. Bytes
+    /// after the announced length are left out.
     ///
     /// # Errors
-    /// [`WriteError`]. What was sent before is not a whole answer then.
+    /// [`WriteError`]. The blocks sent before are not a whole answer then.
     pub fn write(&self, mut block: Held) -> Result<(), WriteError> {
         let shared = self.connection.shared().ok_or(WriteError::Ended)?;
         let mut slot = lock(&self.connection.loan);
@@ -200,7 +205,8 @@ impl ResponseWriter {
         }
     }
 
-    /// Whether the client has received nothing for the limit, which begins anew where it `has_moved`.
+    /// Returns the reason to give up if the client has received nothing for the limit, which begins
+    /// anew if it `has_moved`.
     fn is_stalled(
         &self,
         shared: &Arc<Shared>,
@@ -221,7 +227,8 @@ impl ResponseWriter {
         None
     }
 
-    /// Makes the thread of a handler that was called before its request's body the owner of the connection. Where the answer starts.
+    /// Makes the thread of a handler that was called before its request's body the owner of the
+    /// connection. Where the answer starts.
     fn take_over(&self, shared: &Arc<Shared>) -> Result<u64, WriteError> {
         let connection = &self.connection;
         connection.request_loan();
@@ -259,7 +266,8 @@ impl Connection {
         let mut slot = slot;
         let before = self.add_flags(WRITER_WAITS);
         if before & (WRITABLE | HUNG_UP | CUT | TIMER) == 0 {
-            // Who raises one from now on sees `WRITER_WAITS`, and notifies with the loan locked.
+            // A thread that raises one from now on sees `WRITER_WAITS`, and notifies with the loan
+            // locked.
             let woken = self.loan_changed.wait(slot);
             slot = woken.unwrap_or_else(PoisonError::into_inner);
         }
@@ -329,7 +337,8 @@ impl Loan {
 }
 
 impl Drive<'_> {
-    /// A handler has returned that began its answer: `response` has the rest of the body; `None`: it panicked.
+    /// A handler has returned that began its answer: `response` has the rest of the body; `None`:
+    /// it panicked.
     pub(super) fn continue_begun(
         &mut self,
         mut exchange: Exchange,
