@@ -25,8 +25,8 @@ _SMALLEST = {
 }
 
 
-def check_limit(name: str, value: float) -> float:
-    """The value of a limit, by its name in `onecopy.server.Limits`, or ``timeout`` of ``onecopy run``.
+def check_limit(name: str, value: Any) -> float:
+    """The value of a limit, by its name in `onecopy.Limits`, or ``timeout`` of ``onecopy run``.
 
     Raises:
         ValueError: the value is out of range; the message has the range.
@@ -35,8 +35,7 @@ def check_limit(name: str, value: float) -> float:
     if name in _SMALLEST:
         number = operator.index(value)
         if not _SMALLEST[name] <= number <= sys.maxsize:
-            least = _SMALLEST[name]
-            raise ValueError(f"`{name}` is {value}\nset it to a whole number from {least}")
+            raise ValueError(f"`{name}` is {value}\nset it to a whole number from {_SMALLEST[name]}")
         return number
     seconds = float(value)
     is_in_range = seconds > 0 if name in _ABOVE_ZERO else name in _FROM_ZERO and seconds >= 0

@@ -1,4 +1,4 @@
-"""`onecopy run` at its start: wrong values, applications that are not WSGI, the limit of open files."""
+"""`onecopy run` at its start: wrong values, applications that are not WSGI, limits of open files."""
 
 from __future__ import annotations
 
@@ -58,12 +58,13 @@ def test_a_wrong_value_is_a_usage_error(folder: Folder, name: str, value: str) -
 
 @pytest.mark.parametrize(("name", "value"), [*LIMITS.items()])
 def test_a_limit_of_a_program_is_a_value_error_with_the_range(name: str, value: str) -> None:
-    limits = Limits()._replace(**{name: float(value) if name.endswith("timeout") else int(value)})
+    wrong: dict[str, Any] = {name: float(value) if name.endswith("timeout") else int(value)}
+    limits = Limits()._replace(**wrong)
     with pytest.raises(ValueError, match=rf"`{name}` is {re.escape(value)}.*\nset it to a"):
         onecopy.Server(lambda environ, start: [], "127.0.0.1:0", limits=limits)
     if name.startswith("max_"):
         with pytest.raises(TypeError):
-            onecopy.Server(lambda environ, start: [], limits=Limits()._replace(**{name: 1.5}))
+            onecopy.Server(lambda environ, start: [], limits=Limits()._replace(**(wrong | {name: 1.5})))
 
 
 def test_limits_that_are_0_where_that_has_a_meaning_are_taken(folder: Folder) -> None:
