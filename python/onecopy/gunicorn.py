@@ -63,6 +63,9 @@ class Worker(base.Worker):  # type: ignore[misc]  # gunicorn has no types.
 
     def run(self) -> None:
         """Serve until gunicorn says otherwise, or is gone."""
+        # gunicorn never kills a worker that has not called it, and the first request may hold the
+        # interpreter's lock.
+        self.notify()
         for server in self._servers:
             server.start()
         try:

@@ -11,7 +11,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from onecopy import systemd
+from onecopy import _core, systemd
+from onecopy._wsgi import check_application, check_limit
 from onecopy.observe import AccessLog, Metrics, tell
 from onecopy.server import Limits, Server, Tls
 
@@ -28,6 +29,8 @@ def main(arguments: list[str]) -> int:
     given = _parser().parse_args(arguments, absent)
     sys.path.insert(0, os.path.abspath(given.chdir))
     try:
+        with _starting():
+            _core.raise_open_files(given.max_connections)
         if given.as_worker:
             return _work(given, *given.as_worker)
         with _pid_file(given.pid):
@@ -49,7 +52,8 @@ def _serve(given: argparse.Namespace) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         # Until `run` listens to them itself: whoever reads that it serves may stop it at once.
         signal.signal(number, lambda *_: server.stop())
-    tell(f"onecopy {_version()} serves {given.app} at {server.url} with {given.threads} threads", "")
+    threads = f"{given.threads} threads for {_connections(server, given)}"
+    tell(f"onecopy {_version()} serves {given.app} at {server.url} with {threads}", "")
     systemd.notify("READY=1")
     with told:
         server.run()
@@ -63,12 +67,21 @@ def _supervise(given: argparse.Namespace, arguments: list[str]) -> int:
     from onecopy.workers import Supervisor
 
     workers = "1 worker" if given.workers == 1 else f"{given.workers} workers"
-    title = f"onecopy {_version()} serves {given.app} at {{url}} with {workers} of {given.threads} threads"
     listener = _server(_not_here, _bind(given), given)
+    threads = f"{given.threads} threads, each for {_connections(listener, given)}"
+    title = f"onecopy {_version()} serves {given.app} at {{url}} with {workers} of {threads}"
     # At a reload twice as many live at once, and their number can be raised.
     metrics = Metrics(4 * given.workers + 64) if given.metrics else None
     told = _telling(metrics, given.metrics)
-    supervisor = Supervisor(listener, [*_again(arguments)], given.workers, given.stop_timeout, title, metrics)
+    supervisor = Supervisor(
+        listener,
+        [*_again(arguments)],
+        given.workers,
+        given.stop_timeout,
+        title,
+        metrics,
+        timeout=given.timeout,
+    )
     del listener
     with told:
         return supervisor.run()
@@ -79,12 +92,20 @@ def _work(given: argparse.Namespace, listener: int, line: int) -> int:
     from onecopy.workers import Tie
 
     os.set_inheritable(listener, False)
-    tie = Tie(line, given.stop_timeout)
+    tie = Tie(line, given.stop_timeout, given.timeout)
     metrics = _metrics(given)
     server = _server(load(given.app), f"fd://{listener}", given, log=_log(given), metrics=metrics, multiprocess=True)
     os.close(listener)
     tie.serve(server)
     return 0
+
+
+def _connections(server: Server, given: argparse.Namespace) -> str:
+    """The number of connections in force, and the reason where it is not the one that was set."""
+    n = server._core.max_connections
+    if n >= given.max_connections:
+        return f"up to {n} connections"
+    return f"up to {n} connections (the limit of open files, `ulimit -Hn`, permits no more)"
 
 
 def _bind(given: argparse.Namespace) -> str:
@@ -223,8 +244,10 @@ def load(name: str) -> Any:
             raise LoadError(f"`{module_name}` has no `{part}`\nwrite `module:name of the application`") from None
     if is_factory:
         found = found()
-    if not callable(found):
-        raise LoadError(f"`{name}` is not callable: a WSGI application is a function of environ and start_response")
+    try:
+        check_application(found, name)
+    except TypeError as error:
+        raise LoadError(str(error)) from None
     return found
 
 
@@ -249,11 +272,17 @@ def _parser() -> argparse.ArgumentParser:
     add("--socket-mode", type=_octal, metavar="MODE", help="permissions of a unix socket, as `660`")
     add("--certfile", metavar="FILE", help="certificates in PEM, the server's own first: the server speaks TLS")
     add("--keyfile", metavar="FILE", help="the certificate's key in PEM; by default it stands in --certfile")
-    add("--threads", type=int, default=8, metavar="N", help="requests that the application is asked at once")
+    threads = "requests that the application handles at once"
+    add("--threads", type=_count("threads"), default=8, metavar="N", help=threads)
     served = (
         "processes that serve; SIGHUP starts new ones from the current files (default: this one process, no reload)"
     )
-    add("--workers", type=_count, default=argparse.SUPPRESS, metavar="N", help=served)
+    add("--workers", type=_count("processes"), default=argparse.SUPPRESS, metavar="N", help=served)
+    hangs = (
+        "with --workers: seconds without progress of any thread of a worker, after which it is "
+        "killed and replaced; 0: never"
+    )
+    add("--timeout", type=_limit("timeout", float), default=30.0, metavar="S", help=hangs)
     add("--as-worker", type=_descriptors, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     add("--pid", default=argparse.SUPPRESS, metavar="FILE", help="where to keep the id of this process")
     add("--chdir", default=".", metavar="FOLDER", help="where modules are looked for first")
@@ -274,15 +303,37 @@ def _parser() -> argparse.ArgumentParser:
         ("write_timeout", "seconds in which a client takes no byte"),
         ("stop_timeout", "seconds for requests under way when the server stops"),
     ):
-        add(f"--{name.replace('_', '-')}", type=float, default=getattr(default, name), metavar="S", help=what)
+        kind = _limit(name, float)
+        add(_option(name), type=kind, default=getattr(default, name), metavar="S", help=what)
     for name, what in (
         ("max_header_bytes", "bytes of a request's head"),
         ("max_headers", "header fields of a request"),
         ("max_body_bytes", "bytes of a request's body"),
         ("max_connections", "connections at once"),
     ):
-        add(f"--{name.replace('_', '-')}", type=int, default=getattr(default, name), metavar="N", help=what)
+        kind = _limit(name, int)
+        add(_option(name), type=kind, default=getattr(default, name), metavar="N", help=what)
     return parser
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _limit(name: str, kind: Callable[[str], float]) -> Callable[[str], float]:
+    """Reads the value of a limit."""
+
+    def read(text: str) -> float:
+        try:
+            value = kind(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"`{text}` is not a number") from None
+        try:
+            return check_limit(name, value)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return read
 
 
 def _octal(text: str) -> int:
@@ -297,10 +348,15 @@ def _tls(certfile: str | None, keyfile: str | None) -> Tls | None:
     return Tls(certfile, keyfile or certfile)
 
 
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"`{text}` is no number of processes\nwrite 1 or more")
-    return int(text)
+def _count(of: str) -> Callable[[str], int]:
+    """Reads a number of ``of`` from 1."""
+
+    def read(text: str) -> int:
+        if not text.isascii() or not text.isdigit() or int(text) < 1:
+            raise argparse.ArgumentTypeError(f"`{text}` is not a number of {of}\nwrite 1 or more")
+        return int(text)
+
+    return read
 
 
 def _descriptors(text: str) -> list[int]:

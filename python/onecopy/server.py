@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from onecopy import _core
+from onecopy._wsgi import check_application, check_limit
 from onecopy.observe import AccessLog, Metrics
 from onecopy.static import Files
 
@@ -44,7 +45,7 @@ class Limits(NamedTuple):
     max_body_memory_bytes: int = 1 << 20
     """Of a request's body that waits in memory; longer ones wait in a temporary file."""
     max_connections: int = 50_000
-    """At once; then 503."""
+    """At once; then 503. Where the limit of open files permits fewer, further ones wait."""
 
 
 class Tls(NamedTuple):
@@ -85,6 +86,7 @@ class Server:
 
     Raises:
         OSError: the address is in use, or is none; a file of `Tls` cannot be read.
+        TypeError: ``app`` is not a WSGI application.
         ValueError: an option is out of its range; a file of `Tls` does not hold what it is to hold.
     """
 
@@ -102,12 +104,12 @@ class Server:
         access_log: AccessLog | str | os.PathLike[str] | None = None,
         metrics: Metrics | None = None,
     ) -> None:
-        if not callable(app):
-            raise TypeError("`app` is not callable: a WSGI application is a function of environ and start_response")
+        check_application(app)
         if threads < 1 or streams < 1:
             raise ValueError("`threads` and `streams` are at least 1")
         options: dict[str, float] = {"threads": threads, "streams": streams, "multiprocess": multiprocess}
-        options.update((limits or Limits())._asdict())
+        for name, value in (limits or Limits())._asdict().items():
+            options[name] = check_limit(name, value)
         files = None if tls is None else (os.fspath(tls.certfile), os.fspath(tls.keyfile))
         counted = None if metrics is None else metrics._core
         self._scheme = "http" if tls is None else "https"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import faulthandler
 import os
 import selectors
 import signal
@@ -32,8 +33,17 @@ IDLE_GRACE_S = 3.0
 #: Seconds before a worker is started again that did not come up; doubled each time.
 PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
 
-#: What the supervisor says to a worker, and the one thing that a worker says.
-_STOP, _RETIRE, _CUT, _REOPEN, _READY = b"s", b"r", b"c", b"o", b"R"
+#: Seconds that a worker whose interpreter is known to be late gets to stop.
+LATE_GRACE_S = 2.0
+
+#: The words of the supervisor to a worker.
+_STOP, _RETIRE, _CUT, _REOPEN = b"s", b"r", b"c", b"o"
+#: The words of a worker: it is ready; its interpreter is late; it is not any more; it is stuck, since
+#: a thread does not release the interpreter's lock, or since all its threads are busy. The stacks of
+#: its threads follow the last two, and a zero byte.
+_READY, _LATE, _BEATING, _NO_BEAT, _ALL_BUSY = b"RLBST"
+#: Has faulthandler write the stacks of all threads, without the interpreter's lock.
+_DUMP = signal.SIGRTMAX - 1
 #: A terminal and a service manager send these to all processes; they count once, in the supervisor.
 _OF_THE_SUPERVISOR = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 _MEANINGS = {
@@ -53,10 +63,10 @@ class Tie:
     the end of this process.
     """
 
-    def __init__(self, descriptor: int, stop_timeout: float) -> None:
+    def __init__(self, descriptor: int, stop_timeout: float, timeout: float = 0.0) -> None:
         self._line = socket.socket(fileno=descriptor)
         self._line.set_inheritable(False)
-        self._stop_timeout = stop_timeout
+        self._stop_timeout, self._timeout = stop_timeout, timeout
         self._server: Server | None = None
         self._lock = threading.Lock()
         for number in _OF_THE_SUPERVISOR:
@@ -71,8 +81,18 @@ class Tie:
         with self._lock:
             self._server = server
         with contextlib.suppress(OSError):
-            self._line.send(_READY)
+            self._line.send(bytes([_READY]))
+        if self._timeout:
+            faulthandler.register(_DUMP, self._line.fileno(), all_threads=True)
+            server._core.watch(self._timeout, self._line.fileno(), _DUMP)
+            threading.Thread(target=self._beat, args=(server,), daemon=True).start()
         server.run(signals=False)
+
+    def _beat(self, server: Server) -> None:
+        """Reports that the interpreter runs, for as long as the process lives."""
+        pause, beat = threading.Event(), server._core.beat
+        while not pause.wait(min(0.25, self._timeout / 8)):
+            beat()
 
     def _obey(self) -> None:
         while True:
@@ -112,14 +132,49 @@ class _Worker:
         self.is_ready = False
         #: Nothing new comes to it: it was told to stop, or another one has its place.
         self.is_leaving = False
-        self.kill_at: float | None = None
+        self._told_at = 0.0
+        self._kill_at: float | None = None
+        #: Since when its interpreter is late.
+        self._late_at: float | None = None
+        #: The report that it has written since it was stuck.
+        self.report: bytearray | None = None
+        self.is_killed = False
 
     def say(self, word: bytes, kill_in_s: float) -> None:
         """Have it stop, in whichever way; it is killed where it does not."""
         self.is_leaving = True
-        self.kill_at = time.monotonic() + kill_in_s
+        self._told_at = time.monotonic()
+        self._kill_at = self._told_at + kill_in_s
         with contextlib.suppress(OSError):
             self.line.send(word)
+
+    def kill_at(self) -> float | None:
+        """When it is to be killed, unless it ends before; soon if its interpreter is late."""
+        if self._kill_at is None or self.is_killed:
+            return None
+        if self._late_at is None:
+            return self._kill_at
+        return min(self._kill_at, max(self._told_at, self._late_at) + LATE_GRACE_S)
+
+    def kill(self) -> None:
+        """Kill it."""
+        self.is_killed = True
+        self.process.kill()
+
+    def hear(self, words: bytes) -> None:
+        """Note what it has written."""
+        for at, word in enumerate(words):
+            if self.report is not None:
+                self.report += words[at:]
+                return
+            if word == _READY:
+                self.is_ready = True
+            elif word == _LATE:
+                self._late_at = time.monotonic()
+            elif word == _BEATING:
+                self._late_at = None
+            elif word in (_NO_BEAT, _ALL_BUSY):
+                self.report = bytearray([word])
 
 
 class Supervisor:
@@ -133,6 +188,7 @@ class Supervisor:
         stop_timeout: seconds that workers give to requests under way.
         title: the line that is told when the first worker is ready; ``{url}`` in it is the listener's.
         metrics: where workers count, each by ``--metrics-fd``.
+        timeout: seconds without progress after which a worker is killed and replaced.
     """
 
     def __init__(
@@ -143,8 +199,10 @@ class Supervisor:
         stop_timeout: float,
         title: str,
         metrics: Metrics | None = None,
+        timeout: float = 0.0,
     ) -> None:
         self._listener: Server | None = listener
+        self._timeout = timeout
         self._command, self._n, self._title = [*command], n_workers, title.replace("{url}", listener.url)
         self._metrics = metrics
         self._kill_in_s = stop_timeout + MARGIN_S
@@ -182,7 +240,7 @@ class Supervisor:
         return self._code
 
     def _wait_s(self) -> float | None:
-        moments = [worker.kill_at for worker in self._workers if worker.kill_at is not None]
+        moments = [at for worker in self._workers if (at := worker.kill_at()) is not None]
         if self._start_at:
             moments.append(self._start_at)
         return max(0.0, min(moments) - time.monotonic()) if moments else None
@@ -206,20 +264,35 @@ class Supervisor:
 
     def _on_line(self, worker: _Worker) -> None:
         try:
-            word = worker.line.recv(16)
+            words = worker.line.recv(1 << 16)
         except OSError:
-            word = b""
-        if not word:
+            words = b""
+        if not words:
             # It has ended, or is about to: SIGCHLD tells.
             self._selector.unregister(worker.line)
-        elif not worker.is_ready:
-            worker.is_ready = True
+            return
+        was_ready = worker.is_ready
+        worker.hear(words)
+        if worker.is_ready and not was_ready:
             self._pause_s = PAUSE_S
             if worker is self._trial:
                 self._trial, self._generation = None, worker.generation
                 if not self._is_reloading:
                     tell(self._title, "")
                     systemd.notify("READY=1")
+        if worker.report is not None and worker.report.endswith(b"\0") and not worker.is_killed:
+            self._on_stuck(worker, worker.report)
+
+    def _on_stuck(self, worker: _Worker, report: bytearray) -> None:
+        """A worker makes no progress: it is killed, and replaced when it has ended."""
+        why = "has run no Python code: a thread does not release the interpreter's lock"
+        if report[0] == _ALL_BUSY:
+            why = "has made no progress: each of its threads is in a request"
+        stacks = _stacks(bytes(report[1:-1]).decode("utf-8", "replace"))
+        then = "it is killed" if worker.is_leaving else "it is killed and replaced"
+        line = f"worker {worker.process.pid} {why}, for {self._timeout:g} s; {then}"
+        tell(f"{line}, its requests are cut\n{stacks}")
+        worker.kill()
 
     def _on_end(self, worker: _Worker) -> None:
         """A worker is no more: whether that was to be, and what is done about it."""
@@ -240,6 +313,8 @@ class Supervisor:
                 return self._give_up(how if code < 0 else None, code)
             self._end_reload(f"reload failed: {how} before it was ready; the former workers serve on")
             return
+        if worker.report is not None:
+            return  # Reported when it was killed, and not a crash.
         is_ready = worker.is_ready
         cut = "; its requests under way were cut" if is_ready else " before it was ready"
         self._crashes.append(time.monotonic())
@@ -354,7 +429,7 @@ class Supervisor:
             elif self._n_stops == 2:
                 worker.say(_CUT, MARGIN_S)
             else:
-                worker.process.kill()
+                worker.kill()
 
     def _give_up(self, line: str | None, code: int) -> None:
         if line:
@@ -368,10 +443,24 @@ class Supervisor:
     def _kill_late(self) -> None:
         now = time.monotonic()
         for worker in self._workers:
-            if worker.kill_at is not None and worker.kill_at <= now:
+            if (at := worker.kill_at()) is not None and at <= now:
                 tell(f"worker {worker.process.pid} has not ended in its time: it is killed")
-                worker.process.kill()
-                worker.kill_at = None
+                worker.kill()
+
+
+def _stacks(dump: str) -> str:
+    """The stacks of threads that are in code of the application, of a dump of faulthandler."""
+    folder = os.path.dirname(__file__)
+    ours = tuple(f'{os.path.join(folder, name)}"' for name in ("server.py", "workers.py"))
+    of_threading = f'{threading.__file__}"'
+    stacks = []
+    for stack in dump.strip().split("\n\n"):
+        files = [line.strip().removeprefix('File "') for line in stack.splitlines()[1:]]
+        inner = next((file for file in files if not file.startswith(of_threading)), None)
+        # A thread without a request has frames of `threading` only.
+        if inner is not None and inner != "<no Python frame>" and not inner.startswith(ours):
+            stacks.append(stack)
+    return "\n".join(stacks or ["no thread is in Python code"])
 
 
 def _how(code: int) -> str:

@@ -193,6 +193,104 @@ def writes(environ: Environ, start: Start, _: str) -> list[bytes]:
     return [b"returned"]
 
 
+def write_gate(environ: Environ, start: Start, word: str) -> list[bytes]:
+    """Two blocks; the second one when `/open/WORD` was requested."""
+    write = start("200 OK", PLAIN)
+    write(b"written,")
+    if not _gates[word].wait(30):
+        raise RuntimeError("nobody opened the gate")
+    write(b"twice,")
+    return [b"returned"]
+
+
+def write_many(environ: Environ, start: Start, number: str) -> list[bytes]:
+    """That many blocks of 1 MiB, each an object of its own."""
+    write = start("200 OK", [*PLAIN, ("Content-Length", str(int(number) << 20))])
+    for _ in range(int(number)):
+        write(bytes(1 << 20))
+    return []
+
+
+def write_generator(environ: Environ, start: Start, _: str) -> Iterator[bytes]:
+    """Blocks before the first item, where the server has called `next`."""
+    write = start("200 OK", PLAIN)
+    write(b"written,")
+    yield b"yielded,"
+    yield b"at last"
+
+
+def write_long(environ: Environ, start: Start, _: str) -> list[bytes]:
+    """More than was announced, in both ways."""
+    write = start("200 OK", [*PLAIN, ("Content-Length", "10")])
+    write(b"0123456")
+    write(b"789abc")
+    write(b"more")
+    return [b"and more"]
+
+
+def write_none(environ: Environ, start: Start, _: str) -> list[bytes]:
+    """An empty block, which begins nothing."""
+    start("200 OK", PLAIN)(b"")
+    return [b"returned"]
+
+
+def write_short(environ: Environ, start: Start, _: str) -> list[bytes]:
+    """Less than was announced."""
+    start("200 OK", [*PLAIN, ("Content-Length", "10")])(b"01234")
+    return []
+
+
+def write_raises(environ: Environ, start: Start, _: str) -> list[bytes]:
+    """An exception after a block."""
+    start("200 OK", PLAIN)(b"written,")
+    raise RuntimeError("raised after a block")
+
+
+def write_replaces(environ: Environ, start: Start, word: str) -> list[bytes]:
+    """A second head with `exc_info` after a block: the server raises its error again."""
+    start("200 OK", PLAIN)(b"written,")
+    try:
+        raise RuntimeError("replaced")
+    except RuntimeError:
+        try:
+            start("500 Failed", PLAIN, sys.exc_info())
+        except RuntimeError as error:
+            _seen[word].append(f"RuntimeError: {error}")
+            raise
+    return []
+
+
+def write_endless(environ: Environ, start: Start, word: str) -> list[bytes]:
+    """Blocks without an end; the error of the last one is passed on, but for `…-swallows`."""
+    write = start("200 OK", PLAIN)
+    try:
+        while True:
+            write(CHUNK)
+    except Exception as error:
+        _seen[word].append(type(error).__name__)
+        if word.endswith("passes"):
+            raise
+    return []
+
+
+def write_late(environ: Environ, start: Start, word: str) -> Iterator[bytes]:
+    """A block while the body is iterated, which PEP 3333 forbids."""
+    write = start("200 OK", PLAIN)
+    yield b"one,"
+    try:
+        write(b"late")
+    except Exception as error:
+        _seen[word].append(type(error).__name__)
+    yield b"two"
+
+
+def write_echo(environ: Environ, start: Start, _: str) -> list[bytes]:
+    """The body of the request as a block."""
+    body = environ["wsgi.input"].read()
+    start("200 OK", PLAIN)(body)
+    return []
+
+
 def closes(environ: Environ, start: Start, word: str) -> Watched:
     """A body with `close()`: complete, with an exception (`…-raises`), or without an end (`…-endless`)."""
 
@@ -333,6 +431,17 @@ PAGES: dict[str, Page] = {
     "replaces": replaces,
     "latin": latin,
     "writes": writes,
+    "write-gate": write_gate,
+    "write-many": write_many,
+    "write-generator": write_generator,
+    "write-long": write_long,
+    "write-none": write_none,
+    "write-short": write_short,
+    "write-raises": write_raises,
+    "write-replaces": write_replaces,
+    "write-endless": write_endless,
+    "write-late": write_late,
+    "write-echo": write_echo,
     "closes": closes,
     "file": file,
     "slice": cut,

@@ -87,10 +87,19 @@ class Application:
         yield b"wanted"
 
     def late(self, body: Any, environ: Environ, start: Start) -> Iterable[bytes]:
-        """Behind `start_response` and `write`: nothing of either is out."""
+        """After `start_response`, and before `write`: nothing was sent."""
         write = start("200 OK", PLAIN)
         assert callable(write)
+        write(b"")
+        come = body.read()
         write(b"read ")
+        return [come]
+
+    def after_a_block(self, body: Any, environ: Environ, start: Start) -> Iterable[bytes]:
+        """After `write`, which has begun the answer."""
+        write = start("200 OK", PLAIN)
+        assert callable(write)
+        write(b"begun")
         return [body.read()]
 
     def lazily(self, body: Any, environ: Environ, start: Start) -> Iterable[bytes]:
@@ -319,8 +328,9 @@ def test_a_generator_reads_it_before_its_first_item(place: Place) -> None:
     assert client.answer() == (200, b"he|llo", False)
 
 
-def test_a_generator_that_has_begun_cannot_ask_any_more(place: Place, app: Application) -> None:
-    client = place.ask("too_late", "Content-Length: 5")
+@pytest.mark.parametrize("path", ["too_late", "after_a_block"])
+def test_an_answer_that_has_begun_cannot_ask(place: Place, app: Application, path: str) -> None:
+    client = place.ask(path, "Content-Length: 5")
     status, fields = client.head()
     assert (status, fields["connection"]) == (200, "close")
     with contextlib.suppress(ssl.SSLEOFError):

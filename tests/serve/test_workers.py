@@ -149,7 +149,8 @@ def test_a_module_that_is_not_there_is_told(folder: Folder) -> None:
 def test_what_is_no_number_of_workers_is_refused(folder: Folder, number: str) -> None:
     with running(folder, f"--workers={number}") as supervised:
         code, said = supervised.ends()
-    assert code == 2 and f"`{number}` is no number of processes" in said and "write 1 or more" in said
+    assert code == 2 and f"`{number}` is not a number of processes" in said
+    assert "write 1 or more" in said
 
 
 @pytest.mark.parametrize("workers", [[], ["--workers", "2"]])

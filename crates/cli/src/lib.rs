@@ -108,8 +108,9 @@ pub fn run(args: impl Iterator<Item = OsString>, extra: Extra) -> i32 {
         args::Command::ServeFiles(files) => serve_files::run(&files),
         args::Command::Run(_) => {
             console::error(
-                "`run` serves an application of Python's, and this is the command without Python\n\
-                 install the package (`pip install onecopy`), and run the `onecopy` that comes with it",
+                "`run` serves a Python application, and this command was built without Python\n\
+                 build the wheel (`make wheel` in the repository), \
+                 install it with `pip install dist/*.whl`, and run the `onecopy` command of that environment",
             );
             exit::USAGE
         }

@@ -82,7 +82,9 @@ mod _core {
     #[pymodule_export]
     use super::stream::RowStream;
     #[pymodule_export]
-    use super::wsgi::{FileAnswer, FileWrapper, Files, Input, Metrics, Server, StartResponse};
+    use super::wsgi::{
+        FileAnswer, FileWrapper, Files, Input, Metrics, Server, StartResponse, raise_open_files,
+    };
 
     #[pymodule_export]
     #[allow(non_upper_case_globals)] // The name that Python expects.

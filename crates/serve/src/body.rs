@@ -139,6 +139,28 @@ pub trait Items: Send {
     fn pull(&mut self, sink: &mut ItemSink<'_>) -> Pulled;
 }
 
+impl Items for std::vec::IntoIter<Held> {
+    fn pull(&mut self, sink: &mut ItemSink<'_>) -> Pulled {
+        for item in self {
+            match sink.push(item) {
+                Pushed::Next => {}
+                Pushed::Full => return Pulled::More,
+                Pushed::Enough => break,
+            }
+        }
+        Pulled::Done
+    }
+}
+
+/// The rest of a body that cannot be given: its answer is aborted.
+pub struct NoItems;
+
+impl Items for NoItems {
+    fn pull(&mut self, _: &mut ItemSink<'_>) -> Pulled {
+        Pulled::Failed
+    }
+}
+
 /// How far [`Items::pull`] came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pulled {

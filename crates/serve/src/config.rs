@@ -10,6 +10,7 @@ use crate::access::{Access, Keep};
 use crate::clock::{Clock, SystemClock};
 use crate::metrics::Metrics;
 use crate::tls::Tls;
+use crate::watchdog::Watchdog;
 
 /// Limits on what a client may take, each with a default that is safe on a public address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,8 +35,9 @@ pub struct Limits {
     pub body_bytes: usize,
     /// Bytes of a request body that wait in memory; longer ones wait in a file without a name. Default 1 MiB.
     pub body_memory_bytes: usize,
-    /// Connections at once. Past it: 503 and closed. Lowered at bind to what the limit of open files leaves. Default
-    /// 50,000.
+    /// Connections at once. Past it: 503 and closed. Where the limit of open files permits fewer
+    /// ([`crate::Server::max_connections`]), further ones wait in the queue of the kernel until one
+    /// is closed. Default 50,000.
     pub n_connections: usize,
     /// Time that requests under way get when the server stops; what is left then is cut. Default 30 s.
     pub stop: Duration,
@@ -98,6 +100,8 @@ pub struct Config {
     pub clock: Arc<dyn Clock>,
     /// The certificate, where the server speaks TLS. Default: it does not.
     pub tls: Option<Tls>,
+    /// Detects handlers that make no progress. Default: nothing does.
+    pub watchdog: Option<Watchdog>,
     /// Where files of long request bodies are made. Default: the system's folder for temporary files.
     pub body_folder: PathBuf,
     /// Starts the threads. Default: `std::thread`.
@@ -117,6 +121,7 @@ impl Default for Config {
             on_trouble: None,
             clock: Arc::new(SystemClock),
             tls: None,
+            watchdog: None,
             body_folder: std::env::temp_dir(),
             spawn: Arc::new(|name, run| {
                 std::thread::Builder::new()

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
+use crate::accept::{Accepting, connections_for};
 use crate::awaited::{Awaiting, BodyError};
 use crate::buffers::Buffers;
 use crate::config::Config;
@@ -11,12 +12,13 @@ use crate::connection::{self, Connection, Names};
 use crate::date::Date;
 use crate::handler::Handler;
 use crate::lock;
-use crate::poll::{self, N_REFUSED_AT_ONCE, PollTimers};
+use crate::poll::{self, PollTimers};
 use crate::server::{Signals, Stopped};
 use crate::slab::Slab;
 use crate::sys::{self, Epoll, Event, Interest, Listener};
 use crate::timers::NEVER;
 use crate::turn::{Next, Turns};
+use crate::watchdog;
 use crate::workers::Workers;
 
 /// Bytes read at once from a connection.
@@ -25,6 +27,8 @@ const SCRATCH_BYTES: usize = 64 * 1024;
 /// What all threads of a server share.
 pub(crate) struct Shared {
     pub(crate) handler: Box<dyn Handler>,
+    /// The result of [`Handler::begins_early`].
+    pub(crate) begins_early: bool,
     pub(crate) config: Config,
     pub(crate) buffers: Buffers,
     pub(crate) workers: Workers,
@@ -36,13 +40,18 @@ pub(crate) struct Shared {
     pub(crate) lent: Mutex<Vec<Arc<Connection>>>,
     /// Of handlers that may wait for a request body.
     pub(crate) awaited: Mutex<Vec<Arc<Awaiting>>>,
-    pub(crate) n_connections_max: usize,
+    /// Connections that the limit of open files permits.
+    pub(crate) n_files_max: usize,
+    pub(crate) accepting: Accepting,
     pub(crate) timers: Mutex<PollTimers>,
     pub(crate) listener: Mutex<Option<Listener>>,
     stopping: AtomicBool,
     /// Of a server that stops: from then on connections without a request are closed.
     idle_until_ms: AtomicU64,
     cutting: AtomicBool,
+    /// Connections without a request are closed, though the server does not stop: its handlers
+    /// cannot run.
+    closes_idle: AtomicBool,
     ending: Mutex<Ending>,
     ending_changed: Condvar,
 }
@@ -101,16 +110,12 @@ impl Shared {
         }
         epoll.add(&signals.stop, poll::STOP, Interest::ReadLevel)?;
         epoll.add(&signals.wake, poll::WAKE, Interest::ReadLevel)?;
-        // Descriptors are also needed for databases, logs and the loop itself.
-        let files = sys::max_open_files()?;
-        let n_connections_max = config
-            .limits
-            .n_connections
-            .min(files.saturating_sub(N_REFUSED_AT_ONCE + files / 8).max(1));
+        let n_files_max = connections_for(sys::max_open_files()?);
         let workers = config.workers.max(1);
         let n_handlers = config.handler_threads.max(1);
         let turns = Turns::new(n_handlers, handler.is_quick(), config.metrics.clone());
         Ok(Shared {
+            begins_early: handler.begins_early(),
             handler,
             buffers: Buffers::new(config.chunk_bytes.max(1), 2 * workers),
             workers: Workers::new(workers),
@@ -121,12 +126,14 @@ impl Shared {
             connections: Mutex::default(),
             lent: Mutex::default(),
             awaited: Mutex::default(),
-            n_connections_max,
+            n_files_max,
+            accepting: Accepting::default(),
             timers: Mutex::default(),
             listener: Mutex::new(listener),
             stopping: AtomicBool::new(false),
             idle_until_ms: AtomicU64::new(0),
             cutting: AtomicBool::new(false),
+            closes_idle: AtomicBool::new(false),
             ending: Mutex::default(),
             ending_changed: Condvar::new(),
         })
@@ -162,6 +169,12 @@ impl Shared {
         self.spawn("onecopy-watch".to_owned(), move || {
             shared.turns.watch(|| shared.flush_lent());
         })?;
+        if let Some(watchdog) = self.config.watchdog.clone() {
+            let shared = Arc::clone(self);
+            self.spawn("onecopy-watchdog".to_owned(), move || {
+                watchdog::run(&shared, &watchdog);
+            })?;
+        }
         for i in 0..=self.config.handler_threads.max(1) {
             let shared = Arc::clone(self);
             self.spawn(format!("onecopy-loop-{i}"), move || shared.run_thread())?;
@@ -204,9 +217,27 @@ impl Shared {
         self.stopping.load(SeqCst)
     }
 
-    /// When the server stops: the moment from which a connection without a request is to be closed.
+    /// When the server stops, or its handlers cannot run: the moment from which a connection
+    /// without a request is to be closed.
     pub(crate) fn idle_until_ms(&self) -> Option<u64> {
-        self.is_stopping().then(|| self.idle_until_ms.load(SeqCst))
+        if self.is_stopping() {
+            return Some(self.idle_until_ms.load(SeqCst));
+        }
+        self.closes_idle.load(SeqCst).then_some(0)
+    }
+
+    /// Has connections without a request closed from now on, or not any more.
+    pub(crate) fn close_idle(&self, yes: bool) {
+        if self.closes_idle.swap(yes, SeqCst) || !yes {
+            return;
+        }
+        let connections = lock(&self.connections);
+        let found = connections.iter().filter(|c| c.raise(connection::STOP));
+        let found: Vec<Arc<Connection>> = found.cloned().collect();
+        drop(connections);
+        for connection in found {
+            self.queue(connection);
+        }
     }
 
     pub(crate) fn now_ms(&self) -> u64 {
@@ -259,9 +290,11 @@ impl Shared {
     pub(crate) fn forget(&self, connection: &Connection) {
         let mut connections = lock(&self.connections);
         connections.remove(connection.token);
-        self.config.metrics.set_connections(connections.len());
-        if connections.len() == 0 && self.is_stopping() {
-            drop(connections);
+        let n = connections.len();
+        self.config.metrics.set_connections(n);
+        drop(connections);
+        self.resume_where_full(n);
+        if n == 0 && self.is_stopping() {
             self.finish(false);
         }
     }
@@ -323,6 +356,9 @@ impl Shared {
         // Where the poll broke, connections are there yet, and nobody reads from them any more.
         for awaiting in lock(&self.awaited).iter() {
             awaiting.settle(Err(BodyError::Stopped));
+        }
+        for connection in lock(&self.connections).iter() {
+            connection.wake_writer();
         }
         self.signals.wake.add(1);
         self.workers.stop();

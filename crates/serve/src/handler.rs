@@ -48,6 +48,12 @@ pub trait Handler: Send + Sync + 'static {
         false
     }
 
+    /// True if the handler may begin its answer before it returns ([`Request::writer`]). Called
+    /// once: it costs each request a little.
+    fn begins_early(&self) -> bool {
+        false
+    }
+
     /// The answer to a request that the server refuses by itself (a malformed head, a limit reached, a panic of the
     /// handler). The default is a problem of RFC 9457. It must not block.
     fn refuse(&self, status: u16, detail: &str) -> Response {
@@ -74,6 +80,10 @@ impl<H: Handler + ?Sized> Handler for std::sync::Arc<H> {
 
     fn is_quick(&self) -> bool {
         (**self).is_quick()
+    }
+
+    fn begins_early(&self) -> bool {
+        (**self).begins_early()
     }
 
     fn refuse(&self, status: u16, detail: &str) -> Response {

@@ -27,6 +27,8 @@
 //! | [`access`] | the access log: what is told, its lines, its file |
 //! | [`metrics`] | what is counted, and its text for Prometheus |
 //! | [`host`] | the `Host` guard of loopback servers |
+//! | `accept` | accepting connections, and when not |
+//! | `watchdog` | [`Watchdog`]: detects handlers that make no progress |
 //! | `event_loop`, `turn`, `poll`, `workers` | who polls, who runs handlers, who fills chunks; how it ends |
 //! | `connection`, `out` | one connection: requests in, answers out |
 //! | `transport` | what it speaks through: the socket, or TLS over it |
@@ -34,6 +36,7 @@
 //! | `sys` | system calls: the only `unsafe` |
 #![deny(unsafe_code)]
 
+mod accept;
 pub mod access;
 pub mod address;
 pub mod awaited;
@@ -65,6 +68,7 @@ mod timers;
 pub mod tls;
 mod transport;
 mod turn;
+mod watchdog;
 mod workers;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -75,7 +79,7 @@ pub use address::Address;
 pub use awaited::{AwaitedBody, BodyError};
 pub use clock::{Clock, SystemClock};
 pub use config::{Config, Limits};
-pub use connection::ItemSink;
+pub use connection::{ItemSink, ResponseWriter, WriteError};
 pub use counters::SharedCounters;
 pub use error::Error;
 pub use handler::{FnHandler, Handler};
@@ -84,13 +88,15 @@ pub use host::host_is_loopback;
 pub use metrics::{Metrics, MetricsArea};
 pub use request::{BodyPolicy, Request, RequestBody};
 pub use response::{
-    Body, Breaker, Chunks, FileBody, Held, Items, Piece, Pulled, Pushed, Response, StreamEnd,
+    Body, Breaker, Chunks, FileBody, Held, Items, NoItems, Piece, Pulled, Pushed, Response,
+    StreamEnd,
 };
-pub use server::{Handle, Server, Stopped};
+pub use server::{Handle, Server, Stopped, raise_open_files};
 pub use socket::Socket;
 pub use static_files::Files;
 pub use sys::{SignalGuard, reopen_on_signal, stop_on_signals};
 pub use tls::{Tls, TlsProblem};
+pub use watchdog::{Liveness, OnLiveness, Pulse, Watchdog};
 
 /// Locks a mutex whose data is whole even after a panic: no code that can panic runs while one is held, but handlers,
 /// which are caught.

@@ -2,12 +2,14 @@
 
 use std::fs::File;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use onecopy_text::Chunk;
 
 use onecopy_wire::http::{RequestHead, Version};
 
 use crate::awaited::AwaitedBody;
+use crate::connection::{Connection, ResponseWriter};
 
 /// A request whose head is whole and well formed, and whose body, if there is one, has been read to its end, or is
 /// [awaited](RequestBody::Awaited).
@@ -19,7 +21,12 @@ pub struct Request<'a> {
     body: &'a [u8],
     peer: Option<SocketAddr>,
     local: Option<SocketAddr>,
+    /// The connection, and where the answer starts, for a handler that may begin it.
+    origin: Option<Origin<'a>>,
 }
+
+/// See [`ResponseWriter`].
+type Origin<'a> = (&'a Arc<Connection>, Option<u64>);
 
 #[derive(Clone, Copy)]
 enum Head<'a> {
@@ -44,6 +51,7 @@ impl<'a> Request<'a> {
             body: &[],
             peer: None,
             local: None,
+            origin: None,
         }
     }
 
@@ -58,7 +66,22 @@ impl<'a> Request<'a> {
             body,
             peer,
             local,
+            origin: None,
         }
+    }
+
+    /// The same request of this connection.
+    pub(crate) fn from(mut self, origin: Option<Origin<'a>>) -> Request<'a> {
+        self.origin = origin;
+        self
+    }
+
+    /// Begins the answer before the handler returns; `None` where [`crate::Handler::begins_early`]
+    /// is false, and for a request made by [`Request::new`].
+    #[must_use]
+    pub fn writer(&self) -> Option<ResponseWriter> {
+        let (connection, start) = self.origin?;
+        Some(ResponseWriter::new(connection, start))
     }
 
     /// The same request with a body.

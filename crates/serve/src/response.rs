@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use onecopy_text::ledger::Ledger;
 use onecopy_wire::{ChunkError, ChunkSource};
 
-pub use crate::body::{FileBody, Held, Items, Piece, Pulled, Pushed};
+pub use crate::body::{FileBody, Held, Items, NoItems, Piece, Pulled, Pushed};
 use crate::headers::{FieldLine, HeaderError, Headers};
 use crate::lock;
 
@@ -179,9 +179,11 @@ impl Response {
 }
 
 /// The bytes of an answer. Copies: none, whatever the kind; a body is written from where it lies.
+#[derive(Default)]
 #[non_exhaustive]
 pub enum Body {
     /// No bytes; `Content-Length: 0` where the status allows a body.
+    #[default]
     Empty,
     /// Bytes made for this answer.
     Bytes(Vec<u8>),
@@ -232,6 +234,24 @@ impl Body {
             Body::Held(bytes) => Some(bytes),
             _ => None,
         }
+    }
+
+    /// The body as items. Those of files and of sources fail: such a body has to be the whole of an
+    /// answer.
+    pub(crate) fn into_items(self) -> Box<dyn Items> {
+        let held = match self {
+            Body::Items(items) => return items,
+            Body::Parts(parts) => parts,
+            Body::Empty => Vec::new(),
+            Body::Bytes(bytes) => vec![Held::new(bytes)],
+            Body::Shared(bytes) => vec![Held::new(bytes)],
+            Body::Static(bytes) => vec![Held::new(bytes)],
+            Body::Held(bytes) => vec![bytes],
+            Body::File(_) | Body::Pieces(_) | Body::Chunks(_) => {
+                return Box::new(crate::body::NoItems);
+            }
+        };
+        Box::new(held.into_iter())
     }
 
     /// Leaves out what stands behind the first `len` bytes of a body of known length.

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::accept::{connections_for, files_for};
 use crate::address::Address;
 use crate::config::Config;
 use crate::error::Error;
 use crate::event_loop::{Shared, millis};
 use crate::handler::Handler;
 use crate::socket::Socket;
-use crate::sys::{EventFd, Listener};
+use crate::sys::{self, EventFd, Listener};
+use crate::watchdog::Watchdog;
 
 /// A server that listens. Nothing is answered until [`Server::run`].
 pub struct Server {
@@ -83,6 +85,20 @@ impl Server {
         &self.address
     }
 
+    /// The number of connections that are open at once, at most: [`crate::Limits::n_connections`],
+    /// or the number that the limit of open files permits, where that is lower.
+    #[must_use]
+    pub fn max_connections(&self) -> usize {
+        let n_files = sys::max_open_files().unwrap_or(usize::MAX);
+        let n_max = self.config.limits.n_connections;
+        n_max.min(connections_for(n_files))
+    }
+
+    /// Has handlers watched that make no progress.
+    pub fn watch(&mut self, watchdog: Watchdog) {
+        self.config.watchdog = Some(watchdog);
+    }
+
     /// The descriptor that listens, to be lent to other processes; `None`: the socket was stopped before.
     #[must_use]
     pub fn listener_fd(&self) -> Option<RawFd> {
@@ -120,6 +136,15 @@ impl Server {
             None => Ok(stopped),
         }
     }
+}
+
+/// Raises the limit of open files of this process to the number that `n_connections` need, or to
+/// the hard limit where that is lower (setrlimit(2)). Processes that this one starts inherit it.
+///
+/// # Errors
+/// [`Error::System`].
+pub fn raise_open_files(n_connections: usize) -> Result<(), Error> {
+    sys::raise_max_open_files(files_for(n_connections)).map_err(Error::system("setrlimit"))
 }
 
 impl Handle {

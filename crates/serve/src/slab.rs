@@ -59,21 +59,40 @@ impl Slab {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Weak;
 
     #[test]
     fn a_token_of_the_past_finds_nothing() {
         let limits = crate::Limits::default();
         let mut slab = Slab::default();
         let mut insert = || {
-            slab.insert(|token| Arc::new(Connection::new(token, None, None, &limits, false)))
-                .token
+            slab.insert(|token| {
+                Arc::new(Connection::new(
+                    token,
+                    Weak::new(),
+                    None,
+                    None,
+                    &limits,
+                    false,
+                ))
+            })
+            .token
         };
         let (a, b) = (insert(), insert());
         slab.remove(a);
         slab.remove(a);
         assert_eq!(slab.len(), 1);
         let c = slab
-            .insert(|token| Arc::new(Connection::new(token, None, None, &limits, false)))
+            .insert(|token| {
+                Arc::new(Connection::new(
+                    token,
+                    Weak::new(),
+                    None,
+                    None,
+                    &limits,
+                    false,
+                ))
+            })
             .token;
         assert_eq!(c & 0xffff_ffff, a & 0xffff_ffff, "the place is used again");
         assert!(slab.get(a).is_none());

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -25,6 +26,9 @@ pub(crate) struct Turns {
     turn: Mutex<Turn>,
     changed: Condvar,
     watch: Condvar,
+    watchdog: Condvar,
+    /// Parts of bodies that handlers have sent.
+    n_parts: AtomicU64,
     n_handlers_max: usize,
     tick: Duration,
     metrics: Metrics,
@@ -42,10 +46,14 @@ struct Turn {
     polling: bool,
     n_idle: usize,
     n_handling: usize,
+    /// Of those: handlers that wait for their client to receive what they have sent.
+    n_sending: usize,
     /// Handlers entered and left so far.
     n_moves: u64,
     /// The watch looks once a tick; else it sleeps until a handler runs.
     watching: bool,
+    /// The watchdog is woken by the next handler that returns.
+    wakes_watchdog: bool,
     finished: bool,
 }
 
@@ -65,6 +73,8 @@ impl Turns {
             turn: Mutex::default(),
             changed: Condvar::new(),
             watch: Condvar::new(),
+            watchdog: Condvar::new(),
+            n_parts: AtomicU64::new(0),
             n_handlers_max,
             tick: if is_quick { QUICK_TICK } else { TICK },
             metrics,
@@ -135,9 +145,45 @@ impl Turns {
         turn.n_handling -= 1;
         turn.n_moves += 1;
         self.tell(&turn);
+        if turn.wakes_watchdog {
+            self.watchdog.notify_one();
+        }
         if !turn.deferred.is_empty() && turn.n_idle > 0 {
             self.changed.notify_one();
         }
+    }
+
+    /// A handler has sent a part of its body.
+    pub(crate) fn count_part(&self) {
+        self.n_parts.fetch_add(1, Relaxed);
+    }
+
+    /// Runs `wait`, in which a handler waits for its client.
+    pub(crate) fn wait_for_client<T>(&self, wait: impl FnOnce() -> T) -> T {
+        lock(&self.turn).n_sending += 1;
+        let waited = wait();
+        lock(&self.turn).n_sending -= 1;
+        waited
+    }
+
+    /// Waits for `interval`, or with `until_return` for a handler that returns, whichever comes
+    /// first. The moves of handlers so far, and whether all that may run at once are busy; `None`:
+    /// the server has ended.
+    pub(crate) fn wait_for_look(
+        &self,
+        interval: Duration,
+        until_return: bool,
+    ) -> Option<(u64, bool)> {
+        let mut turn = lock(&self.turn);
+        turn.wakes_watchdog = until_return;
+        if !turn.finished {
+            let woken = self.watchdog.wait_timeout(turn, interval);
+            turn = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        turn.wakes_watchdog = false;
+        let n_moves = turn.n_moves + self.n_parts.load(Relaxed);
+        let all_busy = turn.n_handling - turn.n_sending >= self.n_handlers_max;
+        (!turn.finished).then_some((n_moves, all_busy))
     }
 
     /// Until the server ends: wakes a thread for the poll where all are in handlers, or wait, and none has moved for a tick. Calls
@@ -202,10 +248,16 @@ impl Turns {
         lock(&self.turn).n_handling
     }
 
+    /// True if the server has ended.
+    pub(crate) fn is_finished(&self) -> bool {
+        lock(&self.turn).finished
+    }
+
     /// Lets all threads end; the one in the poll is to be woken.
     pub(crate) fn finish(&self) {
         lock(&self.turn).finished = true;
         self.changed.notify_all();
         self.watch.notify_all();
+        self.watchdog.notify_all();
     }
 }

@@ -76,3 +76,15 @@ pub(crate) fn thread_number() -> u64 {
     }
     NUMBER.with(|n| *n)
 }
+
+/// Sends a signal to this thread: a handler that it has runs before this returns.
+pub(crate) fn raise(signal: i32) {
+    // SAFETY: a plain system call; a number that is no signal is an error of it, without effect.
+    unsafe { libc::raise(signal) };
+}
+
+/// Ends the process at once, without the interpreter and without callbacks.
+pub(crate) fn exit_now(code: i32) -> ! {
+    // SAFETY: callable at any time; nothing of the process runs after it.
+    unsafe { libc::_exit(code) }
+}

@@ -181,20 +181,12 @@ enum Rest {
 }
 
 impl Answered {
-    /// The body, behind what `write` was given, and its length where that is known.
-    pub(super) fn into_body(mut self, written: Vec<Held>) -> (Body, Option<u64>) {
-        if !written.is_empty() {
-            self.ready.splice(0..0, written);
-        }
+    /// The body, and its length where that is known.
+    pub(super) fn into_body(mut self) -> (Body, Option<u64>) {
         match self.rest {
             Rest::Few(bytes) => {
                 let n_bytes = bytes.len() as u64;
-                if self.ready.is_empty() {
-                    return (Body::Bytes(bytes), Some(n_bytes));
-                }
-                self.ready.push(Held::new(bytes));
-                self.rest = Rest::Nothing;
-                self.into_body(Vec::new())
+                (Body::Bytes(bytes), Some(n_bytes))
             }
             Rest::Nothing => {
                 let n_bytes = self.ready.iter().map(|item| item.len() as u64).sum();

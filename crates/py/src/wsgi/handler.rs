@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, TryLockError};
 
-use onecopy_serve::{Body, BodyPolicy, Chunks, Handler, Request, RequestBody, Response, StreamEnd};
+use onecopy_serve::{
+    Body, BodyPolicy, Chunks, Handler, NoItems, Request, RequestBody, Response, StreamEnd,
+};
 use onecopy_text::Chunk;
 use onecopy_wire::http::{BodyFraming, Conditions, Method, TargetForm, Version};
 use pyo3::exceptions::{PyAssertionError, PyOSError, PyRuntimeError};
@@ -15,7 +17,7 @@ use super::body;
 use super::files::Files;
 use super::input::{self, Input};
 use super::lines::Lines;
-use super::start::StartResponse;
+use super::start::{Said, StartResponse};
 use crate::errors;
 use crate::raw::ending;
 use crate::raw::environ::{Other, Strings};
@@ -206,26 +208,45 @@ impl Wsgi {
     fn call(&self, py: Python<'_>, request: &Request<'_>, body: RequestBody) -> PyResult<Response> {
         let environ = self.environ(py, request, body)?;
         let start = self.start(py)?;
-        let result = self.app.bind(py).call1((environ, &start))?;
-        let answered = body::of(&result, start.get().has_written(), &self.log)?;
-        let Some((mut response, written)) = start.get().take() else {
-            return Err(PyAssertionError::new_err(
+        start.get().open(request.writer());
+        let called = self.app.bind(py).call1((environ, &start));
+        let answered =
+            called.and_then(|result| body::of(&result, start.get().has_written(), &self.log));
+        match (answered, start.get().take()) {
+            (Ok(answered), Said::Head(mut response)) => {
+                self.give_back(start);
+                if let Some(name) = response.left_out() {
+                    self.warn_left_out(py, name);
+                }
+                let (body, n_bytes) = answered.into_body();
+                if let Some(n_bytes) = n_bytes {
+                    response.announce(n_bytes);
+                }
+                let body = match body {
+                    Body::Chunks(chunks) => self.logged(*chunks).into(),
+                    body => body,
+                };
+                Ok(in_ranges(response.body(body), request))
+            }
+            (Ok(answered), Said::Begun { left_out, .. }) => {
+                self.give_back(start);
+                if let Some(name) = left_out {
+                    self.warn_left_out(py, &name);
+                }
+                Ok(Response::new(200).body(answered.into_body().0))
+            }
+            (Ok(_), Said::Nothing) => Err(PyAssertionError::new_err(
                 "the application gave a body before it called start_response",
-            ));
-        };
-        self.give_back(start);
-        if let Some(name) = response.left_out() {
-            self.warn_left_out(py, name);
+            )),
+            (Err(error), Said::Begun { failed, .. }) => {
+                // A client that has left is no failure of the application that passes the error on.
+                if failed.is_none() || !error.is_instance_of::<PyOSError>(py) {
+                    self.log.failed(py, &failed_at(request), &error);
+                }
+                Ok(Response::new(200).body(Body::Items(Box::new(NoItems))))
+            }
+            (Err(error), _) => Err(error),
         }
-        let (body, n_bytes) = answered.into_body(written);
-        if let Some(n_bytes) = n_bytes {
-            response.announce(n_bytes);
-        }
-        let body = match body {
-            Body::Chunks(chunks) => self.logged(*chunks).into(),
-            body => body,
-        };
-        Ok(in_ranges(response.body(body), request))
     }
 
     /// Warns once of a header field that answers of this application do not carry.
@@ -257,7 +278,6 @@ impl Wsgi {
             && let Ok(mut spare) = self.spare.try_lock()
             && spare.len() < MOST_SPARE
         {
-            start.get().reset();
             spare.push(start.unbind());
         }
     }
@@ -298,13 +318,7 @@ impl Handler for Wsgi {
                 {
                     return self.refuse(error.status(), &error.to_string());
                 }
-                // Not the query: it may hold secrets.
-                let what = format!(
-                    "the application failed at {} {}",
-                    request.method(),
-                    request.path()
-                );
-                self.log.failed(py, &what, &error);
+                self.log.failed(py, &failed_at(&request), &error);
                 failed()
             }
         });
@@ -313,6 +327,10 @@ impl Handler for Wsgi {
 
     fn is_quick(&self) -> bool {
         self.files.is_some()
+    }
+
+    fn begins_early(&self) -> bool {
+        self.files.is_none() // By `write`.
     }
 
     fn body_room(&self, n_bytes: usize) -> Chunk {
@@ -341,6 +359,13 @@ fn in_ranges(response: Response, request: &Request<'_>) -> Response {
         return response;
     }
     response.in_ranges(&Conditions::of(request.headers()), is_get)
+}
+
+/// A line about a request that the application failed at, without its query, which may hold
+/// secrets.
+fn failed_at(request: &Request<'_>) -> String {
+    let (method, path) = (request.method(), request.path());
+    format!("the application failed at {method} {path}")
 }
 
 fn failed() -> Response {

@@ -8,6 +8,7 @@
 //! | `start` | `start_response`, and what was said by it |
 //! | `lines` | header fields that are constants of the application |
 //! | `input` | `wsgi.input` |
+//! | `liveness` | reports of a worker that makes no progress |
 //! | `body` | iterables, files and row streams as bodies |
 //! | `files` | a folder as an application |
 //!
@@ -22,6 +23,7 @@ mod files;
 mod handler;
 mod input;
 mod lines;
+mod liveness;
 mod observe;
 mod server;
 mod start;
@@ -30,5 +32,5 @@ pub(crate) use body::FileWrapper;
 pub(crate) use files::{FileAnswer, Files};
 pub(crate) use input::Input;
 pub(crate) use observe::Metrics;
-pub(crate) use server::Server;
+pub(crate) use server::{Server, raise_open_files};
 pub(crate) use start::StartResponse;

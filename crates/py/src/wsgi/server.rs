@@ -6,13 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use onecopy_serve::{
-    AccessLog, Address, Config, Handle, Limits, Metrics, Socket, Stopped, Tls, TlsProblem,
+    AccessLog, Address, Config, Handle, Limits, Metrics, Pulse, Socket, Stopped, Tls, TlsProblem,
+    Watchdog,
 };
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict};
 
 use super::handler::{Place, Wsgi};
+use super::liveness;
 use super::observe::{self, Target};
 use crate::raw::ending;
 use crate::raw::output;
@@ -28,6 +30,8 @@ pub(crate) struct Server {
     threads: Threads,
     metrics: Metrics,
     access_log: Option<AccessLog>,
+    pulse: Pulse,
+    max_connections: usize,
 }
 
 /// The `threading.Thread`s of a server.
@@ -172,6 +176,8 @@ impl Server {
         };
         Ok(Server {
             handle: server.handle(),
+            max_connections: server.max_connections(),
+            pulse: Pulse::default(),
             address,
             state: Mutex::new(Some(server)),
             app,
@@ -195,6 +201,32 @@ impl Server {
             Address::Ip(ip) => Listens::Inet(ip.ip().to_string(), ip.port()),
             Address::Unix(path) => Listens::Unix(path.clone().into_os_string()),
         }
+    }
+
+    /// Connections that are open at once, at most.
+    #[getter]
+    fn max_connections(&self) -> usize {
+        self.max_connections
+    }
+
+    /// Has the server watched from when it runs: `onecopy.workers` has the protocol of ``line``, a
+    /// socket. ``dump`` is a signal whose handler writes the stacks of all threads to it.
+    fn watch(&self, timeout: f64, line: i32, dump: i32) -> PyResult<()> {
+        let watchdog = Watchdog {
+            timeout: seconds("timeout", timeout)?,
+            pulse: self.pulse.clone(),
+            on_liveness: liveness::reporter(output::duplicate(line)?, dump),
+        };
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(server) = &mut *state {
+            server.watch(watchdog);
+        }
+        Ok(())
+    }
+
+    /// Says that the interpreter runs.
+    fn beat(&self) {
+        self.pulse.beat();
     }
 
     /// Serves until it is stopped; with ``signals`` SIGINT and SIGTERM stop it (the main thread alone may ask for that).
@@ -270,6 +302,13 @@ impl Server {
         }
         Ok(())
     }
+}
+
+/// Raises the limit of open files of this process to what ``n_connections`` need, or to the hard
+/// limit where that is lower.
+#[pyfunction]
+pub(crate) fn raise_open_files(n_connections: usize) -> PyResult<()> {
+    onecopy_serve::raise_open_files(n_connections).map_err(|e| PyOSError::new_err(e.to_string()))
 }
 
 /// Starts a thread of Python's.

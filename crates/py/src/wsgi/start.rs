@@ -2,17 +2,24 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use onecopy_serve::{Held, Response};
-use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use onecopy_serve::{Held, Response, ResponseWriter, WriteError};
+use pyo3::exceptions::{
+    PyBrokenPipeError, PyConnectionAbortedError, PyRuntimeError, PyTimeoutError, PyTypeError,
+    PyValueError,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
 use super::lines::Lines;
+use crate::raw::ending;
 use crate::raw::environ::latin1;
 use crate::raw::held::HeldBytes;
 
-/// What a WSGI application is given to begin its answer: called with status and headers. It returns the `write` function of
-/// PEP 3333, which is this object again: called with ``bytes``.
+/// The function by which a WSGI application begins its answer: called with status and headers. It returns
+/// the `write` function of PEP 3333, which is this object again: called with ``bytes``, it sends
+/// them before it returns, but for 256 KiB at most that wait for the client. `BrokenPipeError`: the
+/// client has closed the connection. `TimeoutError`: it received nothing for ``write_timeout``.
+/// `ConnectionAbortedError`: the server was stopped. `RuntimeError`: the application has returned.
 #[pyclass(frozen, module = "onecopy")]
 pub(crate) struct StartResponse {
     state: Mutex<State>,
@@ -22,10 +29,29 @@ pub(crate) struct StartResponse {
 #[derive(Default)]
 struct State {
     response: Option<Response>,
-    /// What `write` was given.
-    written: Vec<Held>,
+    /// Sends what `write` gets, until the application has returned.
+    writer: Option<ResponseWriter>,
+    /// `write` has sent the head.
+    is_begun: bool,
+    write_error: Option<WriteError>,
+    /// A header field that the head was sent without.
+    left_out: Option<Box<str>>,
     /// The head is on its way: nothing can be said any more.
     is_sent: bool,
+}
+
+/// The use that an application has made of its `start_response` and `write`.
+pub(super) enum Said {
+    Nothing,
+    /// It has given the head.
+    Head(Response),
+    /// It has sent the head and a part of the body.
+    Begun {
+        /// Why a block was not sent.
+        failed: Option<WriteError>,
+        /// A header field that the head was sent without.
+        left_out: Option<Box<str>>,
+    },
 }
 
 impl StartResponse {
@@ -37,9 +63,12 @@ impl StartResponse {
         }
     }
 
-    /// As if nothing had been said.
-    pub(crate) fn reset(&self) {
-        *self.state() = State::default();
+    /// For the answer that `writer` sends; `None`: by `write` nothing can be sent.
+    pub(crate) fn open(&self, writer: Option<ResponseWriter>) {
+        *self.state() = State {
+            writer,
+            ..State::default()
+        };
     }
 
     /// Held for moments by the thread of the request, in which nothing of Python's runs.
@@ -47,17 +76,60 @@ impl StartResponse {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was said, with what was written; from now on nothing more can be.
-    pub(crate) fn take(&self) -> Option<(Response, Vec<Held>)> {
+    /// Ends the use of this object for a request, and returns what the application has begun.
+    pub(super) fn take(&self) -> Said {
         let mut state = self.state();
-        let response = state.response.take()?;
+        state.writer = None;
         state.is_sent = true;
-        Some((response, std::mem::take(&mut state.written)))
+        match state.response.take() {
+            _ if state.is_begun => Said::Begun {
+                failed: state.write_error,
+                left_out: state.left_out.take(),
+            },
+            Some(response) => Said::Head(response),
+            None => Said::Nothing,
+        }
     }
 
-    /// Whether `write` was given something.
-    pub(crate) fn has_written(&self) -> bool {
-        !self.state().written.is_empty()
+    /// True if `write` has sent something.
+    pub(super) fn has_written(&self) -> bool {
+        self.state().is_begun
+    }
+
+    /// Sends a block of the body, with the head before the first one. It waits, detached, while the
+    /// client has to receive former blocks. An empty block changes nothing.
+    fn write(&self, bytes: &Bound<'_, PyBytes>) -> PyResult<()> {
+        if bytes.as_bytes().is_empty() {
+            return Ok(());
+        }
+        let (mut writer, head) = {
+            let mut state = self.state();
+            let Some(writer) = state.writer.clone() else {
+                return Err(write_error(WriteError::Ended));
+            };
+            let head = state.response.take();
+            state.is_begun |= head.is_some();
+            state.is_sent |= head.is_some();
+            if let Some(head) = &head {
+                state.left_out = head.left_out().map(Into::into);
+            }
+            (writer, head)
+        };
+        let begins = head.is_some();
+        let block = Held::new(HeldBytes::new(bytes.clone()));
+        let written = ending::detach(bytes.py(), || {
+            head.map_or(Ok(()), |head| writer.begin(head))?;
+            writer.write(block)
+        });
+        let mut state = self.state();
+        if begins && state.writer.is_some() {
+            state.writer = Some(writer);
+        }
+        written.map_err(|error| {
+            state.write_error = Some(error);
+            drop(state);
+            write_error(error)
+        })
     }
 
     fn start(
@@ -110,13 +182,21 @@ impl StartResponse {
                         "write takes bytes; start_response takes a status and a list of headers",
                     )
                 })?;
-                slf.get()
-                    .state()
-                    .written
-                    .push(Held::new(HeldBytes::new(bytes.clone())));
+                slf.get().write(bytes)?;
             }
         }
         Ok(slf)
+    }
+}
+
+/// The exception for a block that is not sent.
+fn write_error(error: WriteError) -> PyErr {
+    let message = error.to_string();
+    match error {
+        WriteError::Gone => PyBrokenPipeError::new_err(message),
+        WriteError::Stalled => PyTimeoutError::new_err(message),
+        WriteError::Stopped => PyConnectionAbortedError::new_err(message),
+        _ => PyRuntimeError::new_err(message),
     }
 }
 

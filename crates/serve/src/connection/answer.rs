@@ -10,9 +10,11 @@ use onecopy_wire::http::ResponseHead;
 use super::drive::Drive;
 use super::{Names, Phase};
 use crate::access::{Access, Outcome};
+use crate::date::Date;
 use crate::event_loop::Shared;
 use crate::guard;
 use crate::headers::Headers;
+use crate::out::OutQueue;
 use crate::response::{Body, OnEnd, Piece, Response, StreamEnd};
 use crate::workers::Job;
 
@@ -166,6 +168,69 @@ impl Answer {
     }
 }
 
+/// The first line of a head, and what becomes of the connection.
+pub(super) struct HeadStart<'a> {
+    pub(super) status: u16,
+    pub(super) reason: Option<&'a [u8]>,
+    pub(super) keep_alive: bool,
+    pub(super) http_1_0: bool,
+}
+
+/// Queues a head, and `after` following its empty line. Returns the position where the body starts,
+/// counted over the connection's life.
+pub(super) fn write_head(
+    out: &mut OutQueue,
+    date: &mut Date,
+    start: &HeadStart<'_>,
+    headers: Headers,
+    framing: Framing,
+    after: &[u8],
+) -> u64 {
+    let date = (!headers.has_date()).then(|| date.line());
+    let connection = match (start.keep_alive, start.http_1_0) {
+        (false, _) => Some("close"),
+        (true, true) => Some("keep-alive"),
+        (true, false) => None,
+    };
+    out.frame(|out| {
+        let begun = match start.reason {
+            None => ResponseHead::begin(start.status, out),
+            Some(reason) => ResponseHead::begin_with_reason(start.status, reason, out),
+        };
+        let written = begun.and_then(|mut head| {
+            head = match framing {
+                Framing::Nothing => head,
+                Framing::Length(n) => head.content_length(n)?,
+                Framing::Chunked { trailer: true } => {
+                    head.chunked()?.field("Trailer", b"onecopy-status")?
+                }
+                Framing::Chunked { trailer: false } => head.chunked()?,
+            };
+            match connection {
+                Some(option) => head.field("Connection", option.as_bytes()),
+                None => Ok(head),
+            }
+        });
+        written
+            .expect("status and phrase were checked when the answer was made; the fields are ours");
+        out.extend_from_slice(date.unwrap_or_default().as_bytes());
+    });
+    let mut fields = headers.into_wire();
+    let body_start = out.n_pushed() + fields.len() as u64 + 2;
+    if fields.len() <= FEW_BYTES {
+        out.frame(|out| {
+            out.extend_from_slice(&fields);
+            out.extend_from_slice(b"\r\n");
+            out.extend_from_slice(after);
+        });
+    } else {
+        fields.extend_from_slice(b"\r\n");
+        fields.extend_from_slice(after);
+        out.owned(fields);
+    }
+    body_start
+}
+
 impl Drive<'_> {
     /// Answers with `response`: queues it, or starts its stream.
     pub(super) fn respond(&mut self, mut exchange: Exchange, response: Response) {
@@ -294,49 +359,14 @@ impl Drive<'_> {
         framing: Framing,
         after: &[u8],
     ) {
-        let date = (!headers.has_date()).then(|| self.kit.date.line());
-        let exchange = &answer.exchange;
-        let connection = match (exchange.keep_alive, exchange.http_1_0) {
-            (false, _) => Some("close"),
-            (true, true) => Some("keep-alive"),
-            (true, false) => None,
+        let head = HeadStart {
+            status: answer.status,
+            reason: answer.reason.as_deref(),
+            keep_alive: answer.exchange.keep_alive,
+            http_1_0: answer.exchange.http_1_0,
         };
-        self.state.out.frame(|out| {
-            let begun = match &answer.reason {
-                None => ResponseHead::begin(answer.status, out),
-                Some(reason) => ResponseHead::begin_with_reason(answer.status, reason, out),
-            };
-            let written = begun.and_then(|mut head| {
-                head = match framing {
-                    Framing::Nothing => head,
-                    Framing::Length(n) => head.content_length(n)?,
-                    Framing::Chunked { trailer: true } => {
-                        head.chunked()?.field("Trailer", b"onecopy-status")?
-                    }
-                    Framing::Chunked { trailer: false } => head.chunked()?,
-                };
-                match connection {
-                    Some(option) => head.field("Connection", option.as_bytes()),
-                    None => Ok(head),
-                }
-            });
-            written.expect(
-                "status and phrase were checked when the answer was made; the fields are ours",
-            );
-            out.extend_from_slice(date.unwrap_or_default().as_bytes());
-        });
-        let mut fields = headers.into_wire();
-        answer.body_start = self.state.out.n_pushed() + fields.len() as u64 + 2;
-        if fields.len() <= FEW_BYTES {
-            return self.state.out.frame(|out| {
-                out.extend_from_slice(&fields);
-                out.extend_from_slice(b"\r\n");
-                out.extend_from_slice(after);
-            });
-        }
-        fields.extend_from_slice(b"\r\n");
-        fields.extend_from_slice(after);
-        self.state.out.owned(fields);
+        let (out, date) = (&mut self.state.out, &mut self.kit.date);
+        answer.body_start = write_head(out, date, &head, headers, framing, after);
     }
 
     /// Tells of a handshake that came to nothing.

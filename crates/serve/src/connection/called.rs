@@ -8,6 +8,7 @@ use onecopy_wire::http::HeadIndex;
 use super::answer::{Answer, Exchange, Gone};
 use super::body::{Coding, Then};
 use super::drive::{Drive, Step};
+use super::writer::Terms;
 use super::{Connection, Phase};
 use crate::access::Outcome;
 use crate::awaited::{AwaitedBody, Awaiting, BodyError, Seat};
@@ -36,9 +37,10 @@ pub(super) struct Call {
 
 impl Call {
     /// Runs the handler, whose turn was had. `None`: it panicked.
-    pub(super) fn run(self, shared: &Shared, connection: &Connection) -> Option<Response> {
+    pub(super) fn run(self, shared: &Shared, connection: &Arc<Connection>) -> Option<Response> {
         let head = self.index.view(&self.head);
         let request = Request::parsed(head, &[], connection.peer, connection.local);
+        let request = request.from(shared.begins_early.then_some((connection, None)));
         let body = RequestBody::Awaited(self.body);
         let response = guard(|| shared.handler.handle_body(request, body));
         shared.turns.leave_handler();
@@ -121,11 +123,46 @@ impl Drive<'_> {
         self.state.out.frame(|out| out.extend_from_slice(interim));
     }
 
-    /// A handler has come back from its call: queues its answer.
-    pub(super) fn end_call(&mut self) {
-        let Some(response) = self.connection.take_answer() else {
+    /// A handler has returned from its call, or begins its answer before that. Queues the answer;
+    /// or hands the connection over to the handler's thread: `true`.
+    pub(super) fn end_call(&mut self) -> bool {
+        let begins = self.connection.takes_loan_request();
+        let response = self.connection.take_answer();
+        if !begins && response.is_none() {
+            return false;
+        }
+        let Some(exchange) = self.end_body() else {
+            if begins {
+                self.connection.refuse_loan();
+            }
+            return false;
+        };
+        match response {
+            Some(response) => self.answer_call(exchange, response),
+            None => {
+                let start = self.state.out.n_pushed();
+                self.lend(Some(Terms::of(&exchange, start)), Some(Box::new(exchange)));
+                self.connection.wake_writer();
+            }
+        }
+        begins
+    }
+
+    /// The thread of a handler that had begun its answer comes back with the rest of it.
+    pub(super) fn end_begun(&mut self, response: Option<Response>) {
+        let returned = self.take_back();
+        let Some(exchange) = returned.exchange else {
             return;
         };
+        match returned.begun {
+            Some((terms, begun)) => self.continue_begun(*exchange, terms, *begun, response),
+            None => self.answer_call(*exchange, response),
+        }
+    }
+
+    /// The request's body is not received any further. `None`: there is no such request, for the
+    /// connection has ended.
+    fn end_body(&mut self) -> Option<Exchange> {
         let (mut exchange, unread) = match mem::replace(&mut self.state.phase, Phase::Head) {
             Phase::Called(called) => {
                 let unread = called.unasked.is_some().then_some(called.awaiting);
@@ -133,11 +170,11 @@ impl Drive<'_> {
             }
             Phase::Body(reader) => match reader.into_told() {
                 Some((exchange, awaiting)) => (exchange, Some(awaiting)),
-                None => return, // There is none: nothing is asked on a connection while a handler has it.
+                None => return None, // No other request is read while a handler has the connection.
             },
             other => {
                 self.state.phase = other; // The connection has ended meanwhile.
-                return;
+                return None;
             }
         };
         if let Some(awaiting) = unread {
@@ -146,7 +183,7 @@ impl Drive<'_> {
             exchange.keep_alive = false;
         }
         self.await_request();
-        self.answer_call(exchange, response);
+        Some(exchange)
     }
 
     /// The body of a call will not come, though the client is there: the handler is told, and answers.

@@ -30,6 +30,8 @@ pub(super) enum Step {
     Deferred,
     /// The thread is to run a handler, and to let go of the connection meanwhile.
     Call(Box<Call>),
+    /// The thread of a handler owns the connection now.
+    HandedOver,
 }
 
 /// A connection being driven: its state and all that is around it.
@@ -58,7 +60,7 @@ pub(crate) fn drive(shared: &Arc<Shared>, connection: &Arc<Connection>, kit: &mu
                 // A client that never stops sending must not keep the thread from the others.
                 Step::Again if n_steps == MAX_STEPS => break Step::Elsewhere,
                 Step::Again => n_steps += 1,
-                Step::Deferred => return,
+                Step::Deferred | Step::HandedOver => return,
                 last => break last,
             }
         };
@@ -69,7 +71,20 @@ pub(crate) fn drive(shared: &Arc<Shared>, connection: &Arc<Connection>, kit: &mu
                 if !connection.let_go() {
                     shared.queue(Arc::clone(connection));
                 }
-                connection.put_answer(call.run(shared, connection));
+                let response = call.run(shared, connection);
+                if connection.is_lent() {
+                    kit.now_ms = shared.now_ms();
+                    state = lock(&connection.state);
+                    let mut drive = Drive {
+                        shared,
+                        connection,
+                        kit,
+                        state: &mut state,
+                    };
+                    drive.end_begun(response);
+                    continue;
+                }
+                connection.put_answer(response);
                 if !connection.raise(ANSWERED) {
                     return; // Who has it by now finds the answer.
                 }
@@ -116,8 +131,8 @@ impl State {
 
 impl Drive<'_> {
     fn step(&mut self) -> Step {
-        if mem::take(&mut self.state.answered) {
-            self.end_call();
+        if mem::take(&mut self.state.answered) && self.end_call() {
+            return Step::HandedOver;
         }
         let in_stream = matches!(self.state.phase, Phase::Stream(_));
         let in_items = matches!(self.state.phase, Phase::Items(_));

@@ -12,6 +12,7 @@ use super::Phase;
 use super::answer::Exchange;
 use super::body::{Coding, Then};
 use super::drive::{Drive, Step};
+use super::writer::Terms;
 use crate::access::Outcome;
 use crate::awaited::Seat;
 use crate::event_loop::millis;
@@ -329,17 +330,25 @@ impl Drive<'_> {
         body: RequestBody,
     ) {
         // Answers to requests before this one do not wait for a handler that takes long.
-        let lends = !self.state.out.is_empty();
+        let begins = self.shared.begins_early;
+        let start = self.state.out.n_pushed();
+        let lends = begins || !self.state.out.is_empty();
         if lends {
-            self.lend();
+            self.lend(begins.then(|| Terms::of(&exchange, start)), None);
         }
+        let origin = begins.then_some((self.connection, Some(start)));
+        let request = request.from(origin);
         let response = guard(|| self.shared.handler.handle_body(request, body));
-        if lends {
-            self.take_back();
-        }
+        let begun = match lends {
+            true => self.take_back().begun,
+            false => None,
+        };
         self.shared.turns.leave_handler();
         self.kit.now_ms = self.shared.now_ms();
-        self.answer_call(exchange, response);
+        match begun {
+            None => self.answer_call(exchange, response),
+            Some((terms, begun)) => self.continue_begun(exchange, terms, *begun, response),
+        }
     }
 
     /// Queues what a handler said; `None`: it panicked.

@@ -3,11 +3,10 @@
 use std::mem;
 use std::sync::Arc;
 
-use onecopy_wire::http::ChunkHead;
-
-use super::answer::{Answer, Framing, Gone};
+use super::answer::{Answer, Exchange, Framing, Gone};
 use super::drive::{Drive, Step};
-use super::{Connection, HUNG_UP, Phase};
+use super::writer::{Begun, Terms};
+use super::{Connection, HUNG_UP, Phase, WRITABLE};
 use crate::access::Outcome;
 use crate::body::{Held, Items, Pulled, Pushed};
 use crate::event_loop::Shared;
@@ -20,21 +19,31 @@ use crate::transport::Transport;
 /// What waits is sent when it is as much as this: one system call for many items.
 const FLUSH_BYTES: usize = 64 * 1024;
 /// While more than this waits, no more is made.
-const MOST_WAITING_BYTES: usize = 256 * 1024;
+pub(super) const MOST_WAITING_BYTES: usize = 256 * 1024;
 
 /// What a connection lends while a handler has it: the watch sends what waits there for longer than a tick.
 pub(super) struct Loan {
-    out: OutQueue,
+    pub(super) out: OutQueue,
     socket: Transport,
     /// The kernel took no more at the last try.
-    blocked: bool,
+    pub(super) blocked: bool,
     /// It takes nothing ever again.
-    dead: bool,
+    pub(super) dead: bool,
     progress: bool,
+    /// It is among those that the watch looks at.
+    pub(super) is_listed: bool,
+    /// The request whose handler may begin its answer here.
+    pub(super) terms: Option<Terms>,
+    pub(super) begun: Option<Box<Begun>>,
+    /// That of a handler to which the connection was handed over.
+    exchange: Option<Box<Exchange>>,
 }
 
 impl Loan {
-    fn flush(&mut self, shared: &Shared) {
+    pub(super) fn flush(&mut self, shared: &Shared, connection: &Connection) {
+        if self.blocked && connection.take_raised(WRITABLE) {
+            self.blocked = false;
+        }
         if self.blocked || self.dead || self.out.is_empty() {
             return;
         }
@@ -58,21 +67,30 @@ impl Shared {
         let lent = lock(&self.lent).clone();
         for connection in lent {
             if let Some(loan) = &mut *lock(&connection.loan) {
-                loan.flush(self);
+                loan.flush(self, &connection);
             }
         }
     }
 }
 
+/// Parts of a loan that do not belong to the connection.
+#[derive(Default)]
+pub(super) struct Returned {
+    /// The answer that the handler has begun.
+    pub(super) begun: Option<(Terms, Box<Begun>)>,
+    /// The exchange that was lent.
+    pub(super) exchange: Option<Box<Exchange>>,
+}
+
 /// An answer whose body is made item by item.
 pub(super) struct ItemStream {
-    answer: Answer,
-    items: Box<dyn Items>,
-    chunked: bool,
+    pub(super) answer: Answer,
+    pub(super) items: Box<dyn Items>,
+    pub(super) chunked: bool,
     /// Bytes to come, of those announced.
-    left: Option<u64>,
-    /// What was made is on its way, and then the answer is broken off.
-    failed: Option<Outcome>,
+    pub(super) left: Option<u64>,
+    /// The answer is aborted after the items made so far are sent.
+    pub(super) failed: Option<Outcome>,
 }
 
 /// Where [`Items`] go: straight to the socket, many in one system call.
@@ -100,19 +118,10 @@ impl ItemSink<'_> {
         if self.gone {
             return Pushed::Enough;
         }
-        if !item.is_empty() {
-            if self.chunked {
-                let size = ChunkHead::new(item.len());
-                let size = size.as_bytes();
-                loan.out.frame(|out| out.extend_from_slice(size));
-                loan.out.held(item);
-                loan.out.frame(|out| out.extend_from_slice(b"\r\n"));
-            } else {
-                loan.out.held(item);
-            }
-        }
+        loan.push(item, self.chunked);
+        self.shared.turns.count_part();
         if loan.out.n_pending() >= FLUSH_BYTES {
-            loan.flush(self.shared);
+            loan.flush(self.shared, self.connection);
         }
         self.gone |= loan.dead;
         if self.gone || self.left == Some(0) {
@@ -126,37 +135,51 @@ impl ItemSink<'_> {
 }
 
 impl Drive<'_> {
-    /// Lends what waits to be sent, before a handler runs that may take long.
-    pub(super) fn lend(&mut self) {
+    /// Lends the queue and the socket, before a handler runs: what waits is sent meanwhile, and
+    /// with `terms` the handler may begin its answer.
+    pub(super) fn lend(&mut self, terms: Option<Terms>, exchange: Option<Box<Exchange>>) {
         let Some(socket) = self.state.socket.take() else {
             return;
         };
+        let out = mem::take(&mut self.state.out);
+        let is_listed = terms.is_none() || !out.is_empty();
         *lock(&self.connection.loan) = Some(Loan {
-            out: mem::take(&mut self.state.out),
+            out,
             socket,
             blocked: self.state.blocked,
             dead: false,
             progress: false,
+            is_listed,
+            terms,
+            begun: None,
+            exchange,
         });
-        lock(&self.shared.lent).push(Arc::clone(self.connection));
+        if is_listed {
+            lock(&self.shared.lent).push(Arc::clone(self.connection));
+        }
     }
 
-    /// Takes back what was lent.
-    pub(super) fn take_back(&mut self) {
+    /// Takes back the queue and the socket.
+    pub(super) fn take_back(&mut self) -> Returned {
         let Some(loan) = lock(&self.connection.loan).take() else {
-            return;
+            return Returned::default();
         };
-        let mut lent = lock(&self.shared.lent);
-        if let Some(at) = lent.iter().position(|c| Arc::ptr_eq(c, self.connection)) {
-            lent.swap_remove(at);
+        if loan.is_listed {
+            let mut lent = lock(&self.shared.lent);
+            if let Some(at) = lent.iter().position(|c| Arc::ptr_eq(c, self.connection)) {
+                lent.swap_remove(at);
+            }
         }
-        drop(lent);
         self.state.out = loan.out;
         self.state.socket = Some(loan.socket);
         // A dead connection says so again at the next try.
         self.state.blocked = loan.blocked && !loan.dead;
         if self.state.blocked {
             self.note_stall(loan.progress);
+        }
+        Returned {
+            begun: loan.terms.zip(loan.begun),
+            exchange: loan.exchange,
         }
     }
 
@@ -200,7 +223,7 @@ impl Drive<'_> {
             self.state.phase = Phase::Items(stream);
             return Step::Deferred;
         }
-        self.lend();
+        self.lend(None, None);
         let mut sink = ItemSink {
             connection: self.connection,
             shared: self.shared,

@@ -10,6 +10,7 @@
 //! | `answer.rs` | response heads, bodies of known length, the access log |
 //! | `names.rs` | what the access log is told of a request's head |
 //! | `items.rs` | bodies made item by item; what waits while a handler has the connection |
+//! | `writer.rs` | answers that a handler begins while it runs |
 //! | `stream.rs` | streams: filling, sending, the end that cannot be mistaken |
 
 mod answer;
@@ -20,16 +21,18 @@ mod input;
 mod items;
 mod names;
 mod stream;
+mod writer;
 
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, Weak};
 
 use onecopy_wire::http::{HeadLimits, HeadParser};
 
 use crate::config::Limits;
+use crate::event_loop::Shared;
 use crate::lock;
 use crate::out::OutQueue;
 use crate::response::Response;
@@ -46,6 +49,7 @@ use stream::Stream;
 pub(crate) use drive::drive;
 pub use items::ItemSink;
 pub(crate) use names::Names;
+pub use writer::{ResponseWriter, WriteError};
 
 /// Somebody has the connection: who sets it may touch its state, all others only leave flags.
 const OWNED: u32 = 1;
@@ -66,6 +70,9 @@ const BROKEN: u32 = 1 << 8;
 pub(crate) const ASKED: u32 = 1 << 9;
 /// A handler that was called before the body has put its answer down.
 const ANSWERED: u32 = 1 << 10;
+
+/// The owner waits until it can send; see `writer.rs`.
+const WRITER_WAITS: u32 = 1 << 11;
 
 /// The flags an event stands for.
 pub(crate) fn flags_of(event: &Event) -> u32 {
@@ -92,6 +99,8 @@ pub(crate) struct Connection {
     /// Where its deadline stands, and where its entry among the timers does; see `Shared::set_deadline`.
     pub(crate) deadline_ms: AtomicU64,
     pub(crate) timer_at_ms: AtomicU64,
+    /// Not kept alive: a handler may keep the connection for longer than the server runs.
+    shared: Weak<Shared>,
     peer: Option<SocketAddr>,
     local: Option<SocketAddr>,
     flags: AtomicU32,
@@ -100,6 +109,13 @@ pub(crate) struct Connection {
     answer: Mutex<Option<Box<Option<Response>>>>,
     /// What waits to be sent while a handler has the connection.
     loan: Mutex<Option<Loan>>,
+    /// With `loan`: notified when a writer has to look again.
+    loan_changed: Condvar,
+    /// A handler that was called before the body wants to begin its answer: the connection is to be
+    /// handed over to its thread.
+    is_wanted: AtomicBool,
+    /// It was not, since the connection has ended.
+    is_refused: AtomicBool,
     /// Locked by the owner alone, so it is never waited for.
     state: Mutex<State>,
 }
@@ -165,6 +181,7 @@ enum Phase {
 impl Connection {
     pub(crate) fn new(
         token: u64,
+        shared: Weak<Shared>,
         peer: Option<SocketAddr>,
         local: Option<SocketAddr>,
         limits: &Limits,
@@ -174,12 +191,16 @@ impl Connection {
             token,
             deadline_ms: AtomicU64::new(NEVER),
             timer_at_ms: AtomicU64::new(NEVER),
+            shared,
             peer,
             local,
             flags: AtomicU32::new(0),
             fill: Mutex::new(None),
             answer: Mutex::new(None),
             loan: Mutex::new(None),
+            loan_changed: Condvar::new(),
+            is_wanted: AtomicBool::new(false),
+            is_refused: AtomicBool::new(false),
             state: Mutex::new(State {
                 socket: None,
                 phase: Phase::Head,
@@ -228,7 +249,58 @@ impl Connection {
 
     /// Leaves `flags`. `true` if nobody owned the connection: the caller does now.
     pub(crate) fn raise(&self, flags: u32) -> bool {
-        self.flags.fetch_or(flags | OWNED, Ordering::AcqRel) & OWNED == 0
+        let before = self.flags.fetch_or(flags | OWNED, Ordering::AcqRel);
+        if before & WRITER_WAITS != 0 {
+            self.wake_writer();
+        }
+        before & OWNED == 0
+    }
+
+    /// Has a writer that waits look again.
+    pub(crate) fn wake_writer(&self) {
+        drop(lock(&self.loan));
+        self.loan_changed.notify_all();
+    }
+
+    fn shared(&self) -> Option<Arc<Shared>> {
+        self.shared.upgrade()
+    }
+
+    /// Leaves flags for the owner, who calls it; those before.
+    fn add_flags(&self, flags: u32) -> u32 {
+        self.flags.fetch_or(flags, Ordering::AcqRel)
+    }
+
+    /// Clears `flags`, called by the owner. True if one of them was set.
+    fn take_raised(&self, flags: u32) -> bool {
+        self.flags.load(Ordering::Acquire) & flags != 0
+            && self.flags.fetch_and(!flags, Ordering::AcqRel) & flags != 0
+    }
+
+    /// Has the connection handed over to the thread that calls this; to be followed by raising
+    /// [`ANSWERED`].
+    fn request_loan(&self) {
+        self.is_refused.store(false, Ordering::SeqCst);
+        self.is_wanted.store(true, Ordering::SeqCst);
+    }
+
+    fn takes_loan_request(&self) -> bool {
+        self.is_wanted.swap(false, Ordering::SeqCst)
+    }
+
+    /// The connection has ended before it was handed over.
+    fn refuse_loan(&self) {
+        self.is_refused.store(true, Ordering::SeqCst);
+        self.wake_writer();
+    }
+
+    fn is_refused(&self) -> bool {
+        self.is_refused.load(Ordering::SeqCst)
+    }
+
+    /// True if the queue and the socket are with a handler, whose thread owns the connection then.
+    fn is_lent(&self) -> bool {
+        lock(&self.loan).is_some()
     }
 
     /// Whether one of `flags` was left, and not taken yet.

@@ -19,7 +19,7 @@ pub(crate) use listener::{Listener, Name};
 pub(crate) use shared::{SharedWords, is_locked, try_lock};
 pub(crate) use signal::n_reopens_asked;
 pub use signal::{SignalGuard, reopen_on_signal, stop_on_signals};
-pub(crate) use socket::{Stream, max_open_files, read_file};
+pub(crate) use socket::{Stream, max_open_files, raise_max_open_files, read_file};
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};

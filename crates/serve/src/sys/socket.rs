@@ -204,15 +204,31 @@ impl RawAddress {
     }
 }
 
-/// How many files this process may have open.
-pub(crate) fn max_open_files() -> io::Result<usize> {
+fn open_files_limit() -> io::Result<libc::rlimit> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: `limit` has room for what the kernel writes.
+    // SAFETY: `limit` is whole; the kernel writes into it.
     check(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) })?;
-    Ok(usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX))
+    Ok(limit)
+}
+
+/// Number of files that this process may have open (the soft limit of `RLIMIT_NOFILE`).
+pub(crate) fn max_open_files() -> io::Result<usize> {
+    Ok(usize::try_from(open_files_limit()?.rlim_cur).unwrap_or(usize::MAX))
+}
+
+/// Raises that number to `n`, or to the hard limit where that is lower; never lowers it.
+pub(crate) fn raise_max_open_files(n: usize) -> io::Result<()> {
+    let mut limit = open_files_limit()?;
+    let n = libc::rlim_t::try_from(n).unwrap_or(libc::RLIM_INFINITY);
+    if limit.rlim_cur < n.min(limit.rlim_max) {
+        limit.rlim_cur = n.min(limit.rlim_max);
+        // SAFETY: `limit` is whole, and only read.
+        check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) })?;
+    }
+    Ok(())
 }
 
 pub(super) fn set_option<T>(
