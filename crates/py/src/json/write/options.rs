@@ -8,6 +8,7 @@ use pyo3::types::{PyBool, PyInt};
 
 use crate::keywords::{Hook, choose, choose_many};
 use crate::raw::method::Args;
+use crate::raw::ndarray::Choice;
 use crate::raw::text;
 use crate::raw::walk::{Natives, Style, Surrogates};
 
@@ -17,7 +18,7 @@ macro_rules! with_options {
         &[
             $($first,)*
             "default", "sort_keys", "indent", "ensure_ascii", "nan", "surrogates", "big_ints", "non_str_keys",
-            "max_depth", "naive_utc", "utc_z", "omit_microseconds", "passthrough", "private_fields",
+            "max_depth", "naive_utc", "utc_z", "omit_microseconds", "passthrough", "private_fields", "numpy",
         ]
     };
 }
@@ -29,7 +30,7 @@ macro_rules! options_signature {
         concat!(
             "(", $first, ", default=None, sort_keys=False, indent=None, ensure_ascii=False, nan='error', ",
             "surrogates='error', big_ints='exact', non_str_keys=False, max_depth=1000, naive_utc=False, ",
-            "utc_z=False, omit_microseconds=False, passthrough=(), private_fields=True)"
+            "utc_z=False, omit_microseconds=False, passthrough=(), private_fields=True, numpy='any')"
         )
     };
 }
@@ -55,6 +56,8 @@ pub(crate) struct Options {
     pub(crate) default: Option<Hook>,
     pub(crate) big_ints: BigInts,
     pub(crate) non_str_keys: bool,
+    /// How NumPy's objects are written, and which of them, if they are not left to `default`.
+    numpy: Choice,
     /// A bit for each [`Passed`] that is left to `default`.
     passed: u16,
 }
@@ -109,12 +112,14 @@ impl Options {
                 surrogates: Surrogates::Error,
                 nan: NonFinite::Error,
                 exact_ints: true,
+                text_ints: false,
                 max_depth: MAX_DEPTH,
                 natives: Natives::ALL,
             },
             default: None,
             big_ints: BigInts::Exact,
             non_str_keys: false,
+            numpy: Choice::Any,
             passed: 0,
         }
     }
@@ -174,6 +179,7 @@ impl Options {
                 ],
             )?;
             self.style.exact_ints = matches!(self.big_ints, BigInts::Exact | BigInts::Error);
+            self.style.text_ints = self.big_ints == BigInts::Text;
         }
         self.non_str_keys = flag(7)?;
         if let Some(object) = given(8) {
@@ -189,7 +195,15 @@ impl Options {
         if let Some(object) = given(13) {
             natives.private_fields = object.is_truthy()?;
         }
+        if let Some(object) = given(14) {
+            let choices = [("any", Choice::Any), ("orjson", Choice::Orjson)];
+            self.numpy = choose(object, "numpy", &choices)?;
+        }
         self.style.natives = Natives {
+            numpy: match self.passes(Passed::Numpy) {
+                true => Choice::Left,
+                false => self.numpy,
+            },
             temporal: !self.passes(Passed::Datetime),
             uuid: !self.passes(Passed::Uuid),
             enums: !self.passes(Passed::Enum),

@@ -13,6 +13,7 @@ use pyo3::types::{
 };
 
 use super::options::{BigInts, Options, Passed};
+use crate::raw::ndarray::{self, Described, ItemType};
 use crate::raw::walk::{Other, Others, Stop};
 use crate::raw::{binary, number, temporal, text, uuid};
 
@@ -249,30 +250,24 @@ impl Options {
         Ok(Some(Other::Pairs(pairs(py, members)?)))
     }
 
-    /// What stands for a scalar or array of numpy.
+    /// What stands for a scalar or array of NumPy's.
     fn numpy<'py>(&self, object: &Bound<'py, PyAny>) -> Result<Option<Other<'py>>, Stop> {
-        let class = object.get_type();
-        let module = class.module()?;
-        if text::ascii(module.as_any().as_borrowed()) != Some(b"numpy") {
-            return Ok(None);
-        }
-        let name = class.name()?;
-        match text::ascii(name.as_any().as_borrowed()) {
-            // As short as it reads back in its own width.
-            Some(b"float32" | b"float16") => {
-                let value: f64 = object.call_method0("__float__")?.extract()?;
-                let text = written(|w| json::put_f32(value as f32, self.style.nan, w))?;
-                Ok(Some(Other::Text(text)))
+        let choice = self.style.natives.numpy;
+        Ok(match ndarray::describe(object, choice)? {
+            // JSON has no binary.
+            Some(Described::Memory(memory))
+                if matches!(memory.view.dtype().of, ItemType::Binary(_)) =>
+            {
+                None
             }
-            Some(b"datetime64") => {
-                let text = object.str()?;
-                Ok(Some(Other::Instead(text.into_any())))
+            Some(Described::Memory(memory)) => Some(Other::Memory(memory)),
+            Some(Described::List(list)) => Some(Other::Instead(list)),
+            Some(Described::Swapped) => {
+                let class = class_name(object);
+                return Err(Stop::Unknown { class });
             }
-            _ => match object.getattr_opt("tolist")? {
-                Some(list) => Ok(Some(Other::Instead(list.call0()?))),
-                None => Ok(None),
-            },
-        }
+            None => None,
+        })
     }
 
     /// A key as text.
@@ -435,12 +430,7 @@ impl<'py> Others<'py> for Options {
         {
             return Ok(Some(other));
         }
-        if !self.passes(Passed::Numpy)
-            && let Some(other) = self.numpy(object)?
-        {
-            return Ok(Some(other));
-        }
-        Ok(None)
+        self.numpy(object)
     }
 
     fn default(&self, object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Stop> {

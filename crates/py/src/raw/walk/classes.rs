@@ -14,6 +14,7 @@ use pyo3::types::{PyDate, PyDict, PyFloat, PyInt, PyList, PyString, PyTime, PyTu
 
 use super::attributes::{self, Attribute};
 use super::object::Kind;
+use crate::raw::ndarray::{self, ScalarClass};
 use crate::raw::{number, uuid};
 
 /// Classes that are remembered in one thread.
@@ -32,6 +33,10 @@ pub(super) enum Form {
     Contents(Kind),
     /// An object of the fields of a dataclass.
     Fields(Fields),
+    /// A number, boolean or moment of NumPy's.
+    Scalar(ScalarClass),
+    /// An array of NumPy's, as orjson knows it or not.
+    Array { is_ndarray: bool },
     /// By code.
     Other,
 }
@@ -248,6 +253,18 @@ fn form_of(class: &Bound<'_, PyType>) -> PyResult<Form> {
         || class.is_subclass(number::decimal_class(py)?)?
     {
         return Ok(Form::Other);
+    }
+    match ndarray::class_of(class)? {
+        Some(ndarray::Class::Scalar) => {
+            if let Some(scalar) = ScalarClass::find(class)? {
+                return Ok(Form::Scalar(scalar));
+            }
+        }
+        Some(array) if ndarray::reads_arrays() => {
+            let is_ndarray = array == ndarray::Class::Array;
+            return Ok(Form::Array { is_ndarray });
+        }
+        _ => {}
     }
     if class.is(uuid::class(py)?) {
         let number = Attribute::find(class, pyo3::intern!(py, "int"))?;

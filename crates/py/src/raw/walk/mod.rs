@@ -2,6 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | `array` | arrays of NumPy |
 //! | `asked` | what is asked of a walk, and why it may end early |
 //! | `bson` | the walk that writes BSON, over the same objects, frames and keys |
 //! | `attributes` | attributes of instances, read in place |
@@ -15,6 +16,7 @@
 //! | `inner` | lists, tuples and dicts inside of each other, without a frame |
 //! | `keys` | keys as they were written before |
 //! | `plain` | the loop where all options are as they are by default |
+//! | `scalar` | numbers, booleans and moments of NumPy |
 //! | `step` | values that take a few instructions |
 //! | `texts` | texts of any length and form |
 //! | `styled` | the loop for all others |
@@ -25,6 +27,7 @@
 //! is inside of.
 
 mod ahead;
+mod array;
 mod asked;
 mod attributes;
 mod beside;
@@ -38,6 +41,7 @@ mod native;
 mod object;
 mod other;
 mod plain;
+mod scalar;
 mod sinks;
 mod step;
 mod styled;
@@ -63,6 +67,8 @@ pub(crate) use native::Natives;
 use native::Zone;
 use object::Kind;
 pub(crate) use sinks::{Fixed, Flushing};
+
+use crate::raw::ndarray::Memory;
 
 /// Looks whether objects are laid out as they are read here; to be called when the module is imported.
 pub(crate) fn check_layout(py: Python<'_>) -> PyResult<()> {
@@ -103,6 +109,7 @@ pub(crate) fn write<'py>(
         zone: Zone::NONE,
         found: None,
         classes: Vec::new(),
+        within: String::new(),
         is_counted: tally.is_some(),
         n_texts: 0,
         text_bytes: 0,
@@ -142,13 +149,15 @@ impl Work for Run<'_, '_, '_> {
 }
 
 /// What to do behind an object that was handed to [`Others`].
-enum Next {
+enum Next<'py> {
     /// It is written.
     Done,
     /// The walk is inside of it.
     Members,
     /// This one is to be written in its place.
     Instead(*mut ffi::PyObject),
+    /// This memory of an array is to be written.
+    Memory(Memory<'py>),
 }
 
 /// What a loop has besides its pen.
@@ -169,6 +178,8 @@ struct Walk<'a, 'py> {
     found: Option<(Rc<Class>, isize)>,
     /// Classes of the frames of fields.
     classes: Vec<Rc<Class>>,
+    /// What leads from the innermost frame to the item of an array that has no form: `[3][5]`.
+    within: String,
     /// Whether anybody asks for the counts: to keep them costs a nanosecond a text.
     is_counted: bool,
     n_texts: u64,
@@ -432,6 +443,7 @@ impl<'py> Walk<'_, 'py> {
             // SAFETY: attached, and each frame's object is alive: borrowed from what holds it, or ours.
             unsafe { frames::append_step(self.py(), frame, &self.classes, &mut path) };
         }
+        path.push_str(&self.within);
         path
     }
 }

@@ -11,6 +11,8 @@ use pyo3::ffi;
 
 use super::classes::{self, Class, Form};
 use super::object::{self, Kind};
+use super::{Style, scalar};
+use crate::raw::ndarray::{self, Choice, Scalar, View};
 use crate::raw::temporal;
 
 /// Types that are written without code, and how.
@@ -24,6 +26,7 @@ pub(crate) struct Natives {
     pub(crate) subclasses: bool,
     pub(crate) floats: bool,
     pub(crate) tuples: bool,
+    pub(crate) numpy: Choice,
     /// Whether BSON's own types are written as any others.
     pub(crate) marked: bool,
     /// Whether the fields of a dataclass are written whose names begin with an underscore.
@@ -43,6 +46,7 @@ impl Natives {
         subclasses: true,
         floats: true,
         tuples: true,
+        numpy: Choice::Any,
         marked: true,
         private_fields: true,
         naive_utc: false,
@@ -63,6 +67,10 @@ pub(super) enum Native {
     Contents(Kind),
     /// Fields of a dataclass, and how many of them are written.
     Fields(Rc<Class>, isize),
+    /// A value of one of NumPy's scalars.
+    Scalar(Scalar),
+    /// The memory of an array of NumPy's.
+    Array(View),
     /// Code has to run for it.
     Other,
 }
@@ -168,6 +176,16 @@ unsafe fn of_class(object: *mut ffi::PyObject, natives: &Natives) -> Option<Nati
                 Kind::Int if !is_short(object) => None,
                 kind => Some(Native::Contents(*kind)),
             },
+            Form::Scalar(scalar) if natives.numpy != Choice::Left => {
+                Some(Native::Scalar(scalar.read(object)))
+            }
+            // It is a `float` too.
+            Form::Scalar(scalar) if scalar.is_float() && natives.subclasses && natives.floats => {
+                Some(Native::Contents(Kind::Float))
+            }
+            Form::Array { is_ndarray } if *is_ndarray || natives.numpy != Choice::Orjson => {
+                ndarray::view_of(object, natives.numpy).map(Native::Array)
+            }
             Form::Fields(fields) if natives.dataclasses => {
                 let n = fields.count(object, natives.private_fields)?;
                 Some(Native::Fields(class.clone(), n))
@@ -250,16 +268,17 @@ unsafe fn timestamp(
 
 /// Puts a value as JSON, where it is one that has a form there by itself; whether it did.
 #[inline(always)]
-pub(super) fn put_json(native: &Native, natives: &Natives, pen: &mut Pen<'_>) -> bool {
+pub(super) fn put_json(native: &Native, style: &Style, pen: &mut Pen<'_>) -> bool {
     debug_assert!(pen.room() >= json::SCALAR_BYTES);
     match native {
-        Native::Timestamp(at) => json::put_timestamp(at, natives.utc_z, pen).is_ok(),
+        Native::Timestamp(at) => json::put_timestamp(at, style.natives.utc_z, pen).is_ok(),
         Native::Date(day) => json::put_date(*day, pen).is_ok(),
         Native::Time(at) => json::put_time(*at, pen).is_ok(),
         Native::Uuid(bytes) => {
             json::put_uuid(bytes, pen);
             true
         }
+        Native::Scalar(scalar) => scalar::put(*scalar, style, pen).is_ok(),
         _ => false,
     }
 }

@@ -79,7 +79,11 @@ pub(super) unsafe fn run<K: Kernels>(
                             walk.enter_fields(value, class)?;
                             pen.put_byte(b'{');
                         }
-                        native if native::put_json(&native, natives, &mut pen) => {
+                        Native::Array(view) => {
+                            pen = walk.array(kernels, value, &view, pen)?;
+                            pen.put_byte(b',');
+                        }
+                        native if native::put_json(&native, walk.style, &mut pen) => {
                             pen.put_byte(b',');
                         }
                         _ => {
@@ -88,6 +92,10 @@ pub(super) unsafe fn run<K: Kernels>(
                             match next {
                                 Next::Done => pen.put_byte(b','),
                                 Next::Members => {}
+                                Next::Memory(memory) => {
+                                    pen = walk.described(kernels, &memory, pen)?;
+                                    pen.put_byte(b',');
+                                }
                                 Next::Instead(instead) => {
                                     value = instead;
                                     kind = object::kind(value);

@@ -131,7 +131,7 @@ unsafe fn other<K: Kernels>(
                     _ => OTHER,
                 }
             }
-            native if native::put_json(&native, natives, &mut pen) => {
+            native if native::put_json(&native, walk.style, &mut pen) => {
                 pen.put_byte(b',');
                 Step::Done
             }

@@ -87,12 +87,16 @@ pub(super) unsafe fn run<K: Kernels>(
                             walk.enter_fields(value, class)?;
                             pen.put_byte(b'{');
                         }
-                        native if native::put_json(&native, natives, &mut pen) => {}
+                        Native::Array(view) => pen = walk.array(kernels, value, &view, pen)?,
+                        native if native::put_json(&native, walk.style, &mut pen) => {}
                         _ => {
                             let next;
                             (pen, next) = walk.other(value, pen)?;
                             match next {
                                 Next::Done | Next::Members => {}
+                                Next::Memory(memory) => {
+                                    pen = walk.described(kernels, &memory, pen)?;
+                                }
                                 Next::Instead(instead) => {
                                     value = instead;
                                     kind = object::kind(value);
