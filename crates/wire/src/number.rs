@@ -145,7 +145,11 @@ where
     if !wide.is_finite() {
         return otherwise(non_finite_name(wide), window);
     }
-    if size_of::<F>() == size_of::<f64>() && convert::put_float(wide, window) {
+    let is_put = match size_of::<F>() == size_of::<f64>() {
+        true => convert::put_float(wide, window),
+        false => convert::put_float32(wide as f32, window),
+    };
+    if is_put {
         return Ok(());
     }
     window.put_made(zmij::Buffer::new(), |buffer| {

@@ -7,8 +7,9 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 use super::frames::Form;
-use super::{ROOM, Stop, Walk, scalar};
-use crate::raw::ndarray::{self, Bits, Item, ItemType, Memory, Part, View};
+use super::native::Native;
+use super::{Next, ROOM, Stop, Walk, scalar};
+use crate::raw::ndarray::{self, Bits, Item, ItemType, Part, View};
 
 /// Items that space is made for at once.
 const BLOCK: usize = 32;
@@ -36,16 +37,47 @@ impl Array<'_> {
 }
 
 impl<'py> Walk<'_, 'py> {
-    /// Writes the array of NumPy's of which this is the view.
+    /// Writes an array of NumPy's, or goes on as [`Walk::other`] with any other object.
+    ///
+    /// # Safety
+    /// `object` is alive, and was found to be this.
+    #[inline(never)]
+    pub(super) unsafe fn large<'s, K: Kernels>(
+        &mut self,
+        kernels: K,
+        native: &Native,
+        object: *mut ffi::PyObject,
+        pen: Pen<'s>,
+    ) -> Result<(Pen<'s>, Next<'py>), Stop> {
+        // SAFETY: alive, by the caller's word; an array was found by its class.
+        unsafe {
+            if matches!(native, Native::Array)
+                && let Some(view) = ndarray::view_of(object, self.style.natives.numpy)
+            {
+                let pen = self.array(kernels, object, &view, true, pen)?;
+                return Ok((pen, Next::Done));
+            }
+            let (pen, next) = self.other(object, pen)?;
+            let Next::Memory(memory) = next else {
+                return Ok((pen, next));
+            };
+            // It keeps the array alive.
+            let object = memory.object.as_ptr();
+            let pen = self.array(kernels, object, &memory.view, false, pen)?;
+            Ok((pen, Next::Done))
+        }
+    }
+
+    /// Writes the array of NumPy's of which this is the view, made just now or before code may have run.
     ///
     /// # Safety
     /// `object` is alive, and the view is that of it.
-    #[inline(never)]
-    pub(super) unsafe fn array<'s, K: Kernels>(
+    unsafe fn array<'s, K: Kernels>(
         &mut self,
         kernels: K,
         object: *mut ffi::PyObject,
         view: &View,
+        is_fresh: bool,
         mut pen: Pen<'s>,
     ) -> Result<Pen<'s>, Stop> {
         if self.frames.depth() + view.n_dims() > self.style.max_depth {
@@ -67,6 +99,9 @@ impl<'py> Walk<'_, 'py> {
             line: Vec::new(),
             indent_bytes: 0,
         };
+        if !is_fresh {
+            self.check_array(&array)?;
+        }
         if let Some(indent) = &self.style.indent {
             array.indent_bytes = indent.len();
             array.line.push(b'\n');
@@ -85,17 +120,6 @@ impl<'py> Walk<'_, 'py> {
             self.keys.forget();
         }
         self.room(pen, ROOM)
-    }
-
-    /// As [`Walk::array`], of one that was described by the protocol.
-    pub(super) fn described<'s, K: Kernels>(
-        &mut self,
-        kernels: K,
-        memory: &Memory<'py>,
-        pen: Pen<'s>,
-    ) -> Result<Pen<'s>, Stop> {
-        // SAFETY: it keeps the array alive that its view is of.
-        unsafe { self.array(kernels, memory.object.as_ptr(), &memory.view, pen) }
     }
 
     /// Makes space for so many items, with so many bytes after each.

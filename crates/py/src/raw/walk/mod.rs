@@ -57,6 +57,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use pyo3::{Borrowed, ffi};
 
+use crate::raw::ndarray::{Memory, ScalarClass};
 pub(crate) use asked::{Failed, Other, Others, Shape, Stop, Style, Surrogates, Target};
 pub(crate) use beside::Beside;
 use classes::Class;
@@ -67,8 +68,6 @@ pub(crate) use native::Natives;
 use native::Zone;
 use object::Kind;
 pub(crate) use sinks::{Fixed, Flushing};
-
-use crate::raw::ndarray::Memory;
 
 /// Looks whether objects are laid out as they are read here; to be called when the module is imported.
 pub(crate) fn check_layout(py: Python<'_>) -> PyResult<()> {
@@ -108,6 +107,7 @@ pub(crate) fn write<'py>(
         rest: Rest::new(),
         zone: Zone::NONE,
         found: None,
+        scalar: (std::ptr::null_mut(), None),
         classes: Vec::new(),
         within: String::new(),
         is_counted: tally.is_some(),
@@ -156,7 +156,7 @@ enum Next<'py> {
     Members,
     /// This one is to be written in its place.
     Instead(*mut ffi::PyObject),
-    /// This memory of an array is to be written.
+    /// This memory of an array is to be written: by [`Walk::large`].
     Memory(Memory<'py>),
 }
 
@@ -176,6 +176,8 @@ struct Walk<'a, 'py> {
     zone: Zone,
     /// The class of the dataclass that is to be entered next, and how many fields are written.
     found: Option<(Rc<Class>, isize)>,
+    /// The class of the scalar of NumPy's that was written last; null before, and after code that might free it.
+    scalar: (*mut ffi::PyTypeObject, Option<ScalarClass>),
     /// Classes of the frames of fields.
     classes: Vec<Rc<Class>>,
     /// What leads from the innermost frame to the item of an array that has no form: `[3][5]`.
@@ -224,6 +226,7 @@ impl<'py> Walk<'_, 'py> {
         self.frames.own();
         self.keys.forget();
         self.zone = Zone::NONE;
+        self.scalar = (std::ptr::null_mut(), None);
     }
 
     /// The index of a class among those of the frames.

@@ -12,7 +12,7 @@ use pyo3::ffi;
 use super::classes::{self, Class, Form};
 use super::object::{self, Kind};
 use super::{Style, scalar};
-use crate::raw::ndarray::{self, Choice, Scalar, View};
+use crate::raw::ndarray::{Choice, Scalar, ScalarClass};
 use crate::raw::temporal;
 
 /// Types that are written without code, and how.
@@ -69,8 +69,8 @@ pub(super) enum Native {
     Fields(Rc<Class>, isize),
     /// A value of one of NumPy's scalars.
     Scalar(Scalar),
-    /// The memory of an array of NumPy's.
-    Array(View),
+    /// The memory of an array of NumPy's, if [`ndarray::view_of`] finds it.
+    Array,
     /// Code has to run for it.
     Other,
 }
@@ -184,7 +184,7 @@ unsafe fn of_class(object: *mut ffi::PyObject, natives: &Natives) -> Option<Nati
                 Some(Native::Contents(Kind::Float))
             }
             Form::Array { is_ndarray } if *is_ndarray || natives.numpy != Choice::Orjson => {
-                ndarray::view_of(object, natives.numpy).map(Native::Array)
+                Some(Native::Array)
             }
             Form::Fields(fields) if natives.dataclasses => {
                 let n = fields.count(object, natives.private_fields)?;
@@ -192,6 +192,19 @@ unsafe fn of_class(object: *mut ffi::PyObject, natives: &Natives) -> Option<Nati
             }
             _ => None,
         }
+    }
+}
+
+/// The class of an object, if it is one of NumPy's scalars.
+///
+/// # Safety
+/// As [`read`].
+#[cold]
+pub(super) unsafe fn scalar_class(object: *mut ffi::PyObject) -> Option<ScalarClass> {
+    // SAFETY: the duty of the caller.
+    match unsafe { classes::of(object)? }.form {
+        Form::Scalar(class) => Some(class),
+        _ => None,
     }
 }
 

@@ -59,7 +59,7 @@ pub(super) unsafe fn run<K: Kernels>(
                         pen.put_byte(b'{');
                     }
                 }
-                Kind::Other | Kind::Fields => {
+                Kind::Other | Kind::Fields | Kind::Array => {
                     let natives = &walk.style.natives;
                     match native::read(value, natives, &mut walk.zone) {
                         Native::Contents(contents) => {
@@ -79,23 +79,15 @@ pub(super) unsafe fn run<K: Kernels>(
                             walk.enter_fields(value, class)?;
                             pen.put_byte(b'{');
                         }
-                        Native::Array(view) => {
-                            pen = walk.array(kernels, value, &view, pen)?;
-                            pen.put_byte(b',');
-                        }
                         native if native::put_json(&native, walk.style, &mut pen) => {
                             pen.put_byte(b',');
                         }
-                        _ => {
+                        native => {
                             let next;
-                            (pen, next) = walk.other(value, pen)?;
+                            (pen, next) = walk.large(kernels, &native, value, pen)?;
                             match next {
                                 Next::Done => pen.put_byte(b','),
-                                Next::Members => {}
-                                Next::Memory(memory) => {
-                                    pen = walk.described(kernels, &memory, pen)?;
-                                    pen.put_byte(b',');
-                                }
+                                Next::Members | Next::Memory(_) => {}
                                 Next::Instead(instead) => {
                                     value = instead;
                                     kind = object::kind(value);

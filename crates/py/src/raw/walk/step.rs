@@ -7,8 +7,10 @@ use pyo3::ffi;
 
 use super::native::{self, Native};
 use super::object::{self, Kind};
+use super::scalar as value_of_numpy;
 use super::texts::BLOCK_UNITS;
-use super::{ROOM, SHORT_UNITS, Stop, Walk};
+use super::{ROOM, SHORT_UNITS, Stop, Style, Walk};
+use crate::raw::ndarray::Scalar;
 
 /// What became of a value.
 pub(super) enum Step {
@@ -117,12 +119,24 @@ unsafe fn other<K: Kernels>(
     // SAFETY: the duties are the caller's; MaybeUninit needs no initialisation.
     unsafe {
         let mut pen = Pen::new(std::slice::from_raw_parts_mut(at.cast(), ROOM / 2));
+        // Most follow one of the same class.
+        if ffi::Py_TYPE(value) == walk.scalar.0
+            && let Some(class) = walk.scalar.1
+        {
+            let step = number(kernels, class.read(value), walk.style, &mut pen);
+            return (pen.at(), step);
+        }
         let natives = &walk.style.natives;
         let step = match native::read(value, natives, &mut walk.zone) {
             Native::Other => OTHER,
             Native::Fields(class, n) => {
                 walk.found = Some((class, n));
                 Step::Large(Kind::Fields)
+            }
+            Native::Array => Step::Large(Kind::Array),
+            Native::Scalar(found) => {
+                walk.scalar = (ffi::Py_TYPE(value), native::scalar_class(value));
+                number(kernels, found, walk.style, &mut pen)
             }
             Native::Contents(kind) => scalar(kernels, walk, kind, value, &mut pen),
             Native::Instead(instead) => {
@@ -139,6 +153,29 @@ unsafe fn other<K: Kernels>(
         };
         (pen.at(), step)
     }
+}
+
+/// Writes a number, boolean or moment of NumPy's, and the comma after it.
+///
+/// # Safety
+/// The pen has half of [`ROOM`].
+#[inline(always)]
+unsafe fn number<K: Kernels>(kernels: K, value: Scalar, style: &Style, pen: &mut Pen<'_>) -> Step {
+    if let Scalar::Double(value) = value {
+        // SAFETY: the duty of the caller; what was put ends at the address that comes back.
+        unsafe {
+            let end = float(kernels, value, pen.at());
+            if !end.is_null() {
+                pen.set_at(end);
+                return Step::Done;
+            }
+        }
+    }
+    if value_of_numpy::put(value, style, pen).is_err() {
+        return Step::Large(Kind::Other);
+    }
+    pen.put_byte(b',');
+    Step::Done
 }
 
 /// Writes a short text and what comes behind it; `false` where it is long, or not to be written as it is.

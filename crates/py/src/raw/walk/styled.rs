@@ -67,7 +67,7 @@ pub(super) unsafe fn run<K: Kernels>(
                     walk.enter(value, Form::Dict)?;
                     pen.put_byte(b'{');
                 }
-                Kind::Other | Kind::Fields => {
+                Kind::Other | Kind::Fields | Kind::Array => {
                     let natives = &walk.style.natives;
                     match native::read(value, natives, &mut walk.zone) {
                         Native::Contents(contents) => {
@@ -87,16 +87,12 @@ pub(super) unsafe fn run<K: Kernels>(
                             walk.enter_fields(value, class)?;
                             pen.put_byte(b'{');
                         }
-                        Native::Array(view) => pen = walk.array(kernels, value, &view, pen)?,
                         native if native::put_json(&native, walk.style, &mut pen) => {}
-                        _ => {
+                        native => {
                             let next;
-                            (pen, next) = walk.other(value, pen)?;
+                            (pen, next) = walk.large(kernels, &native, value, pen)?;
                             match next {
-                                Next::Done | Next::Members => {}
-                                Next::Memory(memory) => {
-                                    pen = walk.described(kernels, &memory, pen)?;
-                                }
+                                Next::Done | Next::Members | Next::Memory(_) => {}
                                 Next::Instead(instead) => {
                                     value = instead;
                                     kind = object::kind(value);
