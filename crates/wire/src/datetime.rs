@@ -1,7 +1,7 @@
 //! Dates and times in RFC 3339, with the precision that is stored. JSON puts them between quotes, CSV bare.
 
 use crate::error::WriteError;
-use crate::short::{Short, write_padded, write_two};
+use crate::short::{Short, two_digits, write_padded, write_two, write_word};
 
 /// A calendar date (proleptic Gregorian).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +104,9 @@ impl Date {
             .ok()
             .filter(|y| *y <= 9999)
             .ok_or(WriteError::YearOutOfRange(self.year))?;
-        if self.day == 0 || self.day > days_in(year, self.month) {
+        // Most days need no look at the calendar.
+        let is_in_each = (1..=28).contains(&self.day) && (1..=12).contains(&self.month);
+        if !is_in_each && (self.day == 0 || self.day > days_in(year, self.month)) {
             return Err(WriteError::NotADate);
         }
         Ok(year)
@@ -118,11 +120,13 @@ impl Date {
         at: usize,
     ) -> Result<usize, WriteError> {
         let year = self.checked_year()?;
-        write_two(text, at, (year / 100) as u8);
-        write_two(text, at + 2, (year % 100) as u8);
-        text[at + 4] = b'-';
-        write_two(text, at + 5, self.month);
-        text[at + 7] = b'-';
+        let (century, year) = (
+            two_digits((year / 100) as u8),
+            two_digits((year % 100) as u8),
+        );
+        let (dash, month) = (u64::from(b'-'), two_digits(self.month));
+        let word = century | year << 16 | dash << 32 | month << 40 | dash << 56;
+        write_word(text, at, word);
         write_two(text, at + 8, self.day);
         Ok(at + 10)
     }
@@ -193,23 +197,28 @@ impl Time {
         at: usize,
     ) -> Result<usize, WriteError> {
         self.check()?;
-        write_two(text, at, self.hour);
-        text[at + 2] = b':';
-        write_two(text, at + 3, self.minute);
-        text[at + 5] = b':';
-        write_two(text, at + 6, self.second);
+        let (hour, minute) = (two_digits(self.hour), two_digits(self.minute));
+        let (colon, second) = (u64::from(b':'), two_digits(self.second));
+        let word = hour | colon << 16 | minute << 24 | colon << 40 | second << 48;
+        write_word(text, at, word);
         let end = at + 8;
         if self.nanosecond == 0 && self.digits == 0 {
             return Ok(end);
         }
-        text[end] = b'.';
-        let micros = self.nanosecond / 1000;
-        if self.digits == 6 && micros * 1000 == self.nanosecond {
-            write_two(text, end + 1, (micros / 10_000) as u8);
-            write_two(text, end + 3, (micros / 100 % 100) as u8);
-            write_two(text, end + 5, (micros % 100) as u8);
-            return Ok(end + 7);
+        let (micros, nanos) = (self.nanosecond / 1000, self.nanosecond % 1000);
+        if self.digits == 9 || (self.digits == 6 && nanos == 0) {
+            let pair = |n: u32| two_digits((n % 100) as u8);
+            let (high, middle) = (pair(micros / 10_000), pair(micros / 100));
+            let word = u64::from(b'.') | high << 8 | middle << 24 | pair(micros) << 40;
+            write_word(text, end, word);
+            if self.digits == 6 {
+                return Ok(end + 7);
+            }
+            write_two(text, end + 7, (nanos / 10) as u8);
+            text[end + 9] = b'0' + (nanos % 10) as u8;
+            return Ok(end + 10);
         }
+        text[end] = b'.';
         let mut digits = usize::from(self.digits);
         while !self.nanosecond.is_multiple_of(POWERS[9 - digits]) {
             digits += 1;

@@ -69,14 +69,13 @@ impl Half {
         };
         let first = first_place(value);
         for place in (first + 1 - MOST_DIGITS..=first).rev() {
-            // Nearest multiple of 10^place.
             let (digits, is_it) = if place >= 0 {
                 let unit = POWERS[place.unsigned_abs() as usize] << 25;
-                let digits = (value + unit / 2) / unit;
+                let digits = nearest_multiple(value, unit);
                 (digits, is_near(digits * unit, value, 1))
             } else {
                 let scale = POWERS[place.unsigned_abs() as usize];
-                let digits = (value * scale + (1 << 24)) >> 25;
+                let digits = nearest_multiple(value * scale, 1 << 25);
                 (digits, is_near(digits << 25, value * scale, scale))
             };
             if is_it {
@@ -103,6 +102,12 @@ const POWERS: [u64; 13] = {
     }
     all
 };
+
+/// How many times `unit` is nearest to a value, ties to even.
+fn nearest_multiple(value: u64, unit: u64) -> u64 {
+    let (n, rest) = (value / unit, value % unit);
+    n + u64::from(rest > unit / 2 || (rest == unit / 2 && n % 2 == 1))
+}
 
 /// The power of ten of the first digit of a value in parts of 2^-25.
 fn first_place(value: u64) -> i32 {

@@ -92,6 +92,19 @@ pub(crate) fn write_two<const N: usize>(text: &mut [u8; N], at: usize, value: u8
     text[at..at + 2].copy_from_slice(&TWO_DIGITS[from..from + 2]);
 }
 
+/// `value`, 0 to 99, as two digits, the first in the lowest byte.
+#[inline(always)]
+pub(crate) fn two_digits(value: u8) -> u64 {
+    let from = usize::from(value) * 2;
+    u64::from(TWO_DIGITS[from]) | u64::from(TWO_DIGITS[from + 1]) << 8
+}
+
+/// Writes eight bytes, the lowest first: text that is put together in a register needs one store.
+#[inline(always)]
+pub(crate) fn write_word<const N: usize>(text: &mut [u8; N], at: usize, word: u64) {
+    text[at..at + 8].copy_from_slice(&word.to_le_bytes());
+}
+
 /// Writes `value` as `n_digits` digits, with leading zeros.
 #[inline]
 pub(crate) fn write_padded(text: &mut [u8], mut value: u32, n_digits: usize) {

@@ -78,7 +78,7 @@ def _keywords(option: int) -> dict[str, Any]:
         passed.append("subclass")
     if not option & OPT_SERIALIZE_NUMPY:
         passed.append("numpy")
-    words: dict[str, Any] = {"nan": "null", "passthrough": tuple(passed), "private_fields": False}
+    words: dict[str, Any] = {"nan": "null", "passthrough": tuple(passed), "private_fields": False, "numpy": "orjson"}
     words["big_ints"] = "strict" if option & OPT_STRICT_INTEGER else "error"
     if option & OPT_INDENT_2:
         words["indent"] = 2

@@ -57,7 +57,7 @@ pub(crate) struct Options {
     pub(crate) big_ints: BigInts,
     pub(crate) non_str_keys: bool,
     /// How NumPy's objects are written, and which of them, if they are not left to `default`.
-    numpy: Choice,
+    pub(super) numpy: Choice,
     /// A bit for each [`Passed`] that is left to `default`.
     passed: u16,
 }

@@ -13,8 +13,8 @@ use pyo3::types::{
 };
 
 use super::options::{BigInts, Options, Passed};
-use crate::raw::ndarray::{self, Described, ItemType};
-use crate::raw::walk::{Other, Others, Stop};
+use crate::raw::ndarray::{self, Choice, Described, ItemType};
+use crate::raw::walk::{Other, Others, Stop, put_scalar};
 use crate::raw::{binary, number, temporal, text, uuid};
 
 /// JSON that is encoded already: it is put as it is, between what is around it.
@@ -115,12 +115,12 @@ fn class_name(object: &Bound<'_, PyAny>) -> String {
 }
 
 /// A value of `wire` as text.
-fn written(
-    write: impl FnOnce(&mut onecopy_text::Window<'_, Vec<u8>>) -> Result<(), WriteError>,
+fn written<E: Into<Stop>>(
+    write: impl FnOnce(&mut onecopy_text::Window<'_, Vec<u8>>) -> Result<(), E>,
 ) -> Result<Vec<u8>, Stop> {
     let mut text = Vec::with_capacity(json::SCALAR_BYTES);
     let mut window = text.window(json::SCALAR_BYTES).map_err(|_| Stop::Full)?;
-    write(&mut window)?;
+    write(&mut window).map_err(Into::into)?;
     drop(window);
     Ok(text)
 }
@@ -308,7 +308,10 @@ impl Options {
         if key.is_instance_of::<PyInt>() {
             return Ok(ascii(&digits(key)?));
         }
-        if let Ok(float) = key.cast::<PyFloat>() {
+        let is_left = self.numpy == Choice::Orjson && ndarray::is_scalar(key)?;
+        if let Ok(float) = key.cast::<PyFloat>()
+            && !is_left
+        {
             let text = written(|w| json::put_f64(float.value(), self.style.nan, w))?;
             return Ok(ascii(unquoted(&text)));
         }
@@ -317,6 +320,14 @@ impl Options {
         }
         if key.is_instance(classes.uuid.bind(py))? || key.is_instance(classes.decimal.bind(py))? {
             return Ok(key.str()?);
+        }
+        if !is_left
+            && let Some(Described::Memory(memory)) =
+                ndarray::describe(key, self.style.natives.numpy)?
+            && let Some(scalar) = memory.view.item().and_then(|item| item.scalar())
+        {
+            let text = written(|w| put_scalar(scalar, &self.style, w))?;
+            return Ok(ascii(unquoted(&text)));
         }
         match &self.default {
             Some(default) if times < MOST_TIMES => {
@@ -402,7 +413,7 @@ impl<'py> Others<'py> for Options {
             let value: u128 = object.getattr(pyo3::intern!(py, "int"))?.extract()?;
             return Ok(Some(Other::Text(written(|w| {
                 json::put_uuid(&value.to_be_bytes(), w);
-                Ok(())
+                Ok::<_, WriteError>(())
             })?)));
         }
         if !self.passes(Passed::Decimal) && object.is_instance(classes.decimal.bind(py))? {

@@ -97,6 +97,11 @@ pub(crate) fn class_of(class: &Bound<'_, PyType>) -> PyResult<Option<Class>> {
     Ok(is_itself.then_some(Class::Scalar))
 }
 
+/// Whether an object is one of NumPy's scalars. Any Python code may run.
+pub(crate) fn is_scalar(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(class_of(&object.get_type())? == Some(Class::Scalar))
+}
+
 /// A class of scalars whose values are read in place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScalarClass(ItemType);
@@ -194,14 +199,14 @@ impl ScalarClass {
             let at = object.add(1).cast::<u8>();
             match self.0 {
                 ItemType::Bool => Scalar::Bool(at.read() != 0),
-                ItemType::Int8 => Scalar::Int(at.cast::<i8>().read().into()),
-                ItemType::Int16 => Scalar::Int(at.cast::<i16>().read().into()),
-                ItemType::Int32 => Scalar::Int(at.cast::<i32>().read().into()),
-                ItemType::Int64 => Scalar::Int(at.cast::<i64>().read()),
-                ItemType::Uint8 => Scalar::Uint(at.read().into()),
-                ItemType::Uint16 => Scalar::Uint(at.cast::<u16>().read().into()),
-                ItemType::Uint32 => Scalar::Uint(at.cast::<u32>().read().into()),
-                ItemType::Uint64 => Scalar::Uint(at.cast::<u64>().read()),
+                ItemType::Int8 => Scalar::Int32(at.cast::<i8>().read().into()),
+                ItemType::Int16 => Scalar::Int32(at.cast::<i16>().read().into()),
+                ItemType::Int32 => Scalar::Int32(at.cast::<i32>().read()),
+                ItemType::Int64 => Scalar::Int64(at.cast::<i64>().read()),
+                ItemType::Uint8 => Scalar::Int32(at.read().into()),
+                ItemType::Uint16 => Scalar::Int32(at.cast::<u16>().read().into()),
+                ItemType::Uint32 => Scalar::Int64(at.cast::<u32>().read().into()),
+                ItemType::Uint64 => Scalar::Uint64(at.cast::<u64>().read()),
                 ItemType::Float16 => Scalar::Half(at.cast::<u16>().read()),
                 ItemType::Float32 => Scalar::Float(at.cast::<f32>().read()),
                 ItemType::Float64 => Scalar::Double(at.cast::<f64>().read()),

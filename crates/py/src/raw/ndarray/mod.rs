@@ -16,7 +16,7 @@ mod view;
 
 use onecopy_wire::datetime64::Step;
 
-pub(crate) use classes::{Class, ScalarClass, class_of, reads_arrays};
+pub(crate) use classes::{Class, ScalarClass, class_of, is_scalar, reads_arrays};
 pub(crate) use object::{Described, Memory, describe, is_current, view_of};
 pub(crate) use view::{Bits, Item, Part, View};
 
@@ -90,8 +90,11 @@ fn item_type(kind: u8, n_bytes: usize, step: Option<Step>) -> Option<ItemType> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Scalar {
     Bool(bool),
-    Int(i64),
-    Uint(u64),
+    /// Of 32 bits or fewer, with a sign or of fewer without one.
+    Int32(i32),
+    /// Of 64 bits, or of 32 without a sign.
+    Int64(i64),
+    Uint64(u64),
     /// The bits of a float of 16 bits.
     Half(u16),
     Float(f32),

@@ -146,6 +146,10 @@ pub(crate) struct Item<'v> {
 }
 
 impl Item<'_> {
+    pub(crate) fn dtype(self) -> DType {
+        self.dtype
+    }
+
     #[inline(always)]
     fn bits<T: Bits>(self) -> T {
         debug_assert_eq!(size_of::<T>(), self.dtype.of.n_bytes());
@@ -158,14 +162,14 @@ impl Item<'_> {
     pub(crate) fn scalar(self) -> Option<Scalar> {
         Some(match self.dtype.of {
             ItemType::Bool => Scalar::Bool(self.bits::<u8>() != 0),
-            ItemType::Int8 => Scalar::Int((self.bits::<u8>() as i8).into()),
-            ItemType::Int16 => Scalar::Int((self.bits::<u16>() as i16).into()),
-            ItemType::Int32 => Scalar::Int((self.bits::<u32>() as i32).into()),
-            ItemType::Int64 => Scalar::Int(self.bits::<u64>() as i64),
-            ItemType::Uint8 => Scalar::Uint(self.bits::<u8>().into()),
-            ItemType::Uint16 => Scalar::Uint(self.bits::<u16>().into()),
-            ItemType::Uint32 => Scalar::Uint(self.bits::<u32>().into()),
-            ItemType::Uint64 => Scalar::Uint(self.bits()),
+            ItemType::Int8 => Scalar::Int32((self.bits::<u8>() as i8).into()),
+            ItemType::Int16 => Scalar::Int32((self.bits::<u16>() as i16).into()),
+            ItemType::Int32 => Scalar::Int32(self.bits::<u32>() as i32),
+            ItemType::Int64 => Scalar::Int64(self.bits::<u64>() as i64),
+            ItemType::Uint8 => Scalar::Int32(self.bits::<u8>().into()),
+            ItemType::Uint16 => Scalar::Int32(self.bits::<u16>().into()),
+            ItemType::Uint32 => Scalar::Int64(self.bits::<u32>().into()),
+            ItemType::Uint64 => Scalar::Uint64(self.bits()),
             ItemType::Float16 => Scalar::Half(self.bits()),
             ItemType::Float32 => Scalar::Float(f32::from_bits(self.bits())),
             ItemType::Float64 => Scalar::Double(f64::from_bits(self.bits())),

@@ -22,6 +22,8 @@ struct Array<'v> {
     view: &'v View,
     /// Compared with the view after code has run; null where none runs.
     object: *mut ffi::PyObject,
+    /// Whether more space may be made.
+    grows: bool,
     /// A line break, and what the items of the innermost arrays are indented by; empty if there are no line breaks.
     line: Vec<u8>,
     /// Bytes that each level of depth is indented by.
@@ -96,6 +98,7 @@ impl<'py> Walk<'_, 'py> {
             } else {
                 std::ptr::null_mut()
             },
+            grows: true,
             line: Vec::new(),
             indent_bytes: 0,
         };
@@ -122,6 +125,52 @@ impl<'py> Walk<'_, 'py> {
         self.room(pen, ROOM)
     }
 
+    /// Writes an array and the comma after it, where the space for all of it is there, it has no more than these dimensions, and all its
+    /// items have a form; else nothing.
+    ///
+    /// # Safety
+    /// `object` is alive, and an array of NumPy's by its class.
+    #[inline]
+    pub(super) unsafe fn small_array<K: Kernels>(
+        &mut self,
+        kernels: K,
+        object: *mut ffi::PyObject,
+        n_dims: usize,
+        pen: &mut Pen<'_>,
+    ) -> bool {
+        // SAFETY: the duty of the caller.
+        let view = unsafe { ndarray::view_of(object, self.style.natives.numpy) };
+        let Some(view) = view.filter(|view| (1..=n_dims).contains(&view.n_dims())) else {
+            return false;
+        };
+        let room = view.n_written().saturating_mul(ITEM_BYTES);
+        if pen.room() < room.saturating_add(ROOM) {
+            return false;
+        }
+        let array = Array {
+            view: &view,
+            object: std::ptr::null_mut(),
+            grows: false,
+            line: Vec::new(),
+            indent_bytes: 0,
+        };
+        // SAFETY: the rest of the space of the pen, which is not used until that is done.
+        let place =
+            Pen::new(unsafe { std::slice::from_raw_parts_mut(pen.at().cast(), pen.room()) });
+        match self.part(kernels, &array, view.whole(), place) {
+            Ok(mut end) => {
+                end.put_byte(b',');
+                // SAFETY: all up to there was put.
+                unsafe { pen.set_at(end.at()) };
+                true
+            }
+            Err(_) => {
+                self.within.clear();
+                false
+            }
+        }
+    }
+
     /// Makes space for so many items, with so many bytes after each.
     #[inline(always)]
     fn array_room<'s>(
@@ -146,6 +195,9 @@ impl<'py> Walk<'_, 'py> {
         room: usize,
         pen: Pen<'s>,
     ) -> Result<Pen<'s>, Stop> {
+        if !array.grows {
+            return Err(Stop::Full);
+        }
         let pen = self.grow(pen, room)?;
         self.check_array(array)?;
         Ok(pen)
@@ -232,7 +284,7 @@ impl<'py> Walk<'_, 'py> {
         }
     }
 
-    /// Writes items of one size.
+    /// Writes items of one size by a function that puts one and a comma.
     #[inline(always)]
     fn each<'s, T: Bits>(
         &mut self,
@@ -251,7 +303,6 @@ impl<'py> Walk<'_, 'py> {
                 if let Err(stop) = put(items.get(i), &mut pen) {
                     return Err(self.at_index(i, stop));
                 }
-                pen.put_byte(b',');
                 if !line.is_empty() {
                     pen.put(line);
                 }
@@ -271,39 +322,41 @@ impl<'py> Walk<'_, 'py> {
         pen: Pen<'s>,
     ) -> Result<Pen<'s>, Stop> {
         let style = self.style;
+        let is_exact = scalar::is_exact(style);
+        let put_comma = |pen: &mut Pen<'s>| {
+            pen.put_byte(b',');
+            Ok(())
+        };
         macro_rules! integers {
-            ($bits:ty, $own:ty, $wide:ty, $put:path, $magnitude:expr) => {
-                self.each(array, part, line, pen, |bits: $bits, pen| {
-                    let value = <$wide>::from(bits as $own);
-                    if scalar::is_written($magnitude(value), style) {
+            ($bits:ty, $put:path, $value:expr) => {
+                self.each(array, part, line, pen, move |bits: $bits, pen| {
+                    let value = $value(bits);
+                    if is_exact {
                         $put(value, pen);
                         return Ok(());
                     }
-                    scalar::put_big(style, pen, |pen| $put(value, pen))
+                    scalar::put_limited(value.into(), style, pen)?;
+                    put_comma(pen)
                 })
-            };
-            ($bits:ty, $own:ty) => {
-                integers!($bits, $own, i64, json::put_i64, i64::unsigned_abs)
-            };
-            ($bits:ty) => {
-                integers!($bits, $bits, u64, json::put_u64, u64::from)
             };
         }
         match part.dtype().of {
             ItemType::Bool => self.booleans(array, part, line, pen),
-            ItemType::Int8 => integers!(u8, i8),
-            ItemType::Int16 => integers!(u16, i16),
-            ItemType::Int32 => integers!(u32, i32),
-            ItemType::Int64 => integers!(u64, i64),
-            ItemType::Uint8 => integers!(u8),
-            ItemType::Uint16 => integers!(u16),
-            ItemType::Uint32 => integers!(u32),
-            ItemType::Uint64 => integers!(u64),
+            ItemType::Int8 => integers!(u8, json::put_i64_comma, |bits| i64::from(bits as i8)),
+            ItemType::Int16 => integers!(u16, json::put_i64_comma, |bits| i64::from(bits as i16)),
+            ItemType::Int32 => integers!(u32, json::put_i64_comma, |bits| i64::from(bits as i32)),
+            ItemType::Int64 => integers!(u64, json::put_i64_comma, |bits| bits as i64),
+            ItemType::Uint8 => integers!(u8, json::put_u64_comma, u64::from),
+            ItemType::Uint16 => integers!(u16, json::put_u64_comma, u64::from),
+            ItemType::Uint32 => integers!(u32, json::put_u64_comma, u64::from),
+            ItemType::Uint64 => integers!(u64, json::put_u64_comma, u64::from),
             ItemType::Float16 => self.each(array, part, line, pen, |bits, pen| {
-                scalar::put_half(bits, style, pen)
+                scalar::put_half(bits, style, pen)?;
+                put_comma(pen)
             }),
             ItemType::Moment(step) => self.each(array, part, line, pen, |bits: u64, pen| {
-                scalar::put_moment(bits as i64, step, style, pen)
+                scalar::put_moment(bits as i64, step, style, pen)?;
+                put_comma(pen)
             }),
             // None of these come here.
             _ => Err(Stop::ArrayChanged),
@@ -408,18 +461,32 @@ impl<'s> Work for Floats<'_, '_, '_, '_, 's> {
         let nan = walk.style.nan;
         match part.dtype().of {
             ItemType::Float32 => walk.each(array, part, line, pen, |bits, pen| {
-                Ok(json::put_f32(f32::from_bits(bits), nan, pen)?)
-            }),
-            _ => walk.each(array, part, line, pen, |bits, pen| {
-                let value = f64::from_bits(bits);
-                // SAFETY: there is space for an item; what was put ends at the address that comes back.
+                let value = f32::from_bits(bits);
+                // SAFETY: there is space for an item and its comma; the item ends at the address that comes back.
                 unsafe {
-                    if let Some(end) = kernels.json_float(value, pen.at()) {
-                        pen.set_at(end);
+                    if let Some(end) = kernels.json_float32(value, pen.at()) {
+                        end.write(b',');
+                        pen.set_at(end.add(1));
                         return Ok(());
                     }
                 }
-                Ok(json::put_f64(value, nan, pen)?)
+                json::put_f32(value, nan, pen)?;
+                pen.put_byte(b',');
+                Ok(())
+            }),
+            _ => walk.each(array, part, line, pen, |bits, pen| {
+                let value = f64::from_bits(bits);
+                // SAFETY: there is space for an item and its comma; the item ends at the address that comes back.
+                unsafe {
+                    if let Some(end) = kernels.json_float(value, pen.at()) {
+                        end.write(b',');
+                        pen.set_at(end.add(1));
+                        return Ok(());
+                    }
+                }
+                json::put_f64(value, nan, pen)?;
+                pen.put_byte(b',');
+                Ok(())
             }),
         }
     }

@@ -67,6 +67,7 @@ use keys::Keys;
 pub(crate) use native::Natives;
 use native::Zone;
 use object::Kind;
+pub(crate) use scalar::put as put_scalar;
 pub(crate) use sinks::{Fixed, Flushing};
 
 /// Looks whether objects are laid out as they are read here; to be called when the module is imported.

@@ -1,6 +1,6 @@
 //! Numbers, booleans and moments of NumPy as JSON.
 
-use onecopy_text::{Pen, Put};
+use onecopy_text::Put;
 use onecopy_wire::datetime::Timestamp;
 use onecopy_wire::datetime64::Step;
 use onecopy_wire::half::Half;
@@ -9,19 +9,17 @@ use onecopy_wire::json;
 use super::{Stop, Style};
 use crate::raw::ndarray::{Choice, NOT_A_TIME, Scalar};
 
-/// The least magnitude past what a double holds.
-const PAST_DOUBLE: u64 = 1 << 53;
-
 /// Puts a value, or nothing.
 #[inline]
-pub(super) fn put(scalar: Scalar, style: &Style, pen: &mut Pen<'_>) -> Result<(), Stop> {
+pub(crate) fn put<P: Put>(scalar: Scalar, style: &Style, pen: &mut P) -> Result<(), Stop> {
     debug_assert!(pen.room() >= json::SCALAR_BYTES);
     match scalar {
         Scalar::Bool(value) => json::put_bool(value, pen),
-        Scalar::Int(value) if is_written(value.unsigned_abs(), style) => json::put_i64(value, pen),
-        Scalar::Int(value) => put_big(style, pen, |pen| json::put_i64(value, pen))?,
-        Scalar::Uint(value) if is_written(value, style) => json::put_u64(value, pen),
-        Scalar::Uint(value) => put_big(style, pen, |pen| json::put_u64(value, pen))?,
+        Scalar::Int32(value) => json::put_i64(value.into(), pen),
+        Scalar::Int64(value) if is_exact(style) => json::put_i64(value, pen),
+        Scalar::Uint64(value) if is_exact(style) => json::put_u64(value, pen),
+        Scalar::Int64(value) => put_limited(value.into(), style, pen)?,
+        Scalar::Uint64(value) => put_limited(value.into(), style, pen)?,
         Scalar::Half(bits) => put_half(bits, style, pen)?,
         Scalar::Float(value) => json::put_f32(value, style.nan, pen)?,
         Scalar::Double(value) => json::put_f64(value, style.nan, pen)?,
@@ -30,31 +28,35 @@ pub(super) fn put(scalar: Scalar, style: &Style, pen: &mut Pen<'_>) -> Result<()
     Ok(())
 }
 
-/// Whether an integer is written as a number. (orjson does not limit those of NumPy.)
+/// Whether integers are written as numbers whatever their size. (orjson does not limit those of NumPy.)
 #[inline(always)]
-pub(super) fn is_written(magnitude: u64, style: &Style) -> bool {
-    style.exact_ints || magnitude < PAST_DOUBLE || style.natives.numpy == Choice::Orjson
+pub(super) fn is_exact(style: &Style) -> bool {
+    style.exact_ints || style.natives.numpy == Choice::Orjson
 }
 
-/// Puts an integer past 53 bits as the style says.
-#[cold]
-pub(super) fn put_big<'s>(
-    style: &Style,
-    pen: &mut Pen<'s>,
-    digits: impl FnOnce(&mut Pen<'s>),
-) -> Result<(), Stop> {
-    if !style.text_ints {
+/// Puts an integer: past 53 bits as the style says.
+#[inline(never)]
+pub(super) fn put_limited<P: Put>(value: i128, style: &Style, pen: &mut P) -> Result<(), Stop> {
+    let is_past_double = value.unsigned_abs() >= 1 << 53;
+    if is_past_double && !style.text_ints {
         return Err(Stop::BigInt);
     }
-    pen.put_byte(b'"');
-    digits(pen);
-    pen.put_byte(b'"');
+    if is_past_double {
+        pen.put_byte(b'"');
+    }
+    match i64::try_from(value) {
+        Ok(value) => json::put_i64(value, pen),
+        Err(_) => json::put_u64(value as u64, pen),
+    }
+    if is_past_double {
+        pen.put_byte(b'"');
+    }
     Ok(())
 }
 
 /// Puts a float of 16 bits: the shortest decimal that reads back as it, or (orjson) as it in 32 bits.
 #[inline]
-pub(super) fn put_half(bits: u16, style: &Style, pen: &mut Pen<'_>) -> Result<(), Stop> {
+pub(super) fn put_half<P: Put>(bits: u16, style: &Style, pen: &mut P) -> Result<(), Stop> {
     let half = Half(bits);
     Ok(match style.natives.numpy {
         Choice::Orjson => json::put_f32(half.to_f64() as f32, style.nan, pen)?,
@@ -65,11 +67,11 @@ pub(super) fn put_half(bits: u16, style: &Style, pen: &mut Pen<'_>) -> Result<()
 /// Puts a moment: a date if its unit is a day or more, else a date and time, with a fraction of six digits if it has one, of nine if it has
 /// nanoseconds; null if it is not a time. (orjson: always a date and time, of microseconds, and not a time is an error.)
 #[inline]
-pub(super) fn put_moment(
+pub(super) fn put_moment<P: Put>(
     count: i64,
     step: Option<Step>,
     style: &Style,
-    pen: &mut Pen<'_>,
+    pen: &mut P,
 ) -> Result<(), Stop> {
     let natives = &style.natives;
     let is_orjson = natives.numpy == Choice::Orjson;
