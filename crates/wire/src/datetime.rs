@@ -66,7 +66,7 @@ impl Date {
     #[must_use]
     pub fn of_unix_days(days: i64) -> Option<Date> {
         // Years that begin in March, counted from 400 years before the year 0, so that nothing is negative.
-        let days = u32::try_from(days + DAYS_TO_1970 + DAYS_OF_400_YEARS)
+        let days = u32::try_from(days.checked_add(DAYS_TO_1970 + DAYS_OF_400_YEARS)?)
             .ok()
             .filter(|days| (FIRST_DAY..FIRST_DAY + DAYS_OF_10_000_YEARS).contains(days))?;
         // Centuries are of 36,524.25 days, their years of 365.25: with four parts to the day both are whole.
@@ -90,12 +90,15 @@ impl Date {
     /// Days since 1970-01-01.
     fn days(self) -> Result<i64, WriteError> {
         let year = i64::from(self.checked_year()?);
-        // Years that begin in March, so that the odd day is the last of its year; 400 of them are of one length.
-        let month = (i64::from(self.month) + 9) % 12;
-        let year = year - i64::from(month >= 10);
-        let day_of_year = (month * 153 + 2) / 5 + i64::from(self.day) - 1;
-        let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-        Ok(year * 365 + leap_days + day_of_year - DAYS_TO_1970)
+        Ok(first_of_month(year, self.month.into()) + i64::from(self.day) - 1)
+    }
+
+    /// The first day of a month counted from January 1970, of any year, in days since 1970-01-01; `None` past 64 bits.
+    pub(crate) fn first_of_month(months: i64) -> Option<i64> {
+        const MOST_YEARS: i64 = i64::MAX / 400;
+        let year = months.div_euclid(12) + 1970;
+        let month = months.rem_euclid(12) + 1;
+        (year.abs() < MOST_YEARS).then(|| first_of_month(year, month))
     }
 
     /// An error if it is not a date.
@@ -143,6 +146,15 @@ impl Date {
         let day = two_digits(u32::from(self.day)) as u16;
         out.put_short(&day.to_le_bytes(), 2);
     }
+}
+
+/// The first day of a month, 1 to 12, in days since 1970-01-01.
+fn first_of_month(year: i64, month: i64) -> i64 {
+    // Years that begin in March, so that the odd day is the last of its year; 400 of them are of one length.
+    let month = (month + 9) % 12;
+    let year = year - i64::from(month >= 10);
+    let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+    year * 365 + leap_days + (month * 153 + 2) / 5 - DAYS_TO_1970
 }
 
 const MS_PER_DAY: i64 = 86_400_000;
@@ -222,12 +234,17 @@ impl Time {
             return;
         }
         let micros = self.nanosecond / 1000;
-        if self.digits == 6 && micros * 1000 == self.nanosecond {
+        let nanos = self.nanosecond - micros * 1000;
+        if self.digits == 9 || (self.digits == 6 && nanos == 0) {
             let text = u64::from(b'.')
                 | two_digits(micros / 10_000) << 8
                 | two_digits(micros / 100 % 100) << 24
                 | two_digits(micros % 100) << 40;
             out.put_short(&text.to_le_bytes(), 7);
+            if self.digits == 9 {
+                let text = two_digits(nanos / 10) | u64::from(b'0' as u32 + nanos % 10) << 16;
+                out.put_short(&(text as u32).to_le_bytes(), 3);
+            }
             return;
         }
         self.put_fraction(out);

@@ -7,6 +7,8 @@
 //! | [`csv`] | the CSV writer (RFC 4180) |
 //! | [`bson`] | BSON (1.1): the writer, lengths patched in, decimals exact or refused; the reader, by events |
 //! | [`http`] | the strict HTTP/1.1 request head, response heads, the chunked coding |
+//! | [`datetime64`] | moments as counts of a unit of time since 1970 |
+//! | [`half`] | floats of 16 bits |
 //! | [`number`], [`datetime`], [`base64`], [`short`] | numbers, dates and binary as text, shared by JSON and CSV |
 //! | [`error`] | [`WriteError`]: why a value has no form in a format |
 #![forbid(unsafe_code)]
@@ -16,8 +18,10 @@ pub mod bson;
 pub mod chunk_source;
 pub mod csv;
 pub mod datetime;
+pub mod datetime64;
 mod decimal;
 pub mod error;
+pub mod half;
 pub mod http;
 pub mod json;
 pub mod number;

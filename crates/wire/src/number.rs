@@ -22,6 +22,26 @@ pub fn put_i64<P: Put>(value: i64, window: &mut P) {
     put_u64(value.unsigned_abs(), window);
 }
 
+/// Puts an integer with all its digits, and a comma.
+#[inline(always)]
+pub fn put_i64_comma<P: Put>(value: i64, window: &mut P) {
+    window.put_short(b"-", usize::from(value < 0));
+    put_u64_comma(value.unsigned_abs(), window);
+}
+
+/// Puts an unsigned integer with all its digits, and a comma: of a short one both in one store.
+#[inline(always)]
+pub fn put_u64_comma<P: Put>(value: u64, window: &mut P) {
+    if value < 10_000 {
+        let (text, len) = four(value as u32);
+        let text = u64::from(text) | u64::from(b',') << (8 * len);
+        window.put_short(&text.to_le_bytes(), len + 1);
+    } else {
+        put_u64(value, window);
+        window.put_byte(b',');
+    }
+}
+
 /// Puts an unsigned integer with all its digits.
 #[inline(always)]
 pub fn put_u64<P: Put>(value: u64, window: &mut P) {
@@ -34,14 +54,21 @@ pub fn put_u64<P: Put>(value: u64, window: &mut P) {
     }
 }
 
-/// A number below 10,000, as most are: two look-ups cost half of what the multiplications do.
+/// A number below 10,000, as most are.
 #[inline(always)]
 fn put_four<P: Put>(value: u32, window: &mut P) {
+    let (text, len) = four(value);
+    window.put_short(&text.to_le_bytes(), len);
+}
+
+/// The digits of a number below 10,000, the first in the lowest byte, and how many: two look-ups cost half of what the
+/// multiplications do.
+#[inline(always)]
+fn four(value: u32) -> (u32, usize) {
     let pair = |n: u32| u32::from(PAIRS[n as usize % 100]);
     let text = pair(value / 100) | pair(value % 100) << 16;
     let n_zeros = 3 - u32::from(value >= 10) - u32::from(value >= 100) - u32::from(value >= 1000);
-    let text = text >> (8 * n_zeros);
-    window.put_short(&text.to_le_bytes(), 4 - n_zeros as usize);
+    (text >> (8 * n_zeros), 4 - n_zeros as usize)
 }
 
 /// The two digits of a number below 100, the first in the low byte.
@@ -58,7 +85,9 @@ static PAIRS: [u16; 100] = {
 #[inline(always)]
 fn put_long<P: Put>(value: u64, window: &mut P) {
     let (high, low) = (value / EIGHT_DIGITS, value % EIGHT_DIGITS);
-    if high < EIGHT_DIGITS {
+    if high < 10_000 {
+        put_four(high as u32, window);
+    } else if high < EIGHT_DIGITS {
         put_first(high, window);
     } else {
         put_first(high / EIGHT_DIGITS, window);
@@ -145,7 +174,11 @@ where
     if !wide.is_finite() {
         return otherwise(non_finite_name(wide), window);
     }
-    if size_of::<F>() == size_of::<f64>() && convert::put_float(wide, window) {
+    let is_put = match size_of::<F>() == size_of::<f64>() {
+        true => convert::put_float(wide, window),
+        false => convert::put_float32(wide as f32, window),
+    };
+    if is_put {
         return Ok(());
     }
     window.put_made(zmij::Buffer::new(), |buffer| {
@@ -173,7 +206,13 @@ mod tests {
             put_u64(value, &mut out.window(40).expect("memory"));
             assert_eq!(out, value.to_string().as_bytes());
             let mut out = Vec::new();
+            put_u64_comma(value, &mut out.window(40).expect("memory"));
+            assert_eq!(out, format!("{value},").as_bytes());
+            let mut out = Vec::new();
             let negative = (value as i64).wrapping_neg();
+            put_i64_comma(negative, &mut out.window(40).expect("memory"));
+            assert_eq!(out, format!("{negative},").as_bytes());
+            out.clear();
             put_i64(negative, &mut out.window(40).expect("memory"));
             assert_eq!(out, negative.to_string().as_bytes());
         }

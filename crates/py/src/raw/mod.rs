@@ -14,6 +14,7 @@
 //! | [`objects`] | lists, dicts and their values as the reader of a format tells them |
 //! | [`row`] | row tuples, filled in any order |
 //! | [`seen`] | texts of a column that were made before |
+//! | [`ndarray`] | arrays and scalars of NumPy |
 //! | [`number`] | `int`, `float`, `bool`, `decimal.Decimal` |
 //! | [`temporal`] | `date`, `time`, `datetime` through the C API of `datetime` |
 //! | [`instance`] | instances of Python's classes, made without running their code |
@@ -53,6 +54,7 @@ pub(crate) mod instance;
 pub(crate) mod interrupt;
 pub(crate) mod list;
 pub(crate) mod method;
+pub(crate) mod ndarray;
 pub(crate) mod number;
 pub(crate) mod objects;
 pub(crate) mod output;

@@ -144,6 +144,59 @@ pub(super) fn decimal(bits: u64) -> Option<Decimal> {
     })
 }
 
+/// The exponents of two of the 32-bit floats that are written here, from this one on.
+const FIRST_32: u32 = 127 - 16;
+/// How many: up to the floats below 2^23.
+const N_EXPONENTS_32: usize = 39;
+/// Binary places of [`SCALES_32`].
+const UNIT_PLACES_32: u32 = 40;
+
+/// As [`SCALES`], of 32-bit floats: the unit is a part of the 8th digit, in 2^-40, and 9 digits are written.
+static SCALES_32: [Scale; N_EXPONENTS_32] = {
+    let mut all = [Scale {
+        unit: 0,
+        n_places: 0,
+    }; N_EXPONENTS_32];
+    let mut i = 0;
+    while i < N_EXPONENTS_32 {
+        let q = FIRST_32 as i32 - 127 - 23 + i as i32;
+        let places = -((q * 315_653) >> 20);
+        let unit = 5_u64.pow(places as u32 - 1) << (UNIT_PLACES_32 as i32 + q + places - 1);
+        all[i] = Scale {
+            unit,
+            n_places: places as usize,
+        };
+        i += 1;
+    }
+    all
+};
+
+/// The digits of a 32-bit float, but for its sign, as those of a longer one; `None` of zero, and of one past these magnitudes.
+#[inline(always)]
+pub(super) fn decimal_of_float32(bits: u32) -> Option<Decimal> {
+    let exponent = (bits >> 23 & 0xFF).wrapping_sub(FIRST_32);
+    let scale = SCALES_32.get(exponent as usize)?;
+    // As in `decimal`; 24 bits of the one, 40 of the other.
+    let product = u64::from(bits & 0x7F_FFFF | 0x80_0000) * scale.unit;
+    let (whole, rest) = (
+        product >> UNIT_PLACES_32,
+        product << (u64::BITS - UNIT_PLACES_32),
+    );
+    let near = (scale.unit << (u64::BITS - UNIT_PLACES_32 - 1)) - u64::from(bits & 1);
+    let is_below = rest <= near;
+    let (_, is_above) = rest.overflowing_add(near);
+    let digit = ((u128::from(rest) * 10 + (1 << 63)) >> 64) as u64 - u64::from(rest == 1 << 62);
+    let last = if is_below | is_above { 0 } else { digit };
+    let nine = (whole + u64::from(is_above)) * 10 + last;
+    // Its first digit is that of 17 digits, or follows a zero.
+    let is_short = nine < 100_000_000;
+    Some(Decimal {
+        first: nine * if is_short { 100_000_000 } else { 10_000_000 },
+        last: 0,
+        n_places: scale.n_places + 8 + usize::from(is_short),
+    })
+}
+
 /// Puts the shortest decimal that reads back as the same float, without an exponent; `false`, and nothing is put, of zero, and of
 /// a float below 2^-16 or from 2^52 on.
 ///
@@ -151,42 +204,51 @@ pub(super) fn decimal(bits: u64) -> Option<Decimal> {
 /// Where there is no room for [`FLOAT_BYTES`]: a bug of the caller.
 #[inline]
 pub fn put_float<P: Put>(value: f64, out: &mut P) -> bool {
+    // SAFETY: each writes to that place, which is large enough.
+    put_at(out, |at| unsafe {
+        #[cfg(target_arch = "x86_64")]
+        match kernel() {
+            Kernel::Avx512 => return avx512::float::put(value, at),
+            Kernel::Avx2 => return avx2::float::put(value, at),
+            _ => {}
+        }
+        put(value, at).unwrap_or(std::ptr::null_mut())
+    })
+}
+
+/// As [`put_float`], of a float of 32 bits; `false` also of one from 2^23 on.
+///
+/// # Panics
+/// As there.
+#[inline]
+pub fn put_float32<P: Put>(value: f32, out: &mut P) -> bool {
+    // SAFETY: each writes to that place, which is large enough.
+    put_at(out, |at| unsafe {
+        #[cfg(target_arch = "x86_64")]
+        match kernel() {
+            Kernel::Avx512 => return avx512::float::put_float32(value, at),
+            Kernel::Avx2 => return avx2::float::put_float32(value, at),
+            _ => {}
+        }
+        put_of_float32(value, at).unwrap_or(std::ptr::null_mut())
+    })
+}
+
+/// Puts what `write` writes from an address on that has [`FLOAT_BYTES`], up to the one that it returns; `false`, and nothing is put, if that
+/// is null.
+#[inline(always)]
+fn put_at<P: Put>(out: &mut P, write: impl FnOnce(*mut u8) -> *mut u8) -> bool {
     let mut done = false;
     let place = [MaybeUninit::<u8>::uninit(); FLOAT_BYTES];
     out.put_made(place, |place| {
         let start = place.as_mut_ptr().cast::<u8>();
-        // SAFETY: the place is large enough, and what the kernel writes starts with it.
-        unsafe {
-            let end = best(value, start);
-            done = end.is_some();
-            let n = end.map_or(0, |end| end as usize - start as usize);
-            std::slice::from_raw_parts(start, n)
-        }
+        let end = write(start);
+        done = !end.is_null();
+        let n = if done { end.addr() - start.addr() } else { 0 };
+        // SAFETY: what was written starts with the place.
+        unsafe { std::slice::from_raw_parts(start, n) }
     });
     done
-}
-
-/// As [`put`], by the best kernel.
-///
-/// # Safety
-/// As there.
-#[inline]
-unsafe fn best(value: f64, out: *mut u8) -> Option<*mut u8> {
-    #[cfg(target_arch = "x86_64")]
-    {
-        let end = match kernel() {
-            // SAFETY: AVX-512 is there; the duty of the caller.
-            Kernel::Avx512 => Some(unsafe { avx512::float::put(value, out) }),
-            // SAFETY: AVX2 is there; the duty of the caller.
-            Kernel::Avx2 => Some(unsafe { avx2::float::put(value, out) }),
-            _ => None,
-        };
-        if let Some(end) = end {
-            return (!end.is_null()).then_some(end);
-        }
-    }
-    // SAFETY: the duty of the caller.
-    unsafe { put(value, out) }
 }
 
 /// Writes the float and gives the place behind it; `None` of one that is not for this, and nothing is written then.
@@ -196,25 +258,48 @@ unsafe fn best(value: f64, out: *mut u8) -> Option<*mut u8> {
 #[inline(always)]
 pub(super) unsafe fn put(value: f64, out: *mut u8) -> Option<*mut u8> {
     let bits = value.to_bits();
+    let decimal = decimal(bits)?;
+    // SAFETY: the duty of the caller.
+    Some(unsafe { put_decimal(decimal, (bits >> 63) as usize, out) })
+}
+
+/// As [`put`], of a float of 32 bits.
+///
+/// # Safety
+/// As there.
+#[inline(always)]
+pub(super) unsafe fn put_of_float32(value: f32, out: *mut u8) -> Option<*mut u8> {
+    let bits = value.to_bits();
+    let decimal = decimal_of_float32(bits)?;
+    // SAFETY: the duty of the caller.
+    Some(unsafe { put_decimal(decimal, (bits >> 31) as usize, out) })
+}
+
+/// Writes the digits of a float, after a minus if `n_signs` is 1.
+///
+/// # Safety
+/// As [`put`].
+#[inline(always)]
+unsafe fn put_decimal(decimal: Decimal, n_signs: usize, out: *mut u8) -> *mut u8 {
     let Decimal {
         first,
         last,
         n_places,
-    } = decimal(bits)?;
+    } = decimal;
     let mut digits = sixteen(first);
     let n_zeros = (digits ^ u128::from_le_bytes([b'0'; 16])).leading_zeros() as usize / 8;
     let mut n = 17 - usize::from(last == 0) * (1 + n_zeros);
     // SAFETY: the sign, at most a zero, a point and three zeros more, and then 17 digits; whole copies of 16 end at 29 at most.
     unsafe {
         out.write(b'-');
-        let out = out.add((bits >> 63) as usize);
+        let out = out.add(n_signs);
         let Some(mut before) = 17_usize.checked_sub(n_places).filter(|&n| n > 0) else {
             let n_zeros = n_places - 17;
             out.cast::<[u8; 8]>().write_unaligned(*b"0.000000");
             let out = out.add(2 + n_zeros);
             out.cast::<u128>().write_unaligned(digits.to_le());
             out.add(16).write(b'0' + last as u8);
-            return Some(out.add(n));
+            return out.add(n);
         };
         let is_led = usize::from(first < 1_000_000_000_000_000 && before > 1);
         digits >>= 8 * is_led;
@@ -227,7 +312,7 @@ pub(super) unsafe fn put(value: f64, out: *mut u8) -> Option<*mut u8> {
             .write_unaligned(behind.to_le());
         out.add(before).write(b'.');
         out.add(17 - is_led).write(b'0' + last as u8);
-        Some(out.add(n.max(before + 1) + 1))
+        out.add(n.max(before + 1) + 1)
     }
 }
 

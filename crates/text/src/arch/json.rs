@@ -67,6 +67,12 @@ pub trait JsonKernels: Copy {
     /// `out` is writable for [`FLOAT_BYTES`](super::float::FLOAT_BYTES).
     unsafe fn json_float(self, value: f64, out: *mut u8) -> Option<*mut u8>;
 
+    /// As [`JsonKernels::json_float`], of a float of 32 bits.
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn json_float32(self, value: f32, out: *mut u8) -> Option<*mut u8>;
+
     /// Puts text of one byte a character, of which `is_ascii` tells whether that is known.
     fn put_json_latin1(self, u: &[u8], is_ascii: bool, pen: &mut Pen<'_>);
 
@@ -92,7 +98,7 @@ fn check(pen: &Pen<'_>, n_units: usize) {
 
 #[cfg(target_arch = "x86_64")]
 macro_rules! vectors {
-    ($family:ident, $kernels:ident, $float:path) => {
+    ($family:ident, $kernels:ident, $float:path, $float32:path) => {
         impl JsonKernels for $family {
             #[inline(always)]
             unsafe fn json_plain(self, u: &[u8], out: *mut u8) -> Option<*mut u8> {
@@ -125,6 +131,13 @@ macro_rules! vectors {
             unsafe fn json_float(self, value: f64, out: *mut u8) -> Option<*mut u8> {
                 // SAFETY: a value of this type proves that its instructions are there; the duty of the caller.
                 let end = unsafe { $float(value, out) };
+                (!end.is_null()).then_some(end)
+            }
+
+            #[inline(always)]
+            unsafe fn json_float32(self, value: f32, out: *mut u8) -> Option<*mut u8> {
+                // SAFETY: a value of this type proves that its instructions are there; the duty of the caller.
+                let end = unsafe { $float32(value, out) };
                 (!end.is_null()).then_some(end)
             }
 
@@ -175,9 +188,14 @@ macro_rules! vectors {
 }
 
 #[cfg(target_arch = "x86_64")]
-vectors!(Avx512, avx512, avx512::float::put);
+vectors!(
+    Avx512,
+    avx512,
+    avx512::float::put,
+    avx512::float::put_float32
+);
 #[cfg(target_arch = "x86_64")]
-vectors!(Avx2, avx2, avx2::float::put);
+vectors!(Avx2, avx2, avx2::float::put, avx2::float::put_float32);
 
 /// The rest of the room of a pen.
 ///
@@ -243,6 +261,11 @@ impl JsonKernels for Common {
 
     #[inline(always)]
     unsafe fn json_float(self, _: f64, _: *mut u8) -> Option<*mut u8> {
+        None
+    }
+
+    #[inline(always)]
+    unsafe fn json_float32(self, _: f32, _: *mut u8) -> Option<*mut u8> {
         None
     }
 

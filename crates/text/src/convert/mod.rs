@@ -29,7 +29,7 @@ pub use crate::arch::cell::{
     Work, make_ascii, make_other_utf8, with_kernels,
 };
 use crate::arch::encode;
-pub use crate::arch::float::{EIGHT_DIGITS, FLOAT_BYTES, eight_digits, put_float};
+pub use crate::arch::float::{EIGHT_DIGITS, FLOAT_BYTES, eight_digits, put_float, put_float32};
 pub use crate::arch::json::{JSON_PLAIN_BYTES, JSON_PLAIN_UNITS, JsonKernels, json_room};
 pub use crate::arch::json_read::{Ascii, JsonSteps, Look, Plain, Scan, ShortNumber, Unescaped};
 pub use crate::arch::large::volatile::{VolatileBytes, make_volatile};

@@ -15,7 +15,7 @@ pub mod scalar;
 
 pub use keys::KeySegments;
 pub use scalar::{
-    SCALAR_BYTES, put_bool, put_date, put_decimal, put_f32, put_f64, put_i64, put_null, put_time,
-    put_timestamp, put_u64, put_uuid, put_valid_date, put_valid_time, put_valid_timestamp,
-    write_base64, write_decimal, write_text,
+    SCALAR_BYTES, put_bool, put_date, put_decimal, put_f32, put_f64, put_i64, put_i64_comma,
+    put_null, put_time, put_timestamp, put_u64, put_u64_comma, put_uuid, put_valid_date,
+    put_valid_time, put_valid_timestamp, write_base64, write_decimal, write_text,
 };

@@ -6,7 +6,7 @@ use crate::base64;
 use crate::datetime::{Date, Time, Timestamp};
 use crate::decimal::{self, Decimal};
 use crate::error::{NonFinite, WriteError, non_finite};
-pub use crate::number::{put_bool, put_i64, put_u64};
+pub use crate::number::{put_bool, put_i64, put_i64_comma, put_u64, put_u64_comma};
 use crate::number::{put_float, put_hundredths};
 use crate::short::{SHORT_BYTES, write_uuid};
 

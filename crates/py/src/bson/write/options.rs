@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 
 use crate::keywords::{Hook, choose, choose_many};
 use crate::raw::method::Args;
+use crate::raw::ndarray::Choice;
 use crate::raw::walk::Natives;
 use crate::raw::walk::bson::{Style, UuidForm};
 
@@ -166,6 +167,10 @@ impl Options {
                 temporal: !self.passes(Passed::Date),
                 enums: !self.passes(Passed::Enum),
                 dataclasses: !self.passes(Passed::Dataclass),
+                numpy: match self.passes(Passed::Numpy) {
+                    true => Choice::Left,
+                    false => Choice::Any,
+                },
                 ..self.style.natives
             };
         }

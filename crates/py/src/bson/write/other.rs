@@ -13,6 +13,7 @@ use pyo3::types::{
 use super::marked::{self, put_binary, put_buffer, put_regex};
 use super::options::{Options, Passed, Range};
 use crate::bson::moments;
+use crate::raw::ndarray::{self, Described};
 use crate::raw::walk::bson::{FIRST_MS, LAST_MS, Other, Others, Stop, class_name};
 use crate::raw::{number, text, uuid};
 
@@ -146,31 +147,14 @@ impl Options {
         Ok(Some(Other::Pairs(members)))
     }
 
-    /// What stands for a scalar or array of numpy.
-    fn numpy<'py>(
-        &self,
-        object: &Bound<'py, PyAny>,
-        out: &mut dyn ByteSink,
-    ) -> Result<Option<Other<'py>>, Stop> {
-        let class = object.get_type();
-        let module = class.module()?;
-        if text::ascii(module.as_any().as_borrowed()) != Some(b"numpy") {
-            return Ok(None);
-        }
-        let name = class.name()?;
-        if text::ascii(name.as_any().as_borrowed()) == Some(b"datetime64") {
-            let ms = object.call_method1("astype", ("datetime64[ms]",))?;
-            let ms: i64 = ms.call_method1("astype", ("int64",))?.extract()?;
-            if ms == i64::MIN {
-                return Err(wrong("datetime", "not a time (NaT) has no form in BSON"));
-            }
-            out.put(&self.ranged(ms)?.to_le_bytes())?;
-            return Ok(Some(Other::Put(Tag::DateTime)));
-        }
-        match object.getattr_opt("tolist")? {
-            Some(list) => Ok(Some(Other::Instead(list.call0()?))),
-            None => Ok(None),
-        }
+    /// What stands for a scalar or array of NumPy's.
+    fn numpy<'py>(&self, object: &Bound<'py, PyAny>) -> Result<Option<Other<'py>>, Stop> {
+        let described = ndarray::describe(object, self.style.natives.numpy)?;
+        Ok(match described {
+            Some(Described::Memory(memory)) => Some(Other::Memory(memory)),
+            Some(Described::List(list)) => Some(Other::Instead(list)),
+            Some(Described::Swapped) | None => None,
+        })
     }
 }
 
@@ -264,12 +248,11 @@ impl<'py> Others<'py> for Options {
         {
             return Ok(Some(other));
         }
-        if !self.passes(Passed::Numpy)
-            && let Some(other) = self.numpy(object, out)?
-        {
-            return Ok(Some(other));
-        }
-        Ok(None)
+        self.numpy(object)
+    }
+
+    fn ranged(&self, ms: i64) -> Result<i64, Stop> {
+        Options::ranged(self, ms)
     }
 
     fn default(&self, object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Stop> {

@@ -40,6 +40,12 @@ pub(super) fn to_py(py: Python<'_>, failed: Failed, max_depth: usize) -> PyErr {
         Stop::Changed => PyRuntimeError::new_err(format!(
             "the dict was changed while it was written, at `{path}`"
         )),
+        Stop::ArrayChanged => PyRuntimeError::new_err(format!(
+            "the array was changed while it was written, at `{path}`"
+        )),
+        Stop::Moment => value(format!(
+            "the datetime64 is outside of the years 0 to 9999, or has no unit, at `{path}`"
+        )),
         Stop::Row { index } => value(format!(
             "row {index} has not as many values as there are names, or is no list or tuple"
         )),

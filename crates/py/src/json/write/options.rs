@@ -8,6 +8,7 @@ use pyo3::types::{PyBool, PyInt};
 
 use crate::keywords::{Hook, choose, choose_many};
 use crate::raw::method::Args;
+use crate::raw::ndarray::Choice;
 use crate::raw::text;
 use crate::raw::walk::{Natives, Style, Surrogates};
 
@@ -64,6 +65,8 @@ pub(crate) struct Options {
     pub(crate) non_str_keys: bool,
     /// Keys of any type are written as `str()` returns them, and sorted before that, as by ujson.
     pub(super) keys_by_str: bool,
+    /// How NumPy's objects are written, and which of them, if they are not left to `default`.
+    pub(super) numpy: Choice,
     /// A bit for each [`Passed`] that is left to `default`.
     passed: u16,
 }
@@ -118,6 +121,7 @@ impl Options {
                 surrogates: Surrogates::Error,
                 nan: NonFinite::Error,
                 exact_ints: true,
+                text_ints: false,
                 max_depth: MAX_DEPTH,
                 natives: Natives::ALL,
             },
@@ -125,6 +129,7 @@ impl Options {
             big_ints: BigInts::Exact,
             non_str_keys: false,
             keys_by_str: false,
+            numpy: Choice::Any,
             passed: 0,
         }
     }
@@ -185,6 +190,7 @@ impl Options {
                 ],
             )?;
             self.style.exact_ints = matches!(self.big_ints, BigInts::Exact | BigInts::Error);
+            self.style.text_ints = self.big_ints == BigInts::Text;
         }
         self.non_str_keys = flag(7)?;
         if let Some(object) = given(8) {
@@ -205,8 +211,15 @@ impl Options {
             let compat = choose(object, "compat", choices)?;
             natives.orjson = compat == Compat::Orjson;
             self.keys_by_str = compat == Compat::Ujson;
+            if natives.orjson {
+                self.numpy = Choice::Orjson;
+            }
         }
         self.style.natives = Natives {
+            numpy: match self.passes(Passed::Numpy) {
+                true => Choice::Left,
+                false => self.numpy,
+            },
             temporal: !self.passes(Passed::Datetime),
             uuid: !self.passes(Passed::Uuid),
             enums: !self.passes(Passed::Enum),

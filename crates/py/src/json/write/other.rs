@@ -9,7 +9,8 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 
 use super::options::{BigInts, Options, Passed};
-use crate::raw::walk::{Other, Others, Stop};
+use crate::raw::ndarray::{self, Choice, Described, ItemType};
+use crate::raw::walk::{Other, Others, Stop, put_scalar};
 use crate::raw::{binary, number, text, uuid};
 
 /// JSON that is encoded already: it is put as it is, between what is around it.
@@ -110,12 +111,12 @@ pub(super) fn class_name(object: &Bound<'_, PyAny>) -> String {
 }
 
 /// A value of `wire` as text.
-pub(super) fn written(
-    write: impl FnOnce(&mut onecopy_text::Window<'_, Vec<u8>>) -> Result<(), WriteError>,
+pub(super) fn written<E: Into<Stop>>(
+    write: impl FnOnce(&mut onecopy_text::Window<'_, Vec<u8>>) -> Result<(), E>,
 ) -> Result<Vec<u8>, Stop> {
     let mut text = Vec::with_capacity(json::SCALAR_BYTES);
     let mut window = text.window(json::SCALAR_BYTES).map_err(|_| Stop::Full)?;
-    write(&mut window)?;
+    write(&mut window).map_err(Into::into)?;
     drop(window);
     Ok(text)
 }
@@ -145,30 +146,24 @@ impl Options {
         }))
     }
 
-    /// What stands for a scalar or array of numpy.
+    /// What stands for a scalar or array of NumPy's.
     fn numpy<'py>(&self, object: &Bound<'py, PyAny>) -> Result<Option<Other<'py>>, Stop> {
-        let class = object.get_type();
-        let module = class.module()?;
-        if text::ascii(module.as_any().as_borrowed()) != Some(b"numpy") {
-            return Ok(None);
-        }
-        let name = class.name()?;
-        match text::ascii(name.as_any().as_borrowed()) {
-            // As short as it reads back in its own width.
-            Some(b"float32" | b"float16") => {
-                let value: f64 = object.call_method0("__float__")?.extract()?;
-                let text = written(|w| json::put_f32(value as f32, self.style.nan, w))?;
-                Ok(Some(Other::Text(text)))
+        let choice = self.style.natives.numpy;
+        Ok(match ndarray::describe(object, choice)? {
+            // JSON has no binary.
+            Some(Described::Memory(memory))
+                if matches!(memory.view.dtype().of, ItemType::Binary(_)) =>
+            {
+                None
             }
-            Some(b"datetime64") => {
-                let text = object.str()?;
-                Ok(Some(Other::Instead(text.into_any())))
+            Some(Described::Memory(memory)) => Some(Other::Memory(memory)),
+            Some(Described::List(list)) => Some(Other::Instead(list)),
+            Some(Described::Swapped) => {
+                let class = class_name(object);
+                return Err(Stop::Unknown { class });
             }
-            _ => match object.getattr_opt("tolist")? {
-                Some(list) => Ok(Some(Other::Instead(list.call0()?))),
-                None => Ok(None),
-            },
-        }
+            None => None,
+        })
     }
 
     /// True for a member of an enumeration, which orjson recognizes by the metaclass.
@@ -227,7 +222,10 @@ impl Options {
         if key.is_instance_of::<PyInt>() {
             return Ok(ascii(&digits(key)?));
         }
-        if let Ok(float) = key.cast::<PyFloat>() {
+        let is_left = self.numpy == Choice::Orjson && ndarray::is_scalar(key)?;
+        if let Ok(float) = key.cast::<PyFloat>()
+            && !is_left
+        {
             let text = written(|w| json::put_f64(float.value(), self.style.nan, w))?;
             return Ok(ascii(unquoted(&text)));
         }
@@ -236,6 +234,14 @@ impl Options {
         }
         if key.is_instance(classes.uuid.bind(py))? || key.is_instance(classes.decimal.bind(py))? {
             return Ok(key.str()?);
+        }
+        if !is_left
+            && let Some(Described::Memory(memory)) =
+                ndarray::describe(key, self.style.natives.numpy)?
+            && let Some(scalar) = memory.view.item().and_then(|item| item.scalar())
+        {
+            let text = written(|w| put_scalar(scalar, &self.style, w))?;
+            return Ok(ascii(unquoted(&text)));
         }
         match &self.default {
             Some(default) if times < MOST_TIMES => {
@@ -289,7 +295,7 @@ impl<'py> Others<'py> for Options {
             let value: u128 = object.getattr(pyo3::intern!(py, "int"))?.extract()?;
             return Ok(Some(Other::Text(written(|w| {
                 json::put_uuid(&value.to_be_bytes(), w);
-                Ok(())
+                Ok::<_, WriteError>(())
             })?)));
         }
         if !self.passes(Passed::Decimal) && object.is_instance(classes.decimal.bind(py))? {
@@ -317,12 +323,7 @@ impl<'py> Others<'py> for Options {
         {
             return Ok(Some(other));
         }
-        if !self.passes(Passed::Numpy)
-            && let Some(other) = self.numpy(object)?
-        {
-            return Ok(Some(other));
-        }
-        Ok(None)
+        self.numpy(object)
     }
 
     fn default(&self, object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Stop> {

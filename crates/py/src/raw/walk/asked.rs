@@ -10,6 +10,7 @@ use pyo3::types::{PyList, PyString};
 
 use super::beside::Beside;
 use super::native::Natives;
+use crate::raw::ndarray::Memory;
 
 /// Why the walk ended early.
 #[derive(Debug)]
@@ -28,6 +29,10 @@ pub(crate) enum Stop {
     BigInt,
     /// A `dict` was changed by code that ran meanwhile.
     Changed,
+    /// An array of NumPy's was changed by code that ran meanwhile.
+    ArrayChanged,
+    /// A `datetime64` is outside of the years 0 to 9999, or has no unit.
+    Moment,
     /// A row, from 0, is no list or tuple of as many values as there are names; or a column is none of as many as the first.
     Row { index: usize },
     /// Nothing stands for an object of this type.
@@ -51,6 +56,8 @@ pub(crate) enum Other<'py> {
     Text(Vec<u8>),
     /// Another object, to be written in its place.
     Instead(Bound<'py, PyAny>),
+    /// An array or scalar of NumPy's, to be read from its memory.
+    Memory(Memory<'py>),
     /// Nothing: it is a list or tuple of a class of its own, to be gone through as one.
     Items,
     /// A list of keys (each a `str`) and values in turn, to be written as an object.
@@ -97,8 +104,10 @@ pub(crate) struct Style {
     pub(crate) ensure_ascii: bool,
     pub(crate) surrogates: Surrogates,
     pub(crate) nan: NonFinite,
-    /// Whether an `int` of two digits of its own (60 bits) is written as it is.
+    /// Whether integers of up to 64 bits are written as they are.
     pub(crate) exact_ints: bool,
+    /// Whether, if they are not exact, integers past 53 bits are strings of their digits; else they are an error.
+    pub(crate) text_ints: bool,
     pub(crate) max_depth: usize,
     pub(crate) natives: Natives,
 }

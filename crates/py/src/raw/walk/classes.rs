@@ -15,6 +15,7 @@ use pyo3::types::{PyDate, PyDict, PyFloat, PyInt, PyList, PyString, PyTime, PyTu
 use super::attributes::{self, Attribute};
 use super::decimal;
 use super::object::Kind;
+use crate::raw::ndarray::{self, ScalarClass};
 use crate::raw::{number, uuid};
 
 /// Classes that are remembered in one thread.
@@ -37,6 +38,10 @@ pub(super) enum Form {
     Contents(Kind),
     /// An object of the fields of a dataclass.
     Fields(Fields),
+    /// A number, boolean or moment of NumPy's.
+    Scalar(ScalarClass),
+    /// An array of NumPy's, as orjson knows it or not.
+    Array { is_ndarray: bool },
     /// By code.
     Other,
 }
@@ -314,6 +319,18 @@ fn form_of(class: &Bound<'_, PyType>) -> PyResult<Form> {
             false => Form::Other,
         });
     }
+    match ndarray::class_of(class)? {
+        Some(ndarray::Class::Scalar) => {
+            if let Some(scalar) = ScalarClass::find(class)? {
+                return Ok(Form::Scalar(scalar));
+            }
+        }
+        Some(array) if ndarray::reads_arrays() => {
+            let is_ndarray = array == ndarray::Class::Array;
+            return Ok(Form::Array { is_ndarray });
+        }
+        _ => {}
+    }
     if class.is(uuid::class(py)?) {
         let number = Attribute::find(class, pyo3::intern!(py, "int"))?;
         return Ok(number.map_or(Form::Other, Form::Uuid));
@@ -388,7 +405,9 @@ fn contents_of_members(class: &Bound<'_, PyType>) -> PyResult<Option<Kind>> {
 /// dataclass if it is one itself, and not only derived from one.
 fn is_of_orjson(class: &Bound<'_, PyType>, form: &Form) -> PyResult<bool> {
     match form {
-        Form::Enum(_) | Form::EnumContents(_) => Ok(class.get_type().is(enumeration(class.py())?.get_type())),
+        Form::Enum(_) | Form::EnumContents(_) => {
+            Ok(class.get_type().is(enumeration(class.py())?.get_type()))
+        }
         Form::Fields(_) => has_own(class, "__dataclass_fields__"),
         _ => Ok(true),
     }

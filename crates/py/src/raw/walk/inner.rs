@@ -269,6 +269,8 @@ pub(super) unsafe fn inside<'s, K: Kernels>(
         Kind::Dict => Form::Dict,
         // SAFETY: the duties are the caller's.
         Kind::Fields => return unsafe { inside_fields(kernels, walk, value, at, levels, pen) },
+        // SAFETY: as above.
+        Kind::Array => return unsafe { inside_array(kernels, walk, value, at, levels, pen) },
         _ => Form::Held,
     };
     if levels == 0 || form == Form::Held {
@@ -359,6 +361,26 @@ pub(super) unsafe fn fields<'s, K: Kernels>(
         levels,
         pen,
     })
+}
+
+/// As [`inside`], of an array of NumPy's, which is written if there is space for all of it.
+///
+/// # Safety
+/// As [`inside`].
+#[inline(never)]
+unsafe fn inside_array<'s, K: Kernels>(
+    kernels: K,
+    walk: &mut Walk<'_, '_>,
+    value: *mut ffi::PyObject,
+    at: isize,
+    levels: usize,
+    mut pen: Pen<'s>,
+) -> Pen<'s> {
+    // SAFETY: alive, by the caller's word, and found to be an array.
+    if unsafe { !walk.small_array(kernels, value, levels, &mut pen) } {
+        walk.rest.stop(Why::Large(Kind::Array), value, at);
+    }
+    pen
 }
 
 /// As [`inside`], of the instance of a dataclass that was found last.

@@ -2,6 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | `array` | arrays of NumPy |
 //! | `asked` | what is asked of a walk, and why it may end early |
 //! | `bson` | the walk that writes BSON, over the same objects, frames and keys |
 //! | `attributes` | attributes of instances, read in place |
@@ -16,6 +17,7 @@
 //! | `inner` | lists, tuples and dicts inside of each other, without a frame |
 //! | `keys` | keys as they were written before |
 //! | `plain` | the loop where all options are as they are by default |
+//! | `scalar` | numbers, booleans and moments of NumPy |
 //! | `step` | values that take a few instructions |
 //! | `texts` | texts of any length and form |
 //! | `styled` | the loop for all others |
@@ -26,6 +28,7 @@
 //! is inside of.
 
 mod ahead;
+mod array;
 mod asked;
 mod attributes;
 mod beside;
@@ -40,6 +43,7 @@ mod native;
 mod object;
 mod other;
 mod plain;
+mod scalar;
 mod sinks;
 mod step;
 mod styled;
@@ -55,6 +59,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use pyo3::{Borrowed, ffi};
 
+use crate::raw::ndarray::Memory;
 pub(crate) use asked::{Failed, Other, Others, Shape, Stop, Style, Surrogates, Target};
 pub(crate) use beside::Beside;
 use classes::Class;
@@ -64,6 +69,7 @@ use keys::Keys;
 pub(crate) use native::Natives;
 use native::Recent;
 use object::Kind;
+pub(crate) use scalar::put as put_scalar;
 pub(crate) use sinks::{Fixed, Flushing};
 use step::Step;
 
@@ -107,6 +113,7 @@ pub(crate) fn write<'py>(
         found: std::ptr::null(),
         unwritten: Step::Done,
         classes: Vec::new(),
+        within: String::new(),
         is_counted: tally.is_some(),
         n_texts: 0,
         text_bytes: 0,
@@ -146,13 +153,15 @@ impl Work for Run<'_, '_, '_> {
 }
 
 /// What to do behind an object that was handed to [`Others`].
-enum Next {
+enum Next<'py> {
     /// It is written.
     Done,
     /// The walk is inside of it.
     Members,
     /// This one is to be written in its place.
     Instead(*mut ffi::PyObject),
+    /// This memory of an array is to be written: by [`Walk::large`].
+    Memory(Memory<'py>),
 }
 
 /// What a loop has besides its pen.
@@ -175,6 +184,8 @@ struct Walk<'a, 'py> {
     unwritten: Step,
     /// Classes of the frames of fields.
     classes: Vec<Rc<Class>>,
+    /// What leads from the innermost frame to the item of an array that has no form: `[3][5]`.
+    within: String,
     /// Whether anybody asks for the counts: to keep them costs a nanosecond a text.
     is_counted: bool,
     n_texts: u64,
@@ -439,6 +450,7 @@ impl<'py> Walk<'_, 'py> {
             // SAFETY: attached, and each frame's object is alive: borrowed from what holds it, or ours.
             unsafe { frames::append_step(self.py(), frame, &self.classes, &mut path) };
         }
+        path.push_str(&self.within);
         path
     }
 }

@@ -10,6 +10,8 @@ use pyo3::ffi;
 use super::classes::{Class, Form, RecentClasses};
 use super::decimal::{self, ShortDecimal};
 use super::object::{self, Kind};
+use super::{Style, scalar};
+use crate::raw::ndarray::{Choice, Scalar};
 use crate::raw::temporal;
 
 /// Types that are written without code, and how.
@@ -23,6 +25,7 @@ pub(crate) struct Natives {
     pub(crate) subclasses: bool,
     pub(crate) floats: bool,
     pub(crate) tuples: bool,
+    pub(crate) numpy: Choice,
     /// Whether BSON's own types are written as any others.
     pub(crate) marked: bool,
     /// Whether the fields of a dataclass are written whose names begin with an underscore.
@@ -47,6 +50,7 @@ impl Natives {
         subclasses: true,
         floats: true,
         tuples: true,
+        numpy: Choice::Any,
         marked: true,
         private_fields: true,
         naive_utc: false,
@@ -70,6 +74,10 @@ pub(super) enum Native {
     Fields(*const Class),
     /// A dataclass without any field that is written.
     NoFields,
+    /// A value of one of NumPy's scalars.
+    Scalar(Scalar),
+    /// The memory of an array of NumPy's, if [`ndarray::view_of`] finds it.
+    Array,
     /// Code has to run for it.
     Other,
 }
@@ -189,13 +197,21 @@ pub(super) unsafe fn read(
                 Kind::Int if !is_short(object, natives.exact_ints) => Native::Other,
                 kind => Native::Contents(*kind),
             },
+            Form::Scalar(scalar) if natives.numpy != Choice::Left => {
+                Native::Scalar(scalar.read(object))
+            }
+            // It is a `float` too.
+            Form::Scalar(scalar) if scalar.is_float() && natives.subclasses && natives.floats => {
+                Native::Contents(Kind::Float)
+            }
+            Form::Array { is_ndarray } if *is_ndarray || natives.numpy != Choice::Orjson => {
+                Native::Array
+            }
             Form::Enum(value) if natives.enums => {
                 value.read(object).map_or(Native::Other, Native::Instead)
             }
             Form::Fields(fields)
-                if natives.orjson
-                    && natives.dataclasses
-                    && !fields.are_those_of_orjson(object) =>
+                if natives.orjson && natives.dataclasses && !fields.are_those_of_orjson(object) =>
             {
                 Native::Other
             }
@@ -362,8 +378,9 @@ pub(super) unsafe fn date_of(object: *mut ffi::PyObject, natives: &Natives) -> O
 
 /// Puts a scalar as JSON; whether it was one.
 #[inline(always)]
-pub(super) fn put_scalar(native: &Native, pen: &mut Pen<'_>) -> bool {
+pub(super) fn put_scalar(native: &Native, style: &Style, pen: &mut Pen<'_>) -> bool {
     match native {
+        Native::Scalar(value) => return scalar::put(*value, style, pen).is_ok(),
         Native::Uuid(bytes) => json::put_uuid(bytes, pen),
         Native::Decimal(value) => {
             json::put_decimal(value.negative, value.coefficient, value.scale, pen);

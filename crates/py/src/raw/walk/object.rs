@@ -20,6 +20,8 @@ pub(super) enum Kind {
     Dict,
     /// An instance of a dataclass whose fields are read in place. Found by [`super::native`] only.
     Fields,
+    /// An array of NumPy's. Found by [`super::native`] only.
+    Array,
     Other,
 }
 

@@ -10,7 +10,7 @@ use super::asked::{Other, Stop};
 use super::frames::Form;
 use super::{Next, ROOM, Walk, classes, object};
 
-impl Walk<'_, '_> {
+impl<'py> Walk<'_, 'py> {
     /// Writes an object that is none of CPython's own types, or an `int` past two digits. Any Python code may run.
     ///
     /// # Safety
@@ -20,7 +20,7 @@ impl Walk<'_, '_> {
         &mut self,
         object: *mut ffi::PyObject,
         pen: Pen<'s>,
-    ) -> Result<(Pen<'s>, Next), Stop> {
+    ) -> Result<(Pen<'s>, Next<'py>), Stop> {
         // SAFETY: alive, by the caller's word; attached.
         let object = unsafe { Bound::from_borrowed_ptr(self.py(), object) };
         self.close(&pen);
@@ -55,6 +55,9 @@ impl Walk<'_, '_> {
                     let item = instead.as_ptr();
                     self.frames.push_owned(instead, Form::Held, 0);
                     return Ok((self.open(ROOM)?, Next::Instead(item)));
+                }
+                Other::Memory(memory) => {
+                    return Ok((self.open(ROOM)?, Next::Memory(memory)));
                 }
                 Other::Items => {
                     let form = if object.is_instance_of::<PyList>() {

@@ -69,7 +69,7 @@ pub(super) unsafe fn run<K: Kernels>(
                 {
                     pen.put_byte(b',');
                 }
-                Kind::Other | Kind::Fields => {
+                Kind::Other | Kind::Fields | Kind::Array => {
                     let natives = &walk.style.natives;
                     match native::read(value, natives, &mut walk.recent) {
                         Native::Contents(contents) => {
@@ -89,15 +89,15 @@ pub(super) unsafe fn run<K: Kernels>(
                             walk.enter_fields(value, classes::own(class))?;
                             pen.put_byte(b'{');
                         }
-                        native if native::put_scalar(&native, &mut pen) => {
+                        native if native::put_scalar(&native, walk.style, &mut pen) => {
                             pen.put_byte(b',');
                         }
-                        _ => {
+                        native => {
                             let next;
-                            (pen, next) = walk.other(value, pen)?;
+                            (pen, next) = walk.large(kernels, &native, value, pen)?;
                             match next {
                                 Next::Done => pen.put_byte(b','),
-                                Next::Members => {}
+                                Next::Members | Next::Memory(_) => {}
                                 Next::Instead(instead) => {
                                     value = instead;
                                     kind = object::kind(value);

@@ -7,8 +7,10 @@ use pyo3::ffi;
 
 use super::native::{self, Native};
 use super::object::{self, Kind};
+use super::scalar as value_of_numpy;
 use super::texts::BLOCK_UNITS;
-use super::{ROOM, SHORT_UNITS, Stop, Walk};
+use super::{ROOM, SHORT_UNITS, Stop, Style, Walk};
+use crate::raw::ndarray::Scalar;
 
 /// What became of a value.
 #[derive(Clone, Copy)]
@@ -162,6 +164,8 @@ unsafe fn other<K: Kernels>(
             Native::Contents(Kind::Str) if derived_text(kernels, walk, value, &mut pen) => {
                 Step::Done
             }
+            Native::Array => Step::Large(Kind::Array),
+            Native::Scalar(found) => number(kernels, found, walk.style, &mut pen),
             Native::Contents(kind) => scalar(kernels, walk, kind, value, &mut pen),
             Native::Instead(instead) => {
                 match scalar(kernels, walk, object::kind(instead), instead, &mut pen) {
@@ -173,7 +177,7 @@ unsafe fn other<K: Kernels>(
                 walk.found = class;
                 Step::Large(Kind::Fields)
             }
-            native if native::put_scalar(&native, &mut pen) => {
+            native if native::put_scalar(&native, walk.style, &mut pen) => {
                 pen.put_byte(b',');
                 Step::Done
             }
@@ -213,6 +217,29 @@ unsafe fn derived_text<K: Kernels>(
         walk.count(Units::Latin1(u));
     }
     true
+}
+
+/// Writes a number, boolean or moment of NumPy's, and the comma after it.
+///
+/// # Safety
+/// The pen has half of [`ROOM`].
+#[inline(always)]
+unsafe fn number<K: Kernels>(kernels: K, value: Scalar, style: &Style, pen: &mut Pen<'_>) -> Step {
+    if let Scalar::Double(value) = value {
+        // SAFETY: the duty of the caller; what was put ends at the address that comes back.
+        unsafe {
+            let end = float(kernels, value, pen.at());
+            if !end.is_null() {
+                pen.set_at(end);
+                return Step::Done;
+            }
+        }
+    }
+    if value_of_numpy::put(value, style, pen).is_err() {
+        return Step::Large(Kind::Other);
+    }
+    pen.put_byte(b',');
+    Step::Done
 }
 
 /// Writes a short text and what comes behind it; `false` where it is long, or not to be written as it is.

@@ -74,7 +74,7 @@ pub(super) unsafe fn run<K: Kernels>(
                         &mut walk.recent,
                         &mut pen,
                     ) => {}
-                Kind::Other | Kind::Fields => {
+                Kind::Other | Kind::Fields | Kind::Array => {
                     let natives = &walk.style.natives;
                     match native::read(value, natives, &mut walk.recent) {
                         Native::Contents(contents) => {
@@ -94,12 +94,12 @@ pub(super) unsafe fn run<K: Kernels>(
                             walk.enter_fields(value, classes::own(class))?;
                             pen.put_byte(b'{');
                         }
-                        native if native::put_scalar(&native, &mut pen) => {}
-                        _ => {
+                        native if native::put_scalar(&native, walk.style, &mut pen) => {}
+                        native => {
                             let next;
-                            (pen, next) = walk.other(value, pen)?;
+                            (pen, next) = walk.large(kernels, &native, value, pen)?;
                             match next {
-                                Next::Done | Next::Members => {}
+                                Next::Done | Next::Members | Next::Memory(_) => {}
                                 Next::Instead(instead) => {
                                     value = instead;
                                     kind = object::kind(value);

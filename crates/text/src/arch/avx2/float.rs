@@ -3,7 +3,9 @@
 
 use std::arch::x86_64::*;
 
-use crate::arch::float::{Byte, Decimal, EIGHT_DIGITS, N_FORMS, POINTS, decimal, form, form_of};
+use crate::arch::float::{
+    Byte, Decimal, EIGHT_DIGITS, N_FORMS, POINTS, decimal, decimal_of_float32, form, form_of,
+};
 
 /// A form of the result.
 #[derive(Clone, Copy)]
@@ -86,14 +88,40 @@ fn sixteen(value: u64) -> __m128i {
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
 pub(in crate::arch) unsafe fn put(value: f64, out: *mut u8) -> *mut u8 {
     let bits = value.to_bits();
-    let Some(Decimal {
+    match decimal(bits) {
+        // SAFETY: the duty of the caller.
+        Some(decimal) => unsafe { put_decimal(decimal, (bits >> 63) as usize, out) },
+        None => std::ptr::null_mut(),
+    }
+}
+
+/// As `put_float32` of the twin.
+///
+/// # Safety
+/// As there.
+#[inline]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
+pub(in crate::arch) unsafe fn put_float32(value: f32, out: *mut u8) -> *mut u8 {
+    let bits = value.to_bits();
+    match decimal_of_float32(bits) {
+        // SAFETY: the duty of the caller.
+        Some(decimal) => unsafe { put_decimal(decimal, (bits >> 31) as usize, out) },
+        None => std::ptr::null_mut(),
+    }
+}
+
+/// Writes the digits of a float, after a minus if `n_signs` is 1.
+///
+/// # Safety
+/// As `put`.
+#[inline]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
+unsafe fn put_decimal(decimal: Decimal, n_signs: usize, out: *mut u8) -> *mut u8 {
+    let Decimal {
         first,
         last,
         n_places,
-    }) = decimal(bits)
-    else {
-        return std::ptr::null_mut();
-    };
+    } = decimal;
     let i = form_of(first, n_places);
     let (form, at_last) = (&FORMS[i], usize::from(LASTS[i]));
     // SAFETY: a form has 32 bytes of each; the place takes a sign and a vector, by the caller's word.
@@ -105,7 +133,7 @@ pub(in crate::arch) unsafe fn put(value: f64, out: *mut u8) -> *mut u8 {
         let zeros = _mm256_cmpeq_epi8(text, _mm256_set1_epi8(b'0' as i8));
         let other = !_mm256_movemask_epi8(zeros) as u32 | u32::from(last != 0) << (at_last & 31);
         out.write(b'-');
-        let out = out.add((bits >> 63) as usize);
+        let out = out.add(n_signs);
         _mm256_storeu_si256(out.cast(), text);
         out.add(at_last).write(b'0' + last as u8);
         // The point is none of the zeros; one stays behind it.

@@ -3,7 +3,9 @@
 use std::arch::x86_64::*;
 
 use super::load;
-use crate::arch::float::{Byte, Decimal, N_FORMS, POINTS, decimal, form, form_of};
+use crate::arch::float::{
+    Byte, Decimal, N_FORMS, POINTS, decimal, decimal_of_float32, form, form_of,
+};
 
 /// Quotients of 2^52 and the powers of ten from the eighth down: what a number below 10^8 is multiplied by, so that a digit is
 /// the first one behind the point.
@@ -61,16 +63,42 @@ static FORMS: [Form; N_FORMS] = {
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512ifma,avx512vbmi,lzcnt")]
 pub(in crate::arch) unsafe fn put(value: f64, out: *mut u8) -> *mut u8 {
-    const EIGHT: u64 = 100_000_000;
     let bits = value.to_bits();
-    let Some(Decimal {
+    match decimal(bits) {
+        // SAFETY: the duty of the caller.
+        Some(decimal) => unsafe { put_decimal(decimal, (bits >> 63) as usize, out) },
+        None => std::ptr::null_mut(),
+    }
+}
+
+/// As `put_float32` of the twin.
+///
+/// # Safety
+/// As there.
+#[inline]
+#[target_feature(enable = "avx512bw,avx512vl,avx512ifma,avx512vbmi,lzcnt")]
+pub(in crate::arch) unsafe fn put_float32(value: f32, out: *mut u8) -> *mut u8 {
+    let bits = value.to_bits();
+    match decimal_of_float32(bits) {
+        // SAFETY: the duty of the caller.
+        Some(decimal) => unsafe { put_decimal(decimal, (bits >> 31) as usize, out) },
+        None => std::ptr::null_mut(),
+    }
+}
+
+/// Writes the digits of a float, after a minus if `n_signs` is 1.
+///
+/// # Safety
+/// As `put`.
+#[inline]
+#[target_feature(enable = "avx512bw,avx512vl,avx512ifma,avx512vbmi,lzcnt")]
+unsafe fn put_decimal(decimal: Decimal, n_signs: usize, out: *mut u8) -> *mut u8 {
+    const EIGHT: u64 = 100_000_000;
+    let Decimal {
         first,
         last,
         n_places,
-    }) = decimal(bits)
-    else {
-        return std::ptr::null_mut();
-    };
+    } = decimal;
     let form = form_of(first, n_places);
     // SAFETY: the table has eight numbers and a form 32 bytes; the place takes a sign and a vector, by the caller's word.
     unsafe {
@@ -89,7 +117,7 @@ pub(in crate::arch) unsafe fn put(value: f64, out: *mut u8) -> *mut u8 {
         let text = _mm512_castsi512_si256(text);
         let other = _mm256_cmpneq_epi8_mask(text, _mm256_set1_epi8(b'0' as i8));
         out.write(b'-');
-        let out = out.add((bits >> 63) as usize);
+        let out = out.add(n_signs);
         _mm256_storeu_si256(out.cast(), text);
         // The point is none of the zeros; one stays behind it.
         let n = 32 - other.leading_zeros() as usize;

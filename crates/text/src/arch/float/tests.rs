@@ -1,6 +1,6 @@
 //! Both writers against a library (the standard one does not round ties to even).
 
-use super::{FLOAT_BYTES, put, put_float};
+use super::{FLOAT_BYTES, put, put_float, put_float32, put_of_float32};
 #[cfg(target_arch = "x86_64")]
 use crate::arch::cell::with_avx2;
 use crate::arch::cell::{Kernels, Work, with_kernels};
@@ -26,6 +26,74 @@ fn written(write: impl FnOnce(*mut u8) -> Option<*mut u8>) -> Option<String> {
     let canaries = end.map_or(0, |_| FLOAT_BYTES);
     assert!(place[canaries..].iter().all(|&b| b == CANARY));
     end.map(|end| String::from_utf8(place[..end].to_vec()).expect("ASCII"))
+}
+
+/// As [`Written`], of a float of 32 bits.
+struct Written32(f32);
+
+impl Work for Written32 {
+    type Output = Option<String>;
+
+    #[inline(always)]
+    fn run<K: Kernels>(self, kernels: K) -> Option<String> {
+        // SAFETY: the place is as large.
+        written(|out| unsafe { kernels.json_float32(self.0, out) })
+    }
+}
+
+/// How a float of 32 bits is written by all; whether it is.
+fn check_32(value: f32) -> bool {
+    let is_for_us = value.abs() >= 1.0 / 65_536.0 && value.abs() < (1_u32 << 23) as f32;
+    let expected = is_for_us.then(|| zmij::Buffer::new().format(value).to_owned());
+    let vector = with_kernels(Written32(value));
+    assert!(
+        vector.is_none() || vector == expected,
+        "{vector:?} {value:e}"
+    );
+    #[cfg(target_arch = "x86_64")]
+    if let Some(vector) = with_avx2(Written32(value)) {
+        assert_eq!(vector, expected, "{value:e} by AVX2");
+    }
+    // SAFETY: the place is as large.
+    let twin = written(|out| unsafe { put_of_float32(value, out) });
+    assert_eq!(twin, expected, "{value:e} by the reference implementation");
+    let mut sink = Vec::new();
+    let mut window = sink.window(FLOAT_BYTES).expect("memory");
+    assert_eq!(put_float32(value, &mut window), is_for_us);
+    drop(window);
+    assert_eq!(sink, expected.unwrap_or_default().as_bytes(), "{value:e}");
+    is_for_us
+}
+
+#[test]
+fn floats_of_32_bits_are_shortest_at_powers_of_two_and_between() {
+    let mut n_written = 0;
+    for exponent in 0..256 {
+        // All of the first and last of each power, and every 997th of the others.
+        let fractions = (0..300)
+            .chain((0x80_0000 - 300)..0x80_0000)
+            .chain((exponent..0x80_0000).step_by(997));
+        for fraction in fractions {
+            let value = f32::from_bits(exponent << 23 | fraction);
+            n_written += usize::from(check_32(value));
+            if fraction % 16 == 0 {
+                check_32(-value);
+            }
+        }
+    }
+    assert!(n_written > 300_000, "{n_written}");
+}
+
+#[test]
+fn floats_of_32_bits_next_to_short_decimals_are_shortest() {
+    for power in -8..8 {
+        for digits in (1..2_000).chain([12_345, 99_999, 123_456, 999_999]) {
+            let bits = (f64::from(digits) * 10_f64.powi(power)) as f32;
+            for k in -2..=2 {
+                check_32(f32::from_bits(bits.to_bits().wrapping_add_signed(k)));
+            }
+        }
+    }
 }
 
 /// How the value is written by all; whether it is.
@@ -141,4 +209,16 @@ fn floats_of_any_bits_are_shortest() {
 #[ignore = "takes a minute in release, many without"]
 fn a_hundred_million_floats_are_shortest() {
     random(50_000_000);
+}
+
+/// For a change of the writers.
+#[test]
+#[ignore = "takes a minute in release, many without"]
+fn all_floats_of_32_bits_are_shortest() {
+    for bits in (127 - 16) << 23..(127 + 23) << 23 {
+        let value = f32::from_bits(bits);
+        // SAFETY: the place is as large.
+        let ours = written(|out| unsafe { put_of_float32(value, out) });
+        assert_eq!(ours.as_deref(), Some(zmij::Buffer::new().format(value)));
+    }
 }

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
 use crate::raw::binary::FreshBytes;
+use crate::raw::ndarray::Memory;
 use crate::raw::walk::{Fixed, Natives};
 
 /// Why the walk ended early.
@@ -72,6 +73,8 @@ pub(crate) enum Other<'py> {
     Instead(Bound<'py, PyAny>),
     /// As [`Other::Instead`]; its keys and those inside of it are not checked: those of a DBRef begin with a dollar.
     Unchecked(Bound<'py, PyAny>),
+    /// An array or scalar of NumPy's, to be read from its memory.
+    Memory(Memory<'py>),
     /// Nothing: it is a list or tuple of a class of its own, to be gone through as one.
     Items,
     /// A list of keys (each a `str`) and values in turn, to be written as a document.
@@ -86,6 +89,9 @@ pub(crate) trait Others<'py> {
         object: &Bound<'py, PyAny>,
         out: &mut dyn ByteSink,
     ) -> Result<Option<Other<'py>>, Stop>;
+
+    /// The milliseconds that are written for a moment outside of the years 1 to 9999.
+    fn ranged(&self, ms: i64) -> Result<i64, Stop>;
 
     /// What the caller's function gives for an object that has no form. It is called by the walk itself, so that the
     /// variables of [`Others::other`] are off the stack: the function may nest another walk.

@@ -2,6 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | `array` | arrays and scalars of NumPy |
 //! | `asked` | what is asked of a walk, what it asks of others, why it may end early |
 //! | `index` | the keys of arrays |
 //! | `members` | the loop |
@@ -11,6 +12,7 @@
 //!
 //! No Python code runs where the chunk makes room: a document is whole in it.
 
+mod array;
 mod asked;
 mod index;
 mod members;
@@ -62,6 +64,8 @@ struct Walk<'a, 'py> {
     classes: Vec<Rc<Class>>,
     /// The value or key that ended the walk, where it was one.
     culprit: Option<Bound<'py, PyAny>>,
+    /// What leads from the innermost frame to the item of an array that has no form: `[3][5]`.
+    within: String,
     /// Whether anybody asks for the counts.
     is_counted: bool,
     tally: Tally,
@@ -92,6 +96,7 @@ pub(crate) fn write<'py>(
         recent: Recent::NONE,
         classes: Vec::new(),
         culprit: None,
+        within: String::new(),
         is_counted: tally.is_some(),
         tally: Tally::default(),
     };
@@ -347,6 +352,7 @@ impl<'py> Walk<'_, 'py> {
             // SAFETY: attached, and each frame's object is alive: borrowed from what holds it, or ours.
             unsafe { frames::append_step(self.py(), frame, &self.classes, &mut path) };
         }
+        path.push_str(&self.within);
         path
     }
 }

@@ -18,13 +18,14 @@ use super::step::{LENGTH_BYTES, step};
 use super::texts::class_name;
 use super::{ROOM, Stop, Walk};
 use crate::bson::ObjectId;
+use crate::raw::ndarray::{self, Choice};
 
 /// Milliseconds of the first and of the last moment of the years 1 to 9999.
 pub(crate) const FIRST_MS: i64 = -62_135_596_800_000;
 pub(crate) const LAST_MS: i64 = 253_402_300_799_999;
 
 /// An empty document or array.
-const EMPTY: [u8; LENGTH_BYTES + 1] = [5, 0, 0, 0, 0];
+pub(super) const EMPTY: [u8; LENGTH_BYTES + 1] = [5, 0, 0, 0, 0];
 
 impl<'py> Walk<'_, 'py> {
     /// As [`Walk::value`], of any kind.
@@ -104,7 +105,7 @@ impl<'py> Walk<'_, 'py> {
                             return Ok(pen);
                         }
                     }
-                    Kind::Other | Kind::Fields => {
+                    Kind::Other | Kind::Fields | Kind::Array => {
                         let is_done;
                         (pen, is_done) = self.without_code(value, n_behind, pen)?;
                         if is_done {
@@ -142,6 +143,15 @@ impl<'py> Walk<'_, 'py> {
                                 let index = frames::index_of_class(&mut self.classes, class);
                                 self.enter(value, Form::Fields, index, &mut pen)?;
                                 return Ok(pen);
+                            }
+                            Native::Scalar(scalar) => {
+                                self.scalar(scalar, value, n_behind, &mut pen)?;
+                                return Ok(pen);
+                            }
+                            Native::Array => {
+                                if let Some(view) = ndarray::view_of(value, Choice::Any) {
+                                    return self.array(kernels, value, &view, n_behind, pen);
+                                }
                             }
                             Native::Uuid(bytes) => {
                                 if let Some((subtype, bytes)) = self.style.uuid.binary(bytes) {
@@ -198,6 +208,9 @@ impl<'py> Walk<'_, 'py> {
                             frame.start = start + 1;
                         }
                         n_behind = 0;
+                    }
+                    Other::Memory(memory) => {
+                        return self.array(kernels, value, &memory.view, n_behind, pen);
                     }
                     Other::Instead(instead) => {
                         self.check_held(value)?;
@@ -309,7 +322,7 @@ impl<'py> Walk<'_, 'py> {
     }
 
     /// Writes the tag of a value.
-    fn tag_of(
+    pub(super) fn tag_of(
         &mut self,
         tag: Tag,
         object: *mut ffi::PyObject,

@@ -1,0 +1,532 @@
+//! Arrays of NumPy as JSON, from their memory into the chunk.
+
+use onecopy_text::convert::{FLOAT_BYTES, Kernels, Work};
+use onecopy_text::{Pen, Put};
+use onecopy_wire::json;
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use super::frames::Form;
+use super::native::Native;
+use super::{Next, ROOM, Stop, Walk, scalar};
+use crate::raw::ndarray::{self, Bits, Item, ItemType, Part, View};
+
+/// Items that space is made for at once.
+const BLOCK: usize = 32;
+/// Bytes that are written for an item at most, some of them of no meaning, and for what follows it but for a line: those of a moment are
+/// [`json::SCALAR_BYTES`]. (Text makes space for itself.)
+const ITEM_BYTES: usize = json::SCALAR_BYTES + 8;
+
+/// An array that is written.
+struct Array<'v> {
+    view: &'v View,
+    /// Compared with the view after code has run; null where none runs.
+    object: *mut ffi::PyObject,
+    /// Whether more space may be made.
+    grows: bool,
+    /// A line break, and what the items of the innermost arrays are indented by; empty if there are no line breaks.
+    line: Vec<u8>,
+    /// Bytes that each level of depth is indented by.
+    indent_bytes: usize,
+}
+
+impl Array<'_> {
+    /// What precedes a member of a part, or its end (`n_dims` is one more).
+    fn line(&self, n_dims: usize) -> &[u8] {
+        let n_left = (n_dims - 1) * self.indent_bytes;
+        &self.line[..self.line.len().saturating_sub(n_left)]
+    }
+}
+
+impl<'py> Walk<'_, 'py> {
+    /// Writes an array of NumPy's, or goes on as [`Walk::other`] with any other object.
+    ///
+    /// # Safety
+    /// `object` is alive, and was found to be this.
+    #[inline(never)]
+    pub(super) unsafe fn large<'s, K: Kernels>(
+        &mut self,
+        kernels: K,
+        native: &Native,
+        object: *mut ffi::PyObject,
+        pen: Pen<'s>,
+    ) -> Result<(Pen<'s>, Next<'py>), Stop> {
+        // SAFETY: alive, by the caller's word; an array was found by its class.
+        unsafe {
+            if matches!(native, Native::Array)
+                && let Some(view) = ndarray::view_of(object, self.style.natives.numpy)
+            {
+                let pen = self.array(kernels, object, &view, true, pen)?;
+                return Ok((pen, Next::Done));
+            }
+            let (pen, next) = self.other(object, pen)?;
+            let Next::Memory(memory) = next else {
+                return Ok((pen, next));
+            };
+            // It keeps the array alive.
+            let object = memory.object.as_ptr();
+            let pen = self.array(kernels, object, &memory.view, false, pen)?;
+            Ok((pen, Next::Done))
+        }
+    }
+
+    /// Writes the array of NumPy's of which this is the view, made just now or before code may have run.
+    ///
+    /// # Safety
+    /// `object` is alive, and the view is that of it.
+    unsafe fn array<'s, K: Kernels>(
+        &mut self,
+        kernels: K,
+        object: *mut ffi::PyObject,
+        view: &View,
+        is_fresh: bool,
+        mut pen: Pen<'s>,
+    ) -> Result<Pen<'s>, Stop> {
+        if self.frames.depth() + view.n_dims() > self.style.max_depth {
+            return Err(Stop::TooDeep { is_circular: false });
+        }
+        let runs_python = self.target.runs_python;
+        if runs_python {
+            // SAFETY: alive, by the caller's word; attached.
+            let object = unsafe { Bound::from_borrowed_ptr(self.py(), object) };
+            self.frames.push_owned(object, Form::Held, 0);
+        }
+        let mut array = Array {
+            view,
+            object: if runs_python {
+                object
+            } else {
+                std::ptr::null_mut()
+            },
+            grows: true,
+            line: Vec::new(),
+            indent_bytes: 0,
+        };
+        if !is_fresh {
+            self.check_array(&array)?;
+        }
+        if let Some(indent) = &self.style.indent {
+            array.indent_bytes = indent.len();
+            array.line.push(b'\n');
+            for _ in 0..self.frames.depth() + view.n_dims() {
+                array.line.extend_from_slice(indent);
+            }
+        }
+        pen = match view.item() {
+            Some(item) => {
+                pen = self.array_room(&array, 1, 0, pen)?;
+                self.item(kernels, item, pen)?
+            }
+            None => self.part(kernels, &array, view.whole(), pen)?,
+        };
+        if runs_python && self.frames.pop() {
+            self.keys.forget();
+        }
+        self.room(pen, ROOM)
+    }
+
+    /// Writes an array and the comma after it, where the space for all of it is there, it has no more than these dimensions, and all its
+    /// items have a form; else nothing.
+    ///
+    /// # Safety
+    /// `object` is alive, and an array of NumPy's by its class.
+    #[inline]
+    pub(super) unsafe fn small_array<K: Kernels>(
+        &mut self,
+        kernels: K,
+        object: *mut ffi::PyObject,
+        n_dims: usize,
+        pen: &mut Pen<'_>,
+    ) -> bool {
+        // SAFETY: the duty of the caller.
+        let view = unsafe { ndarray::view_of(object, self.style.natives.numpy) };
+        let Some(view) = view.filter(|view| (1..=n_dims).contains(&view.n_dims())) else {
+            return false;
+        };
+        let room = view.n_written().saturating_mul(ITEM_BYTES);
+        if pen.room() < room.saturating_add(ROOM) {
+            return false;
+        }
+        let array = Array {
+            view: &view,
+            object: std::ptr::null_mut(),
+            grows: false,
+            line: Vec::new(),
+            indent_bytes: 0,
+        };
+        // SAFETY: the rest of the space of the pen, which is not used until that is done.
+        let place =
+            Pen::new(unsafe { std::slice::from_raw_parts_mut(pen.at().cast(), pen.room()) });
+        match self.part(kernels, &array, view.whole(), place) {
+            Ok(mut end) => {
+                end.put_byte(b',');
+                // SAFETY: all up to there was put.
+                unsafe { pen.set_at(end.at()) };
+                true
+            }
+            Err(_) => {
+                self.within.clear();
+                false
+            }
+        }
+    }
+
+    /// Makes space for so many items, with so many bytes after each.
+    #[inline(always)]
+    fn array_room<'s>(
+        &mut self,
+        array: &Array<'_>,
+        n_items: usize,
+        n_after: usize,
+        pen: Pen<'s>,
+    ) -> Result<Pen<'s>, Stop> {
+        let room = n_items * (ITEM_BYTES + n_after);
+        if pen.room() < room {
+            return self.array_grow(array, room, pen);
+        }
+        Ok(pen)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn array_grow<'s>(
+        &mut self,
+        array: &Array<'_>,
+        room: usize,
+        pen: Pen<'s>,
+    ) -> Result<Pen<'s>, Stop> {
+        if !array.grows {
+            return Err(Stop::Full);
+        }
+        let pen = self.grow(pen, room)?;
+        self.check_array(array)?;
+        Ok(pen)
+    }
+
+    /// Fails if code has run that has given the array other memory.
+    fn check_array(&self, array: &Array<'_>) -> Result<(), Stop> {
+        if array.object.is_null() {
+            return Ok(());
+        }
+        // SAFETY: held by a frame.
+        let object = unsafe { Bound::from_borrowed_ptr(self.py(), array.object) };
+        match ndarray::is_current(&object, array.view)? {
+            true => Ok(()),
+            false => Err(Stop::ArrayChanged),
+        }
+    }
+
+    /// Writes an array of one dimension or more.
+    fn part<'s, K: Kernels>(
+        &mut self,
+        kernels: K,
+        array: &Array<'_>,
+        part: Part<'_>,
+        mut pen: Pen<'s>,
+    ) -> Result<Pen<'s>, Stop> {
+        let n_dims = part.n_dims();
+        let line = array.line(n_dims);
+        pen = self.array_room(array, 1, line.len(), pen)?;
+        if part.len() == 0 {
+            pen.put_short(b"[]", 2);
+            return Ok(pen);
+        }
+        pen.put_byte(b'[');
+        pen.put(line);
+        if n_dims == 1 {
+            pen = self.row(kernels, array, part, line, pen)?;
+        } else {
+            for i in 0..part.len() {
+                pen = match self.part(kernels, array, part.part(i), pen) {
+                    Ok(pen) => pen,
+                    Err(stop) => return Err(self.at_index(i, stop)),
+                };
+                pen = self.array_room(array, 1, line.len(), pen)?;
+                pen.put_byte(b',');
+                pen.put(line);
+            }
+        }
+        // SAFETY: a comma and the line were put last, and no space was made since.
+        unsafe { pen.set_at(pen.at().sub(1 + line.len())) };
+        let line = array.line(n_dims + 1);
+        pen = self.array_room(array, 1, line.len(), pen)?;
+        pen.put(line);
+        pen.put_byte(b']');
+        Ok(pen)
+    }
+
+    /// Notes where in an array an error is: from the innermost index to the outermost.
+    #[cold]
+    fn at_index(&mut self, index: usize, stop: Stop) -> Stop {
+        self.within.insert_str(0, &format!("[{index}]"));
+        stop
+    }
+
+    /// Writes the items of an array of one dimension, a comma and the line after each.
+    fn row<'s, K: Kernels>(
+        &mut self,
+        kernels: K,
+        array: &Array<'_>,
+        part: Part<'_>,
+        line: &[u8],
+        pen: Pen<'s>,
+    ) -> Result<Pen<'s>, Stop> {
+        match part.dtype().of {
+            ItemType::Float64 | ItemType::Float32 => kernels.call(Floats {
+                walk: self,
+                array,
+                part,
+                line,
+                pen,
+            }),
+            ItemType::Text(_) => self.texts(kernels, array, part, line, pen),
+            _ => self.numbers(array, part, line, pen),
+        }
+    }
+
+    /// Writes items of one size by a function that puts one and a comma.
+    #[inline(always)]
+    fn each<'s, T: Bits>(
+        &mut self,
+        array: &Array<'_>,
+        part: Part<'_>,
+        line: &[u8],
+        mut pen: Pen<'s>,
+        put: impl Fn(T, &mut Pen<'s>) -> Result<(), Stop>,
+    ) -> Result<Pen<'s>, Stop> {
+        let items = part.items::<T>();
+        let mut at = 0;
+        while at < items.len() {
+            let n = BLOCK.min(items.len() - at);
+            pen = self.array_room(array, n, line.len(), pen)?;
+            for i in at..at + n {
+                if let Err(stop) = put(items.get(i), &mut pen) {
+                    return Err(self.at_index(i, stop));
+                }
+                if !line.is_empty() {
+                    pen.put(line);
+                }
+            }
+            at += n;
+        }
+        Ok(pen)
+    }
+
+    /// Writes integers, booleans, moments and floats of 16 bits.
+    #[inline(never)]
+    fn numbers<'s>(
+        &mut self,
+        array: &Array<'_>,
+        part: Part<'_>,
+        line: &[u8],
+        pen: Pen<'s>,
+    ) -> Result<Pen<'s>, Stop> {
+        let style = self.style;
+        let is_exact = scalar::is_exact(style);
+        let put_comma = |pen: &mut Pen<'s>| {
+            pen.put_byte(b',');
+            Ok(())
+        };
+        macro_rules! integers {
+            ($bits:ty, $put:path, $value:expr) => {
+                self.each(array, part, line, pen, move |bits: $bits, pen| {
+                    let value = $value(bits);
+                    if is_exact {
+                        $put(value, pen);
+                        return Ok(());
+                    }
+                    scalar::put_limited(value.into(), style, pen)?;
+                    put_comma(pen)
+                })
+            };
+        }
+        match part.dtype().of {
+            ItemType::Bool => self.booleans(array, part, line, pen),
+            ItemType::Int8 => integers!(u8, json::put_i64_comma, |bits| i64::from(bits as i8)),
+            ItemType::Int16 => integers!(u16, json::put_i64_comma, |bits| i64::from(bits as i16)),
+            ItemType::Int32 => integers!(u32, json::put_i64_comma, |bits| i64::from(bits as i32)),
+            ItemType::Int64 => integers!(u64, json::put_i64_comma, |bits| bits as i64),
+            ItemType::Uint8 => integers!(u8, json::put_u64_comma, u64::from),
+            ItemType::Uint16 => integers!(u16, json::put_u64_comma, u64::from),
+            ItemType::Uint32 => integers!(u32, json::put_u64_comma, u64::from),
+            ItemType::Uint64 => integers!(u64, json::put_u64_comma, u64::from),
+            ItemType::Float16 => self.each(array, part, line, pen, |bits, pen| {
+                scalar::put_half(bits, style, pen)?;
+                put_comma(pen)
+            }),
+            ItemType::Moment(step) => self.each(array, part, line, pen, |bits: u64, pen| {
+                scalar::put_moment(bits as i64, step, style, pen)?;
+                put_comma(pen)
+            }),
+            // None of these come here.
+            _ => Err(Stop::ArrayChanged),
+        }
+    }
+
+    /// Writes booleans, four at a time if they are next to each other.
+    #[inline(always)]
+    fn booleans<'s>(
+        &mut self,
+        array: &Array<'_>,
+        part: Part<'_>,
+        line: &[u8],
+        mut pen: Pen<'s>,
+    ) -> Result<Pen<'s>, Stop> {
+        let items = part.items::<u8>();
+        let mut at = 0;
+        while at < items.len() {
+            let n = BLOCK.min(items.len() - at);
+            pen = self.array_room(array, n, line.len(), pen)?;
+            let end = at + n;
+            while at < end {
+                if line.is_empty()
+                    && end - at >= 4
+                    && let Some(four) = items.four(at)
+                {
+                    let (text, len) = &FOUR_BOOLEANS[index_of_four(four)];
+                    pen.put_short(text, *len);
+                    at += 4;
+                    continue;
+                }
+                json::put_bool(items.get(at) != 0, &mut pen);
+                pen.put_byte(b',');
+                pen.put(line);
+                at += 1;
+            }
+        }
+        Ok(pen)
+    }
+
+    /// Writes texts.
+    fn texts<'s, K: Kernels>(
+        &mut self,
+        kernels: K,
+        array: &Array<'_>,
+        part: Part<'_>,
+        line: &[u8],
+        mut pen: Pen<'s>,
+    ) -> Result<Pen<'s>, Stop> {
+        for i in 0..part.len() {
+            pen = match self.item(kernels, part.item(i), pen) {
+                Ok(pen) => pen,
+                Err(stop) => return Err(self.at_index(i, stop)),
+            };
+            // Code may have run where the text made space.
+            self.check_array(array)?;
+            pen = self.array_room(array, 1, line.len(), pen)?;
+            pen.put_byte(b',');
+            pen.put(line);
+        }
+        Ok(pen)
+    }
+
+    /// Writes an item of any type, for which there is space.
+    fn item<'s, K: Kernels>(
+        &mut self,
+        kernels: K,
+        item: Item<'_>,
+        mut pen: Pen<'s>,
+    ) -> Result<Pen<'s>, Stop> {
+        if let Some(value) = item.scalar() {
+            scalar::put(value, self.style, &mut pen)?;
+            return Ok(pen);
+        }
+        let text = item.to_str(self.py())?;
+        // SAFETY: a `str`, which is held here.
+        unsafe { self.any_text(kernels, text.as_ptr(), pen) }
+    }
+}
+
+/// The floats of an array of one dimension. As work they are written, a comma and the line after each.
+struct Floats<'w, 'a, 'py, 'v, 's> {
+    walk: &'w mut Walk<'a, 'py>,
+    array: &'v Array<'v>,
+    part: Part<'v>,
+    line: &'v [u8],
+    pen: Pen<'s>,
+}
+
+impl<'s> Work for Floats<'_, '_, '_, '_, 's> {
+    type Output = Result<Pen<'s>, Stop>;
+
+    #[inline(always)]
+    fn run<K: Kernels>(self, kernels: K) -> Result<Pen<'s>, Stop> {
+        let Floats {
+            walk,
+            array,
+            part,
+            line,
+            pen,
+        } = self;
+        let nan = walk.style.nan;
+        match part.dtype().of {
+            ItemType::Float32 => walk.each(array, part, line, pen, |bits, pen| {
+                let value = f32::from_bits(bits);
+                // SAFETY: there is space for an item and its comma; the item ends at the address that comes back.
+                unsafe {
+                    if let Some(end) = kernels.json_float32(value, pen.at()) {
+                        end.write(b',');
+                        pen.set_at(end.add(1));
+                        return Ok(());
+                    }
+                }
+                json::put_f32(value, nan, pen)?;
+                pen.put_byte(b',');
+                Ok(())
+            }),
+            _ => walk.each(array, part, line, pen, |bits, pen| {
+                let value = f64::from_bits(bits);
+                // SAFETY: there is space for an item and its comma; the item ends at the address that comes back.
+                unsafe {
+                    if let Some(end) = kernels.json_float(value, pen.at()) {
+                        end.write(b',');
+                        pen.set_at(end.add(1));
+                        return Ok(());
+                    }
+                }
+                json::put_f64(value, nan, pen)?;
+                pen.put_byte(b',');
+                Ok(())
+            }),
+        }
+    }
+}
+
+const _: () = assert!(ITEM_BYTES > FLOAT_BYTES && ITEM_BYTES > FOUR_BYTES);
+
+/// Bytes of four booleans and their commas at most.
+const FOUR_BYTES: usize = 4 * "false,".len();
+
+/// Four booleans, a comma after each, by a bit for each that is true, the first in the lowest; and how long they are.
+static FOUR_BOOLEANS: [([u8; FOUR_BYTES], usize); 16] = {
+    let mut all = [([0; FOUR_BYTES], 0); 16];
+    let mut i = 0;
+    while i < all.len() {
+        let (text, len) = &mut all[i];
+        let mut bit = 0;
+        while bit < 4 {
+            let word: &[u8] = if i >> bit & 1 == 1 {
+                b"true,"
+            } else {
+                b"false,"
+            };
+            let mut k = 0;
+            while k < word.len() {
+                text[*len] = word[k];
+                *len += 1;
+                k += 1;
+            }
+            bit += 1;
+        }
+        i += 1;
+    }
+    all
+};
+
+/// A bit for each of four bytes that is not zero.
+#[inline(always)]
+fn index_of_four(bytes: u32) -> usize {
+    const LOW: u32 = 0x7F7F_7F7F;
+    let ones = (((bytes & LOW) + LOW) | bytes) >> 7 & 0x0101_0101;
+    (ones.wrapping_mul(0x0102_0408) >> 24 & 15) as usize
+}

@@ -1,0 +1,107 @@
+//! Numbers, booleans and moments of NumPy as JSON.
+
+use onecopy_text::Put;
+use onecopy_wire::datetime::Timestamp;
+use onecopy_wire::datetime64::Step;
+use onecopy_wire::half::Half;
+use onecopy_wire::json;
+
+use super::{Stop, Style};
+use crate::raw::ndarray::{Choice, NOT_A_TIME, Scalar};
+
+/// Puts a value, or nothing.
+#[inline]
+pub(crate) fn put<P: Put>(scalar: Scalar, style: &Style, pen: &mut P) -> Result<(), Stop> {
+    debug_assert!(pen.room() >= json::SCALAR_BYTES);
+    match scalar {
+        Scalar::Bool(value) => json::put_bool(value, pen),
+        Scalar::Int32(value) => json::put_i64(value.into(), pen),
+        Scalar::Int64(value) if is_exact(style) => json::put_i64(value, pen),
+        Scalar::Uint64(value) if is_exact(style) => json::put_u64(value, pen),
+        Scalar::Int64(value) => put_limited(value.into(), style, pen)?,
+        Scalar::Uint64(value) => put_limited(value.into(), style, pen)?,
+        Scalar::Half(bits) => put_half(bits, style, pen)?,
+        Scalar::Float(value) => json::put_f32(value, style.nan, pen)?,
+        Scalar::Double(value) => json::put_f64(value, style.nan, pen)?,
+        Scalar::Moment(count, step) => put_moment(count, step, style, pen)?,
+    }
+    Ok(())
+}
+
+/// Whether integers are written as numbers whatever their size. (orjson does not limit those of NumPy.)
+#[inline(always)]
+pub(super) fn is_exact(style: &Style) -> bool {
+    style.exact_ints || style.natives.numpy == Choice::Orjson
+}
+
+/// Puts an integer: past 53 bits as the style says.
+#[inline(never)]
+pub(super) fn put_limited<P: Put>(value: i128, style: &Style, pen: &mut P) -> Result<(), Stop> {
+    let is_past_double = value.unsigned_abs() >= 1 << 53;
+    if is_past_double && !style.text_ints {
+        return Err(Stop::BigInt);
+    }
+    if is_past_double {
+        pen.put_byte(b'"');
+    }
+    match i64::try_from(value) {
+        Ok(value) => json::put_i64(value, pen),
+        Err(_) => json::put_u64(value as u64, pen),
+    }
+    if is_past_double {
+        pen.put_byte(b'"');
+    }
+    Ok(())
+}
+
+/// Puts a float of 16 bits: the shortest decimal that reads back as it, or (orjson) as it in 32 bits.
+#[inline]
+pub(super) fn put_half<P: Put>(bits: u16, style: &Style, pen: &mut P) -> Result<(), Stop> {
+    let half = Half(bits);
+    Ok(match style.natives.numpy {
+        Choice::Orjson => json::put_f32(half.to_f64() as f32, style.nan, pen)?,
+        _ => json::put_f64(half.widen(), style.nan, pen)?,
+    })
+}
+
+/// Puts a moment: a date if its unit is a day or more, else a date and time, with a fraction of six digits if it has one, of nine if it has
+/// nanoseconds; null if it is not a time. (orjson: always a date and time, of microseconds, and not a time is an error.)
+#[inline]
+pub(super) fn put_moment<P: Put>(
+    count: i64,
+    step: Option<Step>,
+    style: &Style,
+    pen: &mut P,
+) -> Result<(), Stop> {
+    let natives = &style.natives;
+    let is_orjson = natives.numpy == Choice::Orjson;
+    if count == NOT_A_TIME && !is_orjson {
+        json::put_null(pen);
+        return Ok(());
+    }
+    let step = step.filter(|step| !is_orjson || !step.unit.is_below_nano());
+    let (Some(step), true) = (step, count != NOT_A_TIME) else {
+        return Err(Stop::Moment);
+    };
+    let mut moment = step.moment(count).ok_or(Stop::Moment)?;
+    if step.unit.is_of_days() && !is_orjson {
+        return Ok(json::put_date(moment.date, pen)?);
+    }
+    if is_orjson {
+        moment.nanosecond -= moment.nanosecond % 1000;
+    }
+    if natives.omit_microseconds {
+        moment.nanosecond = 0;
+    }
+    let digits = match moment.nanosecond {
+        0 => 0,
+        n if n.is_multiple_of(1000) => 6,
+        _ => 9,
+    };
+    let at = Timestamp {
+        date: moment.date,
+        time: moment.time(digits),
+        offset_minutes: natives.naive_utc.then_some(0),
+    };
+    Ok(json::put_timestamp(&at, natives.utc_z, pen)?)
+}

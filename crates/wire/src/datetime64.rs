@@ -1,0 +1,327 @@
+//! Moments as counts of a unit of time since 1970, as NumPy's `datetime64` has them.
+
+use crate::datetime::{Date, Time};
+
+/// A unit of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Years since 1970: the first moment of each.
+    Year,
+    /// Months since January 1970: the first moment of each.
+    Month,
+    /// Weeks since Thursday, 1970-01-01.
+    Week,
+    /// Days.
+    Day,
+    /// Hours.
+    Hour,
+    /// Minutes.
+    Minute,
+    /// Seconds.
+    Second,
+    /// Milliseconds.
+    Milli,
+    /// Microseconds.
+    Micro,
+    /// Nanoseconds.
+    Nano,
+    /// Picoseconds.
+    Pico,
+    /// Femtoseconds.
+    Femto,
+    /// Attoseconds.
+    Atto,
+}
+
+/// What a count is multiplied by: a number of units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The unit.
+    pub unit: Unit,
+    /// How many of them, 1 or more.
+    pub n_units: u32,
+}
+
+/// A moment of the years 0 to 9999 (proleptic Gregorian), without a time zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// The day.
+    pub date: Date,
+    /// Second of the day, below 86,400.
+    pub second: u32,
+    /// Fraction of the second, below 1,000,000,000.
+    pub nanosecond: u32,
+}
+
+const SECONDS_PER_DAY: i64 = 86_400;
+const MS_PER_DAY: i64 = 1000 * SECONDS_PER_DAY;
+
+impl Unit {
+    /// The unit of this name in NumPy's types: `ns` of `datetime64[ns]`.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Unit> {
+        Some(match name {
+            "Y" => Unit::Year,
+            "M" => Unit::Month,
+            "W" => Unit::Week,
+            "D" => Unit::Day,
+            "h" => Unit::Hour,
+            "m" => Unit::Minute,
+            "s" => Unit::Second,
+            "ms" => Unit::Milli,
+            "us" | "μs" => Unit::Micro,
+            "ns" => Unit::Nano,
+            "ps" => Unit::Pico,
+            "fs" => Unit::Femto,
+            "as" => Unit::Atto,
+            _ => return None,
+        })
+    }
+
+    /// Whether its moments are days: they have no time of day.
+    #[inline]
+    #[must_use]
+    pub fn is_of_days(self) -> bool {
+        matches!(self, Unit::Year | Unit::Month | Unit::Week | Unit::Day)
+    }
+
+    /// Whether it is less than a nanosecond.
+    #[inline]
+    #[must_use]
+    pub fn is_below_nano(self) -> bool {
+        matches!(self, Unit::Pico | Unit::Femto | Unit::Atto)
+    }
+}
+
+impl Step {
+    #[inline(always)]
+    fn n_units(self, count: i64) -> Option<i64> {
+        match self.n_units {
+            1 => Some(count),
+            n => count.checked_mul(n.into()),
+        }
+    }
+
+    /// The moment that many steps after 1970; what is finer than nanoseconds is cut towards the past. `None` outside of the years
+    /// 0 to 9999.
+    #[inline]
+    #[must_use]
+    pub fn moment(self, count: i64) -> Option<Moment> {
+        let n = self.n_units(count)?;
+        match self.unit {
+            Unit::Year | Unit::Month | Unit::Week | Unit::Day => {
+                Moment::of_day(days(self.unit, n)?, 0, 0)
+            }
+            Unit::Hour => Moment::of_second(n.checked_mul(3600)?, 0),
+            Unit::Minute => Moment::of_second(n.checked_mul(60)?, 0),
+            Unit::Second => Moment::of_second(n, 0),
+            Unit::Milli => Moment::of_parts::<1_000>(n),
+            Unit::Micro => Moment::of_parts::<1_000_000>(n),
+            Unit::Nano => Moment::of_parts::<1_000_000_000>(n),
+            Unit::Pico => Moment::of_parts::<1_000_000_000>(n.div_euclid(1_000)),
+            Unit::Femto => Moment::of_parts::<1_000_000_000>(n.div_euclid(1_000_000)),
+            Unit::Atto => Moment::of_parts::<1_000_000_000>(n.div_euclid(1_000_000_000)),
+        }
+    }
+
+    /// The milliseconds since 1970 of that many steps, of any year; what is finer is cut towards the past. `None` past 64 bits.
+    #[inline]
+    #[must_use]
+    pub fn unix_ms(self, count: i64) -> Option<i64> {
+        let n = self.n_units(count)?;
+        match self.unit {
+            Unit::Year | Unit::Month | Unit::Week | Unit::Day => {
+                days(self.unit, n)?.checked_mul(MS_PER_DAY)
+            }
+            Unit::Hour => n.checked_mul(3_600_000),
+            Unit::Minute => n.checked_mul(60_000),
+            Unit::Second => n.checked_mul(1000),
+            Unit::Milli => Some(n),
+            Unit::Micro => Some(n.div_euclid(1_000)),
+            Unit::Nano => Some(n.div_euclid(1_000_000)),
+            Unit::Pico => Some(n.div_euclid(1_000_000_000)),
+            Unit::Femto => Some(n.div_euclid(1_000_000_000_000)),
+            Unit::Atto => Some(n.div_euclid(1_000_000_000_000_000)),
+        }
+    }
+}
+
+/// The day since 1970-01-01 of a number of years, months, weeks or days.
+#[inline]
+fn days(unit: Unit, n: i64) -> Option<i64> {
+    match unit {
+        Unit::Year => Date::first_of_month(n.checked_mul(12)?),
+        Unit::Month => Date::first_of_month(n),
+        Unit::Week => n.checked_mul(7),
+        _ => Some(n),
+    }
+}
+
+impl Moment {
+    #[inline(always)]
+    fn of_day(day: i64, second: u32, nanosecond: u32) -> Option<Moment> {
+        Some(Moment {
+            date: Date::of_unix_days(day)?,
+            second,
+            nanosecond,
+        })
+    }
+
+    #[inline(always)]
+    fn of_second(second: i64, nanosecond: u32) -> Option<Moment> {
+        let (day, second) = (
+            second.div_euclid(SECONDS_PER_DAY),
+            second.rem_euclid(SECONDS_PER_DAY),
+        );
+        Moment::of_day(day, second as u32, nanosecond)
+    }
+
+    /// Of a count of parts of a second.
+    #[inline(always)]
+    fn of_parts<const PER_SECOND: i64>(n: i64) -> Option<Moment> {
+        let rest = n.rem_euclid(PER_SECOND) * (1_000_000_000 / PER_SECOND);
+        Moment::of_second(n.div_euclid(PER_SECOND), rest as u32)
+    }
+
+    /// The time of day, with this many digits of the fraction or more.
+    #[inline]
+    #[must_use]
+    pub fn time(&self, digits: u8) -> Time {
+        Time {
+            hour: (self.second / 3600) as u8,
+            minute: (self.second / 60 % 60) as u8,
+            second: (self.second % 60) as u8,
+            nanosecond: self.nanosecond,
+            digits,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datetime::Timestamp;
+
+    const UNITS: [(&str, Unit); 13] = [
+        ("Y", Unit::Year),
+        ("M", Unit::Month),
+        ("W", Unit::Week),
+        ("D", Unit::Day),
+        ("h", Unit::Hour),
+        ("m", Unit::Minute),
+        ("s", Unit::Second),
+        ("ms", Unit::Milli),
+        ("us", Unit::Micro),
+        ("ns", Unit::Nano),
+        ("ps", Unit::Pico),
+        ("fs", Unit::Femto),
+        ("as", Unit::Atto),
+    ];
+
+    fn step(unit: Unit) -> Step {
+        Step { unit, n_units: 1 }
+    }
+
+    fn text(step: Step, count: i64) -> String {
+        let Some(moment) = step.moment(count) else {
+            return "none".to_owned();
+        };
+        let at = Timestamp {
+            date: moment.date,
+            time: moment.time(0),
+            offset_minutes: None,
+        };
+        String::from_utf8_lossy(at.to_short().expect("a date").as_bytes()).into_owned()
+    }
+
+    #[test]
+    fn counts_of_each_unit_are_moments_before_and_after_1970() {
+        for (unit, one, minus_one) in [
+            (Unit::Year, "1971-01-01T00:00:00", "1969-01-01T00:00:00"),
+            (Unit::Month, "1970-02-01T00:00:00", "1969-12-01T00:00:00"),
+            (Unit::Week, "1970-01-08T00:00:00", "1969-12-25T00:00:00"),
+            (Unit::Day, "1970-01-02T00:00:00", "1969-12-31T00:00:00"),
+            (Unit::Hour, "1970-01-01T01:00:00", "1969-12-31T23:00:00"),
+            (Unit::Minute, "1970-01-01T00:01:00", "1969-12-31T23:59:00"),
+            (Unit::Second, "1970-01-01T00:00:01", "1969-12-31T23:59:59"),
+            (
+                Unit::Milli,
+                "1970-01-01T00:00:00.001",
+                "1969-12-31T23:59:59.999",
+            ),
+            (
+                Unit::Micro,
+                "1970-01-01T00:00:00.000001",
+                "1969-12-31T23:59:59.999999",
+            ),
+            (
+                Unit::Nano,
+                "1970-01-01T00:00:00.000000001",
+                "1969-12-31T23:59:59.999999999",
+            ),
+            (
+                Unit::Atto,
+                "1970-01-01T00:00:00",
+                "1969-12-31T23:59:59.999999999",
+            ),
+        ] {
+            assert_eq!(text(step(unit), 0), "1970-01-01T00:00:00");
+            assert_eq!(text(step(unit), 1), one);
+            assert_eq!(text(step(unit), -1), minus_one);
+        }
+        let quarter = Step {
+            unit: Unit::Minute,
+            n_units: 15,
+        };
+        assert_eq!(text(quarter, 5), "1970-01-01T01:15:00");
+    }
+
+    #[test]
+    fn names_are_those_of_numpy() {
+        for (name, unit) in UNITS {
+            assert_eq!(Unit::of_name(name), Some(unit));
+        }
+        assert_eq!(Unit::of_name("generic"), None);
+    }
+
+    #[test]
+    fn the_years_0_and_9999_are_the_first_and_the_last() {
+        assert_eq!(text(step(Unit::Year), -1970), "0000-01-01T00:00:00");
+        assert_eq!(text(step(Unit::Year), 9999 - 1970), "9999-01-01T00:00:00");
+        assert_eq!(text(step(Unit::Year), -1971), "none");
+        assert_eq!(text(step(Unit::Year), 10_000 - 1970), "none");
+        let last = 253_402_300_799;
+        assert_eq!(text(step(Unit::Second), last), "9999-12-31T23:59:59");
+        assert_eq!(text(step(Unit::Second), last + 1), "none");
+        for (_, unit) in UNITS {
+            for n_units in [1, 7, u32::MAX] {
+                for count in [i64::MIN, i64::MIN + 1, i64::MAX - 1, i64::MAX] {
+                    // Neither overflows nor panics.
+                    let step = Step { unit, n_units };
+                    let _ = (step.moment(count), step.unix_ms(count));
+                }
+            }
+        }
+        assert_eq!(step(Unit::Week).moment(i64::MAX), None);
+        assert_eq!(step(Unit::Week).unix_ms(i64::MAX), None);
+    }
+
+    #[test]
+    fn months_begin_at_the_days_of_the_calendar() {
+        for months in -1970 * 12..(10_000 - 1970) * 12 {
+            let moment = step(Unit::Month).moment(months).expect("a year up to 9999");
+            assert_eq!(i64::from(moment.date.year), 1970 + months.div_euclid(12));
+            assert_eq!(i64::from(moment.date.month), 1 + months.rem_euclid(12));
+            assert_eq!(moment.date.day, 1);
+            assert_eq!(
+                step(Unit::Month).unix_ms(months),
+                moment.date.to_unix_ms().ok()
+            );
+        }
+        // A year that no calendar date here has.
+        assert_eq!(
+            step(Unit::Year).unix_ms(400_000),
+            Some(400_000 / 400 * 146_097 * 86_400_000)
+        );
+    }
+}
