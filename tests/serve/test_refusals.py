@@ -111,8 +111,8 @@ def test_the_host_of_a_whole_url_replaces_the_field(server: Serving, sent: bytes
     for _ in range(2):
         with server.connect() as line:
             line.send(sent)
-            told = told_of(line.answer())
-            assert (told["path"], told["query"], told["fields"]["HTTP_HOST"]) == ("/echo", "a=b", host)
+            seen = told_of(line.answer())
+            assert (seen["path"], seen["query"], seen["fields"]["HTTP_HOST"]) == ("/echo", "a=b", host)
 
 
 @pytest.mark.parametrize("codings", [(b"gzip, chunked",), (b"gzip", b"chunked"), (b"gzip",)], ids=str)

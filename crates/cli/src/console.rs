@@ -36,7 +36,7 @@ pub(crate) fn tell(text: &str) {
 
 /// Writes a line of a log to stderr: drivers' messages are in some.
 pub(crate) fn log_line(text: &str) {
-    tell(&shown(text));
+    let _ = writeln!(std::io::stderr().lock(), "{}", shown(text));
 }
 
 /// An error, its remedies on lines of their own.
@@ -55,8 +55,9 @@ fn label(label: &str, sgr: &str, message: &str) {
     tell(&format!("{}: {message}", styled(label, sgr, colour)));
 }
 
-/// A message without what a terminal would obey: drivers repeat what a database says, and peers name files. Controls are
-/// U+FFFD; characters that change the direction of text are escaped, so that `exe.cod` is not shown as `doc.exe`.
+/// A message without what a terminal would obey: drivers repeat what a database says, and peers
+/// name files. Controls are U+FFFD; characters that change the direction of text are escaped, so
+/// that `exe.cod` is not shown as `doc.exe`.
 pub(crate) fn shown(message: &str) -> String {
     let mut out = String::with_capacity(message.len());
     for c in message.trim_end().chars() {
@@ -70,8 +71,8 @@ pub(crate) fn shown(message: &str) -> String {
     out
 }
 
-/// Whether a character is a control of the bidirectional algorithm: an embedding, override, isolate or mark (Unicode
-/// Standard Annex 9, section 2).
+/// Returns whether a character is a control of the bidirectional algorithm: an embedding, override,
+/// isolate or mark (Unicode Standard Annex 9, section 2).
 fn changes_direction(c: char) -> bool {
     matches!(
         c,

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGKILL, SIGSEGV};
 use signal_hook::low_level::signal_name;
 
-/// As many crashes are survived within [`WITHIN`]; with the next one it is given up. A driver that crashes at each
-/// connect would keep the machine busy with starting processes.
+/// As many crashes are survived within [`WITHIN`]; with the next one it is given up. A driver that
+/// crashes at each connect would keep the machine busy with starting processes.
 pub(crate) const MOST_CRASHES: usize = 10;
 /// The time that crashes are counted over.
 pub(crate) const WITHIN: Duration = Duration::from_secs(60);
@@ -48,7 +48,7 @@ impl Recent {
     }
 }
 
-/// What to do after a crash.
+/// The consequence of a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Serve on.
@@ -98,7 +98,8 @@ impl Crashes {
 }
 
 impl Suspect {
-    /// Counts a crash that this database has caused; returns for how long to set it aside, if that is due.
+    /// Counts a crash that this database has caused; returns for how long to set it aside, if that
+    /// is due.
     fn count(&mut self, now: Instant) -> Option<Duration> {
         if self
             .aside_until

@@ -15,7 +15,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::args::Serve;
-use crate::console::{coloured, error, ledger_table, log_line, notice, styled, tell};
+use crate::console::log_line;
+use crate::console::{coloured, error, ledger_table, notice, styled, tell};
 use crate::exit;
 use crate::supervisor;
 
@@ -75,14 +76,14 @@ pub(crate) fn run(args: &Serve, again: Option<&[OsString]>) -> i32 {
     })
 }
 
-/// Logs each SIGHUP of this process and ignores it from now on. The configuration is read at the start only, and a service
-/// manager's reload, or a terminal that is closed, must not cut answers.
+/// Logs each SIGHUP of this process and ignores it from now on. The configuration is read at the
+/// start only, and a service manager's reload, or a terminal that is closed, must not cut answers.
 fn ignore_hangups(log: Log) -> io::Result<()> {
     let mut signals = Signals::new([SIGHUP])?;
     let listening = std::thread::Builder::new().name("hangups".to_owned());
     listening.spawn(move || {
         for _ in signals.forever() {
-            log.line("SIGHUP ignored: the configuration is read at the start; start again to read it anew");
+            log.line("SIGHUP ignored: the configuration is read at the start only");
         }
     })?;
     Ok(())

@@ -31,7 +31,8 @@ pub(crate) struct Foreign {
     description: String,
 }
 
-/// The databases that are reached through a foreign driver. Empty: only a fault of our own can crash this process.
+/// The databases that are reached through a foreign driver. Empty: only a fault of our own can
+/// crash this process.
 pub(crate) fn foreign_databases(config: &Config) -> Vec<Foreign> {
     let databases = config.databases.iter().enumerate();
     databases
@@ -138,8 +139,8 @@ pub(crate) fn run(mut socket: Socket, start: &Start<'_>, log: &Log) -> i32 {
         log.line(&format!("{crash}; process {next} serves now; {drivers}"));
         if let Verdict::SetAside(database, time) = verdict {
             log.line(&format!(
-                "set aside database={}: its driver crashed the process again and again; its queries answer 503 for {} s, \
-                 the other databases are served",
+                "set aside database={}: its driver crashed the process again and again; \
+                 its queries answer 503 for {} s, the other databases are served",
                 start.names(|i| i == database),
                 time.as_secs()
             ));

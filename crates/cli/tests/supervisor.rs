@@ -126,7 +126,8 @@ impl Supervised {
         }
     }
 
-    /// Reads lines from stderr until each of `parts` was in one; returns the last of them that has the first part.
+    /// Reads lines from stderr until each of `parts` was in one; returns the last of them that has
+    /// the first part.
     fn lines_with(&mut self, parts: &[&str]) -> String {
         let mut missing: Vec<&str> = parts.to_vec();
         let mut found = String::new();

@@ -1,4 +1,5 @@
-//! Marks of databases whose drivers are in use, kept where a supervisor reads them after a driver has crashed the process.
+//! Marks of databases whose drivers are in use, kept where a supervisor reads them after a driver
+//! has crashed the process.
 
 use onecopy_serve::SharedCounters;
 
@@ -26,7 +27,8 @@ impl DriverCalls {
         SharedCounters::new(n_databases * N_CALLS)
     }
 
-    /// Driver calls counted in `counters`, which [`DriverCalls::counters`] has made here or in the parent process.
+    /// Driver calls counted in `counters`, which [`DriverCalls::counters`] has made here or in the
+    /// parent process.
     #[must_use]
     pub fn new(counters: SharedCounters) -> DriverCalls {
         DriverCalls(counters)
@@ -42,8 +44,9 @@ impl DriverCalls {
         }
     }
 
-    /// Returns the databases, by their indexes below `n_databases`, whose drivers may have crashed the process that
-    /// counted: those that were connecting, or else those with statements. Sets all counts to 0.
+    /// Returns the databases, by their indexes below `n_databases`, whose drivers may have crashed
+    /// the process that counted: those that were connecting, or else those with statements. Sets
+    /// all counts to 0.
     #[must_use]
     pub fn take_suspects(&self, n_databases: usize) -> Vec<usize> {
         let with = |call: Call| -> Vec<usize> {

@@ -51,8 +51,9 @@ pub(crate) const FORMATS: [(&str, Format, &str); 3] = [
 ];
 
 impl Gateway {
-    /// A gateway for `config`, listening at `bound`, that counts the text of its answers in `ledger`; `supervision` is that
-    /// of the process it serves in. Databases are opened when they are needed.
+    /// A gateway for `config`, listening at `bound`, that counts the text of its answers in
+    /// `ledger`; `supervision` is that of the process it serves in. Databases are opened when they
+    /// are needed.
     ///
     /// # Errors
     /// The system's, where the thread of the time limits cannot be started.
@@ -262,8 +263,8 @@ fn not_found(detail: &str) -> Response {
     Problem::new(404, "Not Found", detail).response()
 }
 
-/// The path with `%69` as `i`: percent-encoded letters, digits, `-`, `.`, `_` and `~` mean what they are (RFC 3986, section
-/// 2.3). All other encodings stay: `%2F` separates nothing.
+/// The path with `%69` as `i`: percent-encoded letters, digits, `-`, `.`, `_` and `~` mean what
+/// they are (RFC 3986, section 2.3). All other encodings stay: `%2F` separates nothing.
 fn unreserved_decoded(path: &str) -> Cow<'_, str> {
     if !path.contains('%') {
         return path.into();

@@ -158,7 +158,8 @@ impl Drop for Held {
 /// The right to run one query; given back when dropped.
 pub(crate) struct Slot {
     pool: Arc<Pool>,
-    /// From here on the driver may be in use, up to the end of the connection that is not given back.
+    /// From here on the driver may be in use, up to the end of the connection that is not given
+    /// back.
     _mark: Option<CallMark>,
 }
 

@@ -145,7 +145,8 @@ pub(crate) fn set_aside(query: &Query, left: Duration) -> Response {
     Problem::new(
         503,
         "Service Unavailable",
-        "the driver of this query's database crashed, and is not used for now; other databases are served",
+        "the driver of this query's database crashed, and is not used for now; \
+         other databases are served",
     )
     .member("query", &query.name)
     .retry_after(seconds)
@@ -187,7 +188,8 @@ pub(crate) fn failed(config: &Config, query: &Query, error: &ChunkError) -> Resp
     problem.response()
 }
 
-/// The status of a database's error: 503 for what a retry can clear, and never for a fault of the query.
+/// The status of a database's error: 503 for what a retry can clear, and never for a fault of the
+/// query.
 fn of_database(error: &onecopy_rows::Error) -> Problem {
     let (status, title, detail) = match error.kind {
         ErrorKind::Cancelled => {

@@ -36,8 +36,8 @@ pub struct Options {
 pub struct Supervision {
     /// Where the calls of foreign drivers are marked.
     pub calls: Option<DriverCalls>,
-    /// Databases, by their indexes in the configuration, that are not used for this time: their drivers crashed the
-    /// process. Their queries answer 503.
+    /// Databases, by their indexes in the configuration, that are not used for this time: their
+    /// drivers crashed the process. Their queries answer 503.
     pub set_aside: Vec<(usize, Duration)>,
 }
 

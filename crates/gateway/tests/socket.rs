@@ -143,7 +143,8 @@ fn a_statement_that_fails_each_time_it_runs_is_500_without_retry_after() {
     let s = served(
         "[queries.overflow]\nsql = \"select abs(-9223372036854775808) as a\"\n\
          [queries.json]\nsql = \"select json_extract('{bad', '$.a') as a\"\n\
-         [queries.escape]\nsql = \"select 1 as a from item where name like :p escape 'ab'\"\nparameters.p = \"text\"\n",
+         [queries.escape]\nsql = \"select 1 as a from item where name like :p escape 'ab'\"\n\
+         parameters.p = \"text\"\n",
     );
     for target in ["/overflow.json", "/json.ndjson", "/escape.csv?p=t"] {
         let answer = s.get(target);

@@ -89,9 +89,9 @@ impl Meaning {
 pub struct Error {
     /// What kind.
     pub kind: ErrorKind,
-    /// The same call can succeed later, with neither statement nor configuration changed: the server is away
-    /// or starts, a lock is held, a resource is used up, a transaction was chosen to end a deadlock. False where that
-    /// is not known. Over HTTP a transient error is 503.
+    /// The same call can succeed later, with neither statement nor configuration changed: the
+    /// server is away or starts, a lock is held, a resource is used up, a transaction was chosen to
+    /// end a deadlock. False where that is not known. Over HTTP a transient error is 503.
     pub is_transient: bool,
     /// The whole message: the driver's own words where it spoke, a remedy on a line of its own where we know one.
     pub message: String,
@@ -200,9 +200,9 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// The kind of stream error that a server or a command chooses its status by: the one mapping for every row stream. An
-/// error of the data that names its column came from a value of the result; one without came from the statement, as an
-/// overflow in its arithmetic does, and is the source's.
+/// The kind of stream error that a server or a command chooses its status by: the one mapping for
+/// every row stream. An error of the data that names its column came from a value of the result;
+/// one without came from the statement, as an overflow in its arithmetic does, and is the source's.
 impl From<Error> for ChunkError {
     fn from(error: Error) -> ChunkError {
         let kind = match error.kind {

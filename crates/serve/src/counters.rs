@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use crate::sys::SharedWords;
 
-/// Counters in memory that goes with its descriptor: [`crate::Socket::lend`] passes them to the process that serves. Clones
-/// are the same counters.
+/// Counters in memory that goes with its descriptor: [`crate::Socket::lend`] passes them to the
+/// process that serves. Clones are the same counters.
 #[derive(Clone, Debug)]
 pub struct SharedCounters(Arc<SharedWords>);
 
@@ -27,7 +27,7 @@ impl SharedCounters {
         Ok(SharedCounters(Arc::new(words)))
     }
 
-    /// Adds 1 to the counter at `index`; nothing where there is none.
+    /// Adds 1 to the counter at `index`, if it exists.
     pub fn increment(&self, index: usize) {
         if let Some(word) = self.0.words().get(index) {
             word.fetch_add(1, SeqCst);
@@ -41,7 +41,7 @@ impl SharedCounters {
         }
     }
 
-    /// Returns the counter at `index`; 0 where there is none.
+    /// Returns the counter at `index`; 0 if it does not exist.
     #[must_use]
     pub fn get(&self, index: usize) -> u64 {
         self.0

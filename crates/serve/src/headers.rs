@@ -10,8 +10,8 @@ pub struct Headers {
     has_date: bool,
 }
 
-/// Fields of one connection, hop-by-hop (RFC 9110, section 7.6.1): only the server knows them. `Trailers` is the name by
-/// which PEP 3333 and RFC 2616 list one of them.
+/// Fields of one connection, hop-by-hop (RFC 9110, section 7.6.1): only the server knows them.
+/// `Trailers` is the name by which PEP 3333 and RFC 2616 list one of them.
 const HOP_BY_HOP: [&str; 10] = [
     "connection",
     "keep-alive",
@@ -69,7 +69,8 @@ impl Headers {
         })
     }
 
-    /// Whether a field describes the connection and not the answer, so that only the server may send it.
+    /// Returns whether a field describes the connection and not the answer, so that only the server
+    /// may send it.
     pub(crate) fn is_hop_by_hop(name: &str) -> bool {
         is_one_of(name, &HOP_BY_HOP)
     }

@@ -17,7 +17,7 @@
 //! | [`server`] | [`Server`], [`Handle`]: bind, run, stop |
 //! | [`address`] | [`Address`]: IP address and port, or the path of a unix socket |
 //! | [`socket`] | [`Socket`]: what listens, which can outlive the process that serves |
-//! | [`counters`] | [`SharedCounters`]: read by the process that started this one, after a crash too |
+//! | [`counters`] | [`SharedCounters`]: read by the parent process, after a crash too |
 //! | [`tls`] | [`Tls`]: certificates and their key |
 //! | [`handler`], [`request`], [`response`], [`headers`] | what an application sees |
 //! | [`awaited`] | request bodies that are received when the handler asks for them |

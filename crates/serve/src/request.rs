@@ -118,7 +118,8 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The path of the target up to its `?`, still percent-encoded; of a target that is a whole URL, the path of that.
+    /// The path of the target up to its `?`, still percent-encoded; of a target that is a whole
+    /// URL, the path of that.
     #[must_use]
     pub fn path(&self) -> &'a str {
         match self.head {
@@ -136,7 +137,8 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The host and port that the request is for: of a target that is a whole URL, or else of `Host` (RFC 9112 3.2.2).
+    /// The host and port that the request is for: of a target that is a whole URL, or else of
+    /// `Host` (RFC 9112 3.2.2).
     #[must_use]
     pub fn host(&self) -> Option<&'a [u8]> {
         match self.head {

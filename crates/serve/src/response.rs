@@ -60,9 +60,10 @@ impl Response {
         Ok(self)
     }
 
-    /// Adds a header field of an application that may say what a server says: `Content-Length` announces the length, `Date`
-    /// replaces the server's. Hop-by-hop fields (RFC 9110, section 7.6.1) are left out, since they describe the connection,
-    /// which the application does not know; `Connection: close` closes it after the answer.
+    /// Adds a header field of an application that may say what a server says: `Content-Length`
+    /// announces the length, `Date` replaces the server's. Hop-by-hop fields (RFC 9110, section
+    /// 7.6.1) are left out, since they describe the connection, which the application does not
+    /// know; `Connection: close` closes it after the answer.
     ///
     /// # Errors
     /// As [`Response::header`]; a `Content-Length` that is no number, or another one than before.

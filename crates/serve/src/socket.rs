@@ -86,10 +86,12 @@ impl Socket {
         &self.address
     }
 
-    /// Has the child that `command` starts share the socket and `counters`; it takes them by [`Socket::inherited`]. The
-    /// child ignores SIGINT, SIGTERM and SIGHUP from its first instruction on: [`Socket::stop`] stops it, here.
+    /// Has the child that `command` starts share the socket and `counters`; it takes them by
+    /// [`Socket::inherited`]. The child ignores SIGINT, SIGTERM and SIGHUP from its first
+    /// instruction on: [`Socket::stop`] stops it, here.
     ///
-    /// Both are to be kept for as long as `command` may be spawned. Once the socket was stopped, spawning fails.
+    /// Both are to be kept for as long as `command` may be spawned. Once the socket was stopped,
+    /// spawning fails.
     pub fn lend(&self, command: &mut Command, counters: &SharedCounters) {
         let listener = self.listener.as_ref().map_or(-1, AsRawFd::as_raw_fd);
         let counters = counters.as_fd().as_raw_fd();
@@ -100,9 +102,9 @@ impl Socket {
         );
     }
 
-    /// Takes the socket and the counters that the parent of this process lent it; from then on this process is ended by
-    /// SIGKILL when the parent ends (to be exact: the parent's thread that spawned it). `None` where nothing was lent, and the
-    /// second time.
+    /// Takes the socket and the counters that the parent of this process lent it; from then on this
+    /// process is ended by SIGKILL when the parent ends (to be exact: the parent's thread that
+    /// spawned it). `None` where nothing was lent, and the second time.
     ///
     /// # Errors
     /// [`Error::System`]: the parent has ended already.

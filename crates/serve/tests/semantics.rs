@@ -1,4 +1,5 @@
-//! Messages as RFC 9110 and 9112 define them: methods, statuses, targets and fields that are easily confused.
+//! Messages as RFC 9110 and 9112 define them: methods, statuses, targets and fields that are easily
+//! confused.
 
 #![allow(clippy::unwrap_used)] // Tests, and their helpers.
 
@@ -76,7 +77,8 @@ fn head_has_the_fields_of_get_for_each_kind_of_body() {
                     exchange(
                         &server,
                         &format!(
-                            "{method} {path}?{status} HTTP/{version}\r\nHost: a\r\nConnection: close\r\n\r\n"
+                            "{method} {path}?{status} HTTP/{version}\r\n\
+                             Host: a\r\nConnection: close\r\n\r\n"
                         ),
                     )
                 };

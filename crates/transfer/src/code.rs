@@ -1,13 +1,17 @@
 //! The one-time code: eight letters, and with TLS behind a dot the fingerprint of the receiver's certificate.
 
 use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::rand::{GetRandomFlags, getrandom};
 
+use crate::error::{Error, Reason};
 use crate::identity::{FINGERPRINT_BYTES, Fingerprint};
 
 /// Crockford's letters: none that is taken for another.
 const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+/// Wrong codes after which a receiver ends.
+const MAX_WRONG_CODES: u32 = 3;
 /// Letters of the secret: 40 bits. A guesser has three tries.
 const SECRET_LETTERS: usize = 8;
 
@@ -76,6 +80,54 @@ impl Code {
     #[must_use]
     pub fn is(&self, given: &[u8]) -> bool {
         blake3::hash(given) == blake3::hash(self.secret.as_bytes())
+    }
+}
+
+/// The comparison of what senders give with the code that they must know.
+#[derive(Debug)]
+pub(crate) struct CodeCheck {
+    expected: Option<Code>,
+    /// Locked while a code is compared: senders at the same time have no more tries than one after
+    /// the other.
+    n_wrong: Mutex<u32>,
+}
+
+impl CodeCheck {
+    /// Takes any code where `expected` is `None`.
+    pub(crate) fn new(expected: Option<Code>) -> CodeCheck {
+        CodeCheck {
+            expected,
+            n_wrong: Mutex::new(0),
+        }
+    }
+
+    /// Compares the code that a sender gives. After [`MAX_WRONG_CODES`] wrong ones none is right.
+    ///
+    /// # Errors
+    /// [`Error::Refusing`] with [`Reason::Code`].
+    pub(crate) fn check(&self, given: &[u8]) -> Result<(), Error> {
+        let Some(expected) = &self.expected else {
+            return Ok(());
+        };
+        let mut n_wrong = self.n_wrong();
+        if *n_wrong < MAX_WRONG_CODES && expected.is(given) {
+            return Ok(());
+        }
+        *n_wrong = n_wrong.saturating_add(1);
+        let words = match given.is_empty() {
+            true => "it wants the code that it has printed\ngive it with `--code`",
+            false => "the code is wrong\nlook at what the receiver has printed",
+        };
+        Err(Error::Refusing(Reason::Code, words.to_owned()))
+    }
+
+    /// Returns whether too many wrong codes were given.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        *self.n_wrong() >= MAX_WRONG_CODES
+    }
+
+    fn n_wrong(&self) -> MutexGuard<'_, u32> {
+        self.n_wrong.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

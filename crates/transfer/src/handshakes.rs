@@ -16,13 +16,13 @@ use crate::identity::Identity;
 use crate::link::Link;
 use crate::receiver::{Greeted, Receiver};
 
-/// What senders may take before they have given the code.
+/// Limits of senders that have not given the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandshakeLimits {
     /// For a whole handshake, TLS and greeting: 10 seconds unless set.
     pub time: Duration,
-    /// Connections that are in their handshakes, or have ended them and are not taken yet: 16 unless set. Further ones wait
-    /// in the kernel.
+    /// Connections that are in their handshakes, or have ended them and are not taken yet: 16
+    /// unless set. Further ones wait in the kernel.
     pub at_once: usize,
 }
 

@@ -110,8 +110,8 @@ impl Link {
         Ok(Link::over(Stream::Client(stream)))
     }
 
-    /// The receiver's end: TLS where there is an identity. The sender has `limit` for its whole handshake, up to the end of
-    /// [`crate::Receiver::greet`].
+    /// The receiver's end, with TLS if `identity` is given. The sender has `limit` for its whole
+    /// handshake, up to the end of [`crate::Receiver::greet`].
     ///
     /// # Errors
     /// [`Error::Broken`].
@@ -271,8 +271,9 @@ impl Link {
         }
     }
 
-    /// Says why it ends, and reads on for a while, so that the words arrive: a socket that is closed with bytes unread takes back
-    /// what it said. Who has not given the code yet has two seconds for that, all others two seconds a read.
+    /// Says why it ends, and reads on for a while, so that the words arrive: a socket that is closed
+    /// with bytes unread takes back what it said. A peer without the code has two seconds for that,
+    /// all others two seconds for each read.
     pub(crate) fn leave(&mut self, last: &Message) {
         let timed = self.timed();
         timed.deadline = timed

@@ -4,12 +4,11 @@ use std::io;
 use std::net::TcpStream;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use onecopy_files::moving::FileReceiver;
 
-use crate::code::Code;
+use crate::code::{Code, CodeCheck};
 use crate::error::{Error, Reason};
 use crate::folder::{Folder, Part, There};
 use crate::journal::{Identity, Journal};
@@ -19,9 +18,6 @@ use crate::name;
 use crate::order::{Limits, Order};
 use crate::tree::{Tree, block_hash};
 use crate::watch::{Phase, Summary, Watch};
-
-/// Wrong codes until it ends.
-const MAX_WRONG_CODES: u32 = 3;
 
 /// What a receiver is told.
 #[derive(Clone, Debug)]
@@ -38,13 +34,12 @@ pub struct ReceiverOptions {
     pub code: Option<Code>,
 }
 
-/// Receives transfers, each over its own connection. Several senders may greet it at once; transfers come one after the
-/// other.
+/// Receives transfers, each over its own connection. Several senders may greet it at once;
+/// transfers come one after the other.
 #[derive(Debug)]
 pub struct Receiver {
     options: ReceiverOptions,
-    /// Locked while a code is compared: no number of senders at once has more tries.
-    n_wrong_codes: Mutex<u32>,
+    codes: CodeCheck,
 }
 
 /// A sender that has given the code, if one is needed.
@@ -66,17 +61,16 @@ impl Receiver {
     /// One that nobody has spoken to yet.
     #[must_use]
     pub fn new(options: ReceiverOptions) -> Receiver {
-        Receiver {
-            options,
-            n_wrong_codes: Mutex::new(0),
-        }
+        let codes = CodeCheck::new(options.code.clone());
+        Receiver { options, codes }
     }
 
-    /// Reads a sender's greeting, within the time that [`Link::receiving`] was given for the handshake. Nothing is written
-    /// or looked at before the code is right.
+    /// Reads a sender's greeting, within the time that [`Link::receiving`] was given for the
+    /// handshake. Nothing is written or looked at before the code is right.
     ///
     /// # Errors
-    /// [`Error`], of which the sender gets the reason; [`Error::TooManyCodes`] from the last wrong code on.
+    /// [`Error`], of which the sender gets the reason; [`Error::TooManyCodes`] from the last wrong
+    /// code on.
     pub fn greet(&self, mut link: Link) -> Result<Greeted, Error> {
         let mut order = Order::new(self.options.limits);
         match self.hear_greeting(&mut link, &mut order) {
@@ -90,9 +84,9 @@ impl Receiver {
             }
             Err(error) => {
                 refuse(&mut link, &error);
-                match *self.wrong_codes() {
-                    MAX_WRONG_CODES.. => Err(Error::TooManyCodes),
-                    _ => Err(error),
+                match self.codes.is_exhausted() {
+                    true => Err(Error::TooManyCodes),
+                    false => Err(error),
                 }
             }
         }
@@ -142,29 +136,6 @@ impl Receiver {
         done
     }
 
-    fn wrong_codes(&self) -> MutexGuard<'_, u32> {
-        self.n_wrong_codes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Compares a sender's code with the one it must know, if there is one. After three wrong ones no code is right.
-    fn check_code(&self, code: &[u8]) -> Result<(), Error> {
-        let Some(expected) = &self.options.code else {
-            return Ok(());
-        };
-        let mut n_wrong = self.wrong_codes();
-        if *n_wrong < MAX_WRONG_CODES && expected.is(code) {
-            return Ok(());
-        }
-        *n_wrong = n_wrong.saturating_add(1);
-        let words = match code.is_empty() {
-            true => "it wants the code that it has printed\ngive it with `--code`",
-            false => "the code is wrong\nlook at what the receiver has printed",
-        };
-        Err(Error::Refusing(Reason::Code, words.to_owned()))
-    }
-
     /// The size of the sender's blocks, from a greeting with the right code.
     fn hear_greeting(&self, link: &mut Link, order: &mut Order) -> Result<u8, Error> {
         let Incoming::Message(hello) = link.hear()? else {
@@ -176,7 +147,7 @@ impl Receiver {
         else {
             return Err(Error::Protocol("no greeting".to_owned()));
         };
-        self.check_code(code)?;
+        self.codes.check(code)?;
         order.take(&hello)?;
         Ok((*block_log2).min(MAX_BLOCK_LOG2))
     }
@@ -184,13 +155,13 @@ impl Receiver {
 
 /// Gives a sender the reason of an error of this end, if it is to know it.
 fn refuse(link: &mut Link, error: &Error) {
-    if let Some((reason, words)) = told(error) {
+    if let Some((reason, words)) = refusal_of(error) {
         link.leave(&Message::Refused(reason, words));
     }
 }
 
-/// What a sender is told of an error of this end.
-fn told(error: &Error) -> Option<(Reason, String)> {
+/// The reason and the words that a sender gets for an error of this end.
+fn refusal_of(error: &Error) -> Option<(Reason, String)> {
     match error {
         Error::Refusing(reason, words) => Some((*reason, words.clone())),
         Error::File { source, .. } => {

@@ -1,5 +1,6 @@
-//! Senders that have not given the code: none of them keeps the others out, and none takes longer than its time.
-#![allow(clippy::unwrap_used)] // Functions beside tests are tests too.
+//! Senders that have not given the code: none of them keeps the others out, and none takes longer
+//! than its time.
+#![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
 mod common;
 
@@ -88,8 +89,8 @@ impl Listening {
     }
 }
 
-/// Sends bytes of `greeting` one by one, each before the time for a read is over, until the other end closes. Returns how
-/// many it took.
+/// Sends bytes of `greeting` one by one, each before the time for a read is over, until the other
+/// end closes. Returns how many it took.
 fn drip(address: SocketAddr, greeting: &[u8]) -> usize {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_nodelay(true).unwrap();

@@ -386,11 +386,11 @@ fn links_and_pipes_in_folders_are_left_out_and_told() {
                 .push(format!("{} {what}", path.file_name().unwrap().display()));
         }
     }
-    let mut told = Told(Vec::new());
+    let mut seen = Told(Vec::new());
     let receiver = Receiver::new(receiving(to.path()));
-    let (sent, _) = exchange(&sending(&[&top]), &receiver, None, &mut told);
+    let (sent, _) = exchange(&sending(&[&top]), &receiver, None, &mut seen);
     assert_eq!(sent.unwrap().n_files, 1);
-    assert_eq!(told.0, ["link a symbolic link"]);
+    assert_eq!(seen.0, ["link a symbolic link"]);
     // One that is named is followed.
     let link = top.join("link");
     transfer(&sending(&[&link]), receiving(to.path()))

@@ -93,12 +93,13 @@ fn listen(
     })?;
     let address = listener.local_addr().map_err(Failed::System)?;
     tell(&format!("listening on {address}"));
-    match &code {
-        Some(code) => tell(&format!("code: {code}")),
-        None if !args.quiet => notice(
-            "no code is wanted: every user of this machine can send files here\n`--code` lets in only who knows the code that is then printed",
-        ),
-        None => {}
+    if let Some(code) = &code {
+        tell(&format!("code: {code}"));
+    } else if !args.quiet {
+        notice(
+            "no code is wanted: every user of this machine can send files here\n\
+             `--code` lets in only who knows the code that is then printed",
+        );
     }
     let receiver = Arc::new(Receiver::new(ReceiverOptions {
         folder: args.folder.clone(),
@@ -138,7 +139,8 @@ fn listen(
     }
 }
 
-/// Whether another sender may succeed after a transfer that failed: this one left, or sent something else.
+/// Returns whether another sender may succeed after a transfer that failed: this one left, or sent
+/// something else.
 fn goes_on(args: &Receive, failure: &Error) -> bool {
     match failure {
         Error::Broken(_) | Error::Protocol(_) => true,

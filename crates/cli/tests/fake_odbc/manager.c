@@ -1,4 +1,5 @@
-/* A driver manager for tests: connecting to `Driver=aborts` aborts the process, any other connect fails without a reason. */
+/* A driver manager for tests: connecting to `Driver=aborts` aborts the process, any other connect
+   fails without a reason. */
 #include <stdlib.h>
 
 #define FAILED -1
@@ -34,8 +35,9 @@ short SQLDrivers(void) { return NO_DATA; }
 
 SUCCEEDS(SQLFreeHandle) SUCCEEDS(SQLSetEnvAttr) SUCCEEDS(SQLSetConnectAttr) SUCCEEDS(SQLDisconnect)
 
-FAILS(SQLDriverConnect) FAILS(SQLGetConnectAttr) FAILS(SQLGetInfo) FAILS(SQLGetInfoW) FAILS(SQLExecDirect)
-FAILS(SQLExecDirectW) FAILS(SQLPrepare) FAILS(SQLPrepareW) FAILS(SQLExecute) FAILS(SQLNumParams) FAILS(SQLDescribeParam)
-FAILS(SQLBindParameter) FAILS(SQLNumResultCols) FAILS(SQLDescribeCol) FAILS(SQLDescribeColW) FAILS(SQLColAttribute)
-FAILS(SQLColAttributeW) FAILS(SQLMoreResults) FAILS(SQLRowCount) FAILS(SQLBindCol) FAILS(SQLFetch) FAILS(SQLSetPos)
+FAILS(SQLDriverConnect) FAILS(SQLGetConnectAttr) FAILS(SQLGetInfo) FAILS(SQLGetInfoW)
+FAILS(SQLExecDirect) FAILS(SQLExecDirectW) FAILS(SQLPrepare) FAILS(SQLPrepareW) FAILS(SQLExecute)
+FAILS(SQLNumParams) FAILS(SQLDescribeParam) FAILS(SQLBindParameter) FAILS(SQLNumResultCols)
+FAILS(SQLDescribeCol) FAILS(SQLDescribeColW) FAILS(SQLColAttribute) FAILS(SQLColAttributeW)
+FAILS(SQLMoreResults) FAILS(SQLRowCount) FAILS(SQLBindCol) FAILS(SQLFetch) FAILS(SQLSetPos)
 FAILS(SQLGetData) FAILS(SQLSetStmtAttr) FAILS(SQLFreeStmt) FAILS(SQLCancel) FAILS(SQLEndTran)

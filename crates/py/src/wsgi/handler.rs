@@ -257,8 +257,8 @@ impl Wsgi {
         self.log.warn(
             py,
             &format!(
-                "the application sets `{name}`, which describes the connection and is left out of its answers (hop-by-hop, PEP 3333); \
-                 this warning is not repeated"
+                "the application sets `{name}`, which describes the connection and is left out of \
+                 its answers (hop-by-hop, PEP 3333); this warning is not repeated"
             ),
         );
     }

@@ -129,8 +129,8 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    /// Passes a result on. After an error that reports a loss the connection is lost, and the error is transient, whatever
-    /// its code: another connection may serve.
+    /// Passes a result on. After an error that reports a loss the connection is lost, and the error
+    /// is transient, whatever its code: another connection may serve.
     pub(crate) fn watch<T>(&self, mut result: Result<T, Error>) -> Result<T, Error> {
         if let Err(error) = &mut result
             && (life::says_lost(error, self.shared.quirks.dialect)

@@ -22,8 +22,9 @@ pub(super) enum During {
     Step,
 }
 
-/// Returns the meaning of a result code, extended or not, at its moment: of the extended code where the table has it, or
-/// else of its primary one. A code of a later SQLite is a permanent `Operational` error.
+/// Returns the meaning of a result code, extended or not, at its moment: of the extended code where
+/// the table has it, or else of its primary one. A code of a later SQLite is a permanent
+/// `Operational` error.
 fn meaning(code: c_int, during: During) -> Meaning {
     let row = |code: c_int| CODES.iter().find(|r| r.0 == code).map(|r| r.1);
     let mut meaning = row(code)
@@ -40,7 +41,8 @@ fn meaning(code: c_int, during: During) -> Meaning {
     meaning
 }
 
-/// The meaning of a code that a foreign driver of SQLite passes on, which does not say when it came up.
+/// The meaning of a code that a foreign driver of SQLite passes on, which does not say when it came
+/// up.
 pub(crate) fn meaning_of_code(code: c_int) -> Meaning {
     meaning(code, During::Prepare)
 }
@@ -55,9 +57,9 @@ const fn transient(kind: ErrorKind) -> Meaning {
 
 /// Every result code that is an error, while a statement runs.
 ///
-/// Source: <https://sqlite.org/rescode.html>. Transient are locks, exhausted memory and disks, a schema that changes, a file
-/// that cannot be reached now, and input and output that failed. A generic error (1) is the statement's: an overflow, malformed
-/// JSON, a wrong ESCAPE.
+/// Source: <https://sqlite.org/rescode.html>. Transient are locks, exhausted memory and disks, a
+/// schema that changes, a file that cannot be reached now, and input and output that failed. A
+/// generic error (1) is the statement's: an overflow, malformed JSON, a wrong ESCAPE.
 const CODES: &[(c_int, Meaning)] = &[
     (ffi::SQLITE_ERROR, permanent(Operational)),
     (ffi::SQLITE_ERROR_MISSING_COLLSEQ, permanent(Operational)),
@@ -76,7 +78,8 @@ const CODES: &[(c_int, Meaning)] = &[
     (ffi::SQLITE_LOCKED_VTAB, transient(Operational)),
     (ffi::SQLITE_NOMEM, transient(Operational)),
     (ffi::SQLITE_READONLY, permanent(ReadOnly)),
-    // The database needs a writer first, to recover or to make its shared memory: the next one does it.
+    // The database needs a writer first, to recover or to make its shared memory: the next one does
+    // it.
     (ffi::SQLITE_READONLY_RECOVERY, transient(Operational)),
     (ffi::SQLITE_READONLY_CANTLOCK, transient(Operational)),
     (ffi::SQLITE_READONLY_ROLLBACK, transient(Operational)),
@@ -276,7 +279,8 @@ mod tests {
         }
         for primary in ffi::SQLITE_ERROR..=ffi::SQLITE_WARNING {
             assert!(codes.contains(&primary), "{primary}");
-            // Extended codes are numbered from 1 on within their primary one; ABORT has only its second.
+            // Extended codes are numbered from 1 on within their primary one; ABORT has only its
+            // second.
             let mut extended: Vec<c_int> = codes
                 .iter()
                 .filter(|c| *c & 0xff == primary && **c != primary)

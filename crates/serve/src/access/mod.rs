@@ -26,7 +26,8 @@ pub use time::rfc3339;
 pub struct Access<'a> {
     /// The method; empty if the head could not be read.
     pub method: &'a str,
-    /// The path of the target; empty if the head could not be read. Both are empty for a handshake of TLS that came to nothing.
+    /// The path of the target; empty if the head could not be read. Both are empty for a handshake
+    /// of TLS that came to nothing.
     pub path: &'a str,
     /// What follows the first `?` of the target; `None` also where [`Keep::query`] is off.
     pub query: Option<&'a str>,

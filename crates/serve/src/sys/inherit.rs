@@ -76,7 +76,8 @@ fn take(fds: [RawFd; N_LENT], parent: i32) -> io::Result<[OwnedFd; N_LENT]> {
         // SAFETY: no pointer is passed; a descriptor that is not open is an error.
         check(unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) })?;
     }
-    // SAFETY: all are open, as the calls have shown. The parent opened them and named them to this process only, in which
-    // nobody else can know them: its own descriptors got other numbers. They differ, and are taken once.
+    // SAFETY: all are open, as the calls have shown. The parent opened them and named them to this
+    // process only, in which nobody else can know them: its own descriptors got other numbers. They
+    // differ, and are taken once.
     Ok(fds.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }))
 }

@@ -11,8 +11,8 @@ use onecopy_text::SinkFull;
 pub enum HeadError {
     /// The request line is not `method SP target SP HTTP/d.d`.
     RequestLine,
-    /// The method is longer than any that is known (24 bytes), or CONNECT: RFC 9110, section 9.3.6, would make a tunnel of the
-    /// connection, and this is no proxy.
+    /// The method is longer than any that is known (24 bytes), or CONNECT: RFC 9110, section 9.3.6,
+    /// would make a tunnel of the connection, and this is no proxy.
     Method,
     /// The target holds a byte that no URI may, or has none of the four forms (RFC 9112, section 3.2).
     Target,
@@ -35,12 +35,13 @@ pub enum HeadError {
     Host,
     /// `Host`, or the target's authority, is empty or no authority.
     Authority,
-    /// A field of one value (RFC 9110: `Content-Type`, `Authorization`, `Range`, …) occurs twice: readers differ in which one
-    /// they take.
+    /// A field of one value (RFC 9110: `Content-Type`, `Authorization`, `Range`, …) occurs twice:
+    /// readers differ in which one they take.
     Repeated,
     /// `Content-Length` stands more than once, is no plain number, or is past 64 bits.
     ContentLength,
-    /// `Transfer-Encoding` together with `Content-Length`, in HTTP/1.0, with `chunked` before another coding, or malformed.
+    /// `Transfer-Encoding` together with `Content-Length`, in HTTP/1.0, with `chunked` before
+    /// another coding, or malformed.
     TransferEncoding,
     /// A transfer coding other than `chunked`, in one field line or several.
     UnknownCoding,

@@ -79,8 +79,8 @@ impl Seen {
         Ok(())
     }
 
-    /// The next coding of the list that all `Transfer-Encoding` lines are together. `chunked` has to be the last one, or the
-    /// body's end is not known (RFC 9112, section 6.3).
+    /// The next coding of the list that all `Transfer-Encoding` lines are together. `chunked` has
+    /// to be the last one, or the body's end is not known (RFC 9112, section 6.3).
     fn transfer_coding(&mut self, coding: &[u8]) -> Result<(), HeadError> {
         if self.chunked || !field::is_token(coding) {
             return Err(HeadError::TransferEncoding);
@@ -136,8 +136,9 @@ fn content_length(value: &[u8]) -> Option<u64> {
     })
 }
 
-/// Request fields of one value, by RFC 9110 and for `Origin` RFC 6454, but for those with a rule of their own above. Two of them
-/// would be joined by a comma for CGI (RFC 3875, section 4.1.18), to a value that nobody sent.
+/// Request fields of one value, by RFC 9110 and for `Origin` RFC 6454, but for those with a rule of
+/// their own above. Two of them would be joined by a comma for CGI (RFC 3875, section 4.1.18), to a
+/// value that nobody sent.
 const SINGLETONS: [&str; 15] = [
     "authorization",
     "content-location",

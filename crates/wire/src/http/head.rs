@@ -292,7 +292,8 @@ impl HeadParser {
         let value_start = line.start + colon + 1 + blanks.count().min(behind.len() - value.len());
         let value_range = value_start..value_start + value.len();
         self.seen.note(name, value, &value_range)?;
-        // RFC 9112, section 3.2.2: only a target in absolute form has an authority here, and it is the host.
+        // RFC 9112, section 3.2.2: only a target in absolute form has an authority here, and it is
+        // the host.
         let value_range = match &self.index.authority {
             Some(authority) if name.eq_ignore_ascii_case(b"host") => authority.clone(),
             _ => value_range,

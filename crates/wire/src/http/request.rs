@@ -36,7 +36,8 @@ pub enum Method {
     Other,
 }
 
-/// The form of a target (RFC 9112, section 3.2). The authority form is that of CONNECT, which is refused.
+/// The form of a target (RFC 9112, section 3.2). The authority form is that of CONNECT, which is
+/// refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetForm {
     /// `/path?query`.
@@ -146,8 +147,8 @@ impl<'a> RequestHead<'a> {
         (path, query)
     }
 
-    /// Host and port that the request is for: of the target in absolute form, or else of `Host`; `None` in HTTP/1.0 without
-    /// either. Checked to be an authority.
+    /// Host and port that the request is for: of the target in absolute form, or else of `Host`;
+    /// `None` in HTTP/1.0 without either. Checked to be an authority.
     #[must_use]
     pub fn authority(&self) -> Option<&'a str> {
         self.index
@@ -168,9 +169,10 @@ impl<'a> RequestHead<'a> {
         self.index.fields.len()
     }
 
-    /// Names and values in the order they were sent; the value of `Host` is the authority of a target in absolute form, as RFC
-    /// 9112, section 3.2.2, requires. A name is a token in the case it was sent in; a value has no
-    /// blanks around it and holds no control but tab: Latin-1 by the RFC, UTF-8 by habit.
+    /// Names and values in the order they were sent; the value of `Host` is the authority of a
+    /// target in absolute form, as RFC 9112, section 3.2.2, requires. A name is a token in the case
+    /// it was sent in; a value has no blanks around it and holds no control but tab: Latin-1 by the
+    /// RFC, UTF-8 by habit.
     pub fn headers(&self) -> impl ExactSizeIterator<Item = (&'a str, &'a [u8])> + use<'a> {
         let buffer = self.buffer;
         self.index
