@@ -93,6 +93,11 @@ class Digits(int):
         return "digits"
 
 
+class OtherItems(dict[str, Any]):
+    def items(self) -> Any:
+        return [("other", 1)]
+
+
 class Index:
     def __init__(self, value: int) -> None:
         self._value = value
@@ -115,7 +120,7 @@ VALUES: list[Any] = [
     [Raw(), "c/d"], b"x", b"\xff", {1, 2}, range(3), Colour.RED, len,
     {b"k": 1}, {b"\xff": 1}, {(1, 2): 3}, {float("nan"): 1}, {float("inf"): 1}, {1e16: 1}, {Colour.RED: 1}, {Level.LOW: 1}, {Digits(3): 1},
     {dt.datetime(2026, 1, 2, 3): 1}, {frozenset(): 1}, {10: 1, 9: 2, 1.5: 3}, {"b": 1, 1: 2}, {None: 1, "a": 2}, {Order("a"): 1, Order("b"): 2},
-    {b"b": 1, b"a": 2}, collections.OrderedDict({2: 1, 10: 2}), collections.Counter(b=1, a=2),
+    {b"b": 1, b"a": 2}, OtherItems(a=1), collections.OrderedDict({2: 1, 10: 2}), collections.Counter(b=1, a=2),
     decimal.Decimal("NaN"), decimal.Decimal("-Infinity"), [float("nan"), {"a": float("inf"), (1,): -float("inf")}],
 ]  # fmt: skip
 KEYWORDS: list[dict[str, Any]] = [
@@ -250,6 +255,11 @@ def test_separators_of_any_text_are_put_between_and_not_inside_of_strings() -> N
         for keywords in ({}, {"indent": 3}, {"indent": -3}, {"ensure_ascii": False, "encode_html_chars": True}):
             mine = ours.dumps(value, separators=separators, **keywords)
             assert mine == theirs.dumps(value, separators=separators, **keywords)
+
+
+def test_members_that_ujson_loses_where_it_sorts_are_written() -> None:
+    assert theirs.dumps(Strange(), default=lambda value: {"b": 1, "a": 2}, sort_keys=True) == "{}"
+    assert ours.dumps(Strange(), default=lambda value: {"b": 1, "a": 2}, sort_keys=True) == '{"a":2,"b":1}'
 
 
 def test_an_object_whose_repr_raises_is_its_error_as_a_value_and_as_a_key() -> None:

@@ -32,8 +32,12 @@ pub struct Iso2022JpState {
     n_pending: usize,
 }
 
-/// The states by number, with the bytes that bring a new decoder into each.
-const PRELUDES: [(Set, Option<[u8; 2]>, &[u8]); 9] = [
+/// A character set, the escape sequence just before, and bytes that bring a new decoder into this
+/// state.
+type Prelude = (Set, Option<[u8; 2]>, &'static [u8]);
+
+/// The states by number.
+const PRELUDES: [Prelude; 9] = [
     (Set::Ascii, None, b""),
     (Set::Roman, None, b"\x1b(J!"),
     (Set::Katakana, None, b"\x1b(I!"),
@@ -107,8 +111,7 @@ impl Iso2022JpState {
     /// The number of the state, from 0 (that of a new decoder) to 8, without what was begun.
     #[must_use]
     pub fn number(&self) -> u8 {
-        let is_it =
-            |state: &(Set, Option<[u8; 2]>, &[u8])| (state.0, state.1) == (self.set, self.escape);
+        let is_it = |state: &Prelude| (state.0, state.1) == (self.set, self.escape);
         PRELUDES.iter().position(is_it).unwrap_or_default() as u8
     }
 

@@ -13,8 +13,8 @@ type Members<'py> = Vec<(Bound<'py, PyString>, Bound<'py, PyAny>)>;
 impl Options {
     /// The members of an instance of a class derived from `dict`.
     pub(super) fn derived_dict<'py>(&self, dict: &Bound<'py, PyDict>) -> Result<Other<'py>, Stop> {
-        let items = match self.style.natives.orjson {
-            // It has its own contents, whatever its methods return.
+        // orjson and ujson read the contents, whatever its methods return.
+        let items = match self.style.natives.orjson || self.keys_by_str {
             true => dict.items().into_any(),
             false => dict
                 .as_any()

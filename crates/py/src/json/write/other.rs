@@ -355,7 +355,7 @@ impl<'py> Others<'py> for Options {
     fn sorted(&self, dict: &Bound<'py, PyAny>) -> Result<Bound<'py, PyList>, Stop> {
         let dict = dict.cast::<PyDict>().map_err(PyErr::from)?;
         // Each key may run Python code, so what is gone through is a copy.
-        Ok(self.members(dict.items().as_any())?)
+        self.members(dict.items().as_any())
     }
 }
 
