@@ -304,6 +304,14 @@ def finish(
     return 0
 
 
+def _definition(name: str) -> dict[str, Any]:
+    """A definition, with the rows of those that it includes."""
+    definition = tomllib.loads((HERE / "definitions" / f"{name}.toml").read_text(encoding="utf-8"))
+    for included in definition.pop("include", []):
+        definition["row"] += _definition(included)["row"]
+    return definition
+
+
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
@@ -318,7 +326,7 @@ def main() -> int:
         "--seconds", type=float, help="how long one row of a codec (4), or one run of wrk, lasts, about"
     )
     arguments = parser.parse_args()
-    definition = tomllib.loads((HERE / "definitions" / f"{arguments.name}.toml").read_text(encoding="utf-8"))
+    definition = _definition(arguments.name)
     if definition.get("kind") == "script":
         module = importlib.import_module(f"benches.engines.{definition['engine']}")
         measured = module.main(once=arguments.once)

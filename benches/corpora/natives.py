@@ -87,8 +87,7 @@ def _moments(zone: dt.tzinfo | None) -> list[dt.datetime]:
     draw = random.Random(31)
     begun = dt.datetime(2000, 1, 1)
     return [
-        (begun + dt.timedelta(microseconds=draw.randrange(800_000_000_000_000))).replace(tzinfo=zone)
-        for _ in range(N)
+        (begun + dt.timedelta(microseconds=draw.randrange(800_000_000_000_000))).replace(tzinfo=zone) for _ in range(N)
     ]
 
 

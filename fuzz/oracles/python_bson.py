@@ -202,6 +202,15 @@ def _read_otherwise(data: bytes, document: Any, at: int) -> None:
         _same(form(each), said)
 
 
+def _refusal(data: bytes) -> bson.BSONDecodeError | None:
+    """The error by which `validate` refuses a document."""
+    try:
+        bson.validate(data)
+    except bson.BSONDecodeError as error:
+        return error
+    return None
+
+
 def check(data: bytes) -> None:
     """Raises where something is wrong."""
     source = Source(data)
@@ -212,11 +221,10 @@ def check(data: bytes) -> None:
             _decoded(held, **options)
     document = _decoded(data, datetime_range="auto")
     _as_pymongo(data)
-    try:
-        bson.validate(data)
-    except bson.BSONDecodeError as error:
-        assert isinstance(document, bson.BSONDecodeError), f"{document!r} of what `validate` refuses: {error}"
-        assert (error.reason, error.offset_bytes) == (document.reason, document.offset_bytes), (error, document)
+    refused = _refusal(data)
+    if refused is not None:
+        assert isinstance(document, bson.BSONDecodeError), f"{document!r} of what `validate` refuses: {refused}"
+        assert (refused.reason, refused.offset_bytes) == (document.reason, document.offset_bytes), (refused, document)
         return
     assert not isinstance(document, Exception), f"{document} of what `validate` takes"
     text = bson.to_json(data, canonical=True)

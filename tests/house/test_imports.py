@@ -17,6 +17,7 @@ MODULES = {
     "mssql-python": "mssql_python",
     "pytest-timeout": "pytest_timeout",
     "prometheus-client": "prometheus_client",
+    "python-dateutil": "dateutil",
 }
 
 

@@ -287,7 +287,7 @@ def test_lists_of_none_and_bools_are_written_between_others() -> None:
 
 def test_control_characters_are_escaped_as_by_the_standard_library() -> None:
     rng = random.Random(14)
-    alphabet = [*map(chr, range(32)), *"abcdefgh\"\\", "é", "я", "東", "😀", "\x7f"]
+    alphabet = [*map(chr, range(32)), *'abcdefgh"\\', "é", "я", "東", "😀", "\x7f"]
     for weights in ([1] * 32 + [9] * 10 + [0] * 5, [1] * 32 + [99] * 10 + [1] * 5, [1] * 47):
         values = ["".join(rng.choices(alphabet, weights, k=rng.randrange(300))) for _ in range(500)]
         text = json.dumps(values)

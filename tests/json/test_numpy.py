@@ -89,7 +89,9 @@ def samples(dtype: str) -> np.ndarray[Any, Any]:
         return np.concatenate([np.array(edges, dtype), spread])
     bits = draw.integers(0, 256, (3000, np.dtype(dtype).itemsize), dtype="u1").view(dtype)[:, 0]
     with np.errstate(all="ignore"):
-        edges = np.array([0.0, -0.0, 0.1, 0.5, 1.0, -1.5, 2.5, 1e-7, 1e22, 123456.789, 16777216.0, 65504.0]).astype(dtype)
+        edges = np.array([0.0, -0.0, 0.1, 0.5, 1.0, -1.5, 2.5, 1e-7, 1e22, 123456.789, 16777216.0, 65504.0]).astype(
+            dtype
+        )
         near = (draw.standard_normal(500) * 10.0 ** draw.integers(-6, 7, 500)).astype(dtype)
     values = np.concatenate([edges, near, bits])
     return values[np.isfinite(values)]
@@ -281,7 +283,12 @@ def test_arrays_that_are_only_their_memory_are_written_and_other_classes_are_lef
     class Level(np.int64):
         pass
 
-    for value in (np.ma.masked_array([1, 2], [0, 1]), np.arange(2).view(Measured), np.arange(2).view(np.recarray), Level(1)):
+    for value in (
+        np.ma.masked_array([1, 2], [0, 1]),
+        np.arange(2).view(Measured),
+        np.arange(2).view(np.recarray),
+        Level(1),
+    ):
         with pytest.raises(TypeError, match="no form in JSON"):
             json.dumps(value)
         assert json.dumps([value], default=lambda o: type(o).__name__) == f'["{type(value).__name__}"]'.encode()
@@ -355,7 +362,9 @@ def test_scalars_are_written_as_keys() -> None:
         json.dumps({np.int8(1): 1})
     with pytest.raises(TypeError, match="key is of type"):
         json.dumps({np.timedelta64(1, "s"): 1}, non_str_keys=True)
-    assert json.dumps({np.int8(2): 1, np.int8(1): 2, "0": 3}, non_str_keys=True, sort_keys=True) == b'{"0":3,"1":2,"2":1}'
+    assert (
+        json.dumps({np.int8(2): 1, np.int8(1): 2, "0": 3}, non_str_keys=True, sort_keys=True) == b'{"0":3,"1":2,"2":1}'
+    )
 
 
 class Chunks(io.RawIOBase):
@@ -416,7 +425,10 @@ def test_a_file_that_gives_the_array_other_memory_ends_the_call_with_an_error() 
             array = np.zeros(200_000, dtype)
             file = Chunks(lambda change=change, array=array: change(array))  # type: ignore[misc]
             if change is reshaped:
-                with np.errstate(all="ignore"), pytest.warns() if np.lib.NumpyVersion(np.__version__) >= "2.5.0" else _nothing():
+                with (
+                    np.errstate(all="ignore"),
+                    pytest.warns() if np.lib.NumpyVersion(np.__version__) >= "2.5.0" else _nothing(),
+                ):
                     _dump_changed(array, file)
             else:
                 _dump_changed(array, file)

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use crate::connection::ItemSink;
+use crate::response::Body;
 
 /// Bytes of somebody else's object (a Python `bytes`), sent from where they lie and given back when the kernel has them all.
 pub struct Held {
@@ -181,4 +182,24 @@ pub enum Pushed {
     Full,
     /// Nobody wants more: all that was announced is there, or the client has gone.
     Enough,
+}
+
+impl Body {
+    /// The body as items. Those of files and of sources fail: such a body has to be the whole of an
+    /// answer.
+    pub(crate) fn into_items(self) -> Box<dyn Items> {
+        let held = match self {
+            Body::Items(items) => return items,
+            Body::Parts(parts) => parts,
+            Body::Empty => Vec::new(),
+            Body::Bytes(bytes) => vec![Held::new(bytes)],
+            Body::Shared(bytes) => vec![Held::new(bytes)],
+            Body::Static(bytes) => vec![Held::new(bytes)],
+            Body::Held(bytes) => vec![bytes],
+            Body::File(_) | Body::Pieces(_) | Body::Chunks(_) => {
+                return Box::new(NoItems);
+            }
+        };
+        Box::new(held.into_iter())
+    }
 }

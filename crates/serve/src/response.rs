@@ -237,24 +237,6 @@ impl Body {
         }
     }
 
-    /// The body as items. Those of files and of sources fail: such a body has to be the whole of an
-    /// answer.
-    pub(crate) fn into_items(self) -> Box<dyn Items> {
-        let held = match self {
-            Body::Items(items) => return items,
-            Body::Parts(parts) => parts,
-            Body::Empty => Vec::new(),
-            Body::Bytes(bytes) => vec![Held::new(bytes)],
-            Body::Shared(bytes) => vec![Held::new(bytes)],
-            Body::Static(bytes) => vec![Held::new(bytes)],
-            Body::Held(bytes) => vec![bytes],
-            Body::File(_) | Body::Pieces(_) | Body::Chunks(_) => {
-                return Box::new(crate::body::NoItems);
-            }
-        };
-        Box::new(held.into_iter())
-    }
-
     /// Leaves out what stands behind the first `len` bytes of a body of known length.
     pub(crate) fn cut(&mut self, len: usize) {
         match self {

@@ -116,7 +116,7 @@ impl Date {
             .ok_or(WriteError::YearOutOfRange(self.year))?;
         // In any year, or on the day that only leap years have.
         let is_day = self.day.wrapping_sub(1) < days_in(self.month);
-        if !is_day && !(self.month == 2 && self.day == 29 && is_leap(year)) {
+        if !(is_day || self.month == 2 && self.day == 29 && is_leap(year)) {
             return Err(WriteError::NotADate);
         }
         Ok(year)

@@ -166,9 +166,14 @@ impl ScalarClass {
                 return Ok(None);
             };
             let by_protocol = memory.view.item().and_then(|item| item.scalar());
-            // SAFETY: an instance of this class. Each is at least as large as its value, which the head is followed by: compared here.
-            let is_large = unsafe { (*class.as_type_ptr()).tp_basicsize } >= found.n_bytes_all();
-            if !is_large || by_protocol != Some(unsafe { found.read(sample.as_ptr()) }) {
+            // SAFETY: a class that we hold.
+            let n_bytes = unsafe { (*class.as_type_ptr()).tp_basicsize };
+            if n_bytes < found.n_bytes_all() {
+                return Ok(None);
+            }
+            // SAFETY: an instance of this class, which is as large as its head and its value, compared above.
+            let in_place = unsafe { found.read(sample.as_ptr()) };
+            if by_protocol != Some(in_place) {
                 return Ok(None);
             }
         }
