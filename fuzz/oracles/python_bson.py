@@ -202,6 +202,12 @@ def _read_otherwise(data: bytes, document: Any, at: int) -> None:
         _same(form(each), said)
 
 
+def _same_refusal(document: Any, error: bson.BSONDecodeError) -> None:
+    """`validate` has refused the data: so has `decode`, for the same reason and at the same byte."""
+    assert isinstance(document, bson.BSONDecodeError), f"{document!r} of data that is refused: {error}"
+    assert (error.reason, error.offset_bytes) == (document.reason, document.offset_bytes), (error, document)
+
+
 def check(data: bytes) -> None:
     """Raises where something is wrong."""
     source = Source(data)
@@ -215,8 +221,7 @@ def check(data: bytes) -> None:
     try:
         bson.validate(data)
     except bson.BSONDecodeError as error:
-        assert isinstance(document, bson.BSONDecodeError), f"{document!r} of what `validate` refuses: {error}"
-        assert (error.reason, error.offset_bytes) == (document.reason, document.offset_bytes), (error, document)
+        _same_refusal(document, error)
         return
     assert not isinstance(document, Exception), f"{document} of what `validate` takes"
     text = bson.to_json(data, canonical=True)
