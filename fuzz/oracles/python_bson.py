@@ -202,13 +202,10 @@ def _read_otherwise(data: bytes, document: Any, at: int) -> None:
         _same(form(each), said)
 
 
-def _refusal(data: bytes) -> bson.BSONDecodeError | None:
-    """The error by which `validate` refuses a document."""
-    try:
-        bson.validate(data)
-    except bson.BSONDecodeError as error:
-        return error
-    return None
+def _same_refusal(document: Any, error: bson.BSONDecodeError) -> None:
+    """`validate` has refused the data: so has `decode`, for the same reason and at the same byte."""
+    assert isinstance(document, bson.BSONDecodeError), f"{document!r} of data that is refused: {error}"
+    assert (error.reason, error.offset_bytes) == (document.reason, document.offset_bytes), (error, document)
 
 
 def check(data: bytes) -> None:
@@ -221,10 +218,10 @@ def check(data: bytes) -> None:
             _decoded(held, **options)
     document = _decoded(data, datetime_range="auto")
     _as_pymongo(data)
-    refused = _refusal(data)
-    if refused is not None:
-        assert isinstance(document, bson.BSONDecodeError), f"{document!r} of what `validate` refuses: {refused}"
-        assert (refused.reason, refused.offset_bytes) == (document.reason, document.offset_bytes), (refused, document)
+    try:
+        bson.validate(data)
+    except bson.BSONDecodeError as error:
+        _same_refusal(document, error)
         return
     assert not isinstance(document, Exception), f"{document} of what `validate` takes"
     text = bson.to_json(data, canonical=True)

@@ -47,7 +47,7 @@ class _Handler:
         return "?", error.end
 
 
-codecs.register_error("onecopy-tests-counted", _Handler())  # type: ignore[arg-type]
+codecs.register_error("onecopy-tests-counted", _Handler())
 
 _HANDLERS = ["strict", "replace", "ignore", "backslashreplace", "surrogateescape", "surrogatepass", "junk"]
 

@@ -72,7 +72,9 @@ class _Program:
 
             return encoder
 
-        encoders = {of: give(of.__name__) for of in (A, B, C) if of.__name__ in self.table}
+        encoders: dict[type, Callable[[Any], Any]] = {
+            of: give(of.__name__) for of in (A, B, C) if of.__name__ in self.table
+        }
         return options_of(encoders, give("fallback") if "fallback" in self.table else None)
 
 
@@ -80,7 +82,11 @@ def _results(draw: Random) -> list[Any]:
     """What an encoder gives, or raises."""
     raised = [RuntimeError("r"), ValueError("v"), pymongo.errors.InvalidDocument("i"), RecursionError("deep")]
     raised.append(onecopy.bson.BSONEncodeError("own", kind="text"))
-    made = [lambda: value(draw, 0.1), lambda: A(draw.randrange(4)), lambda: draw.choice([B, C])(draw.randrange(4))]
+    made: list[Callable[[], Any]] = [
+        lambda: value(draw, 0.1),
+        lambda: A(draw.randrange(4)),
+        lambda: draw.choice([B, C])(draw.randrange(4)),
+    ]
     made.extend([lambda: draw.choice(raised), lambda: draw.choice([2**70, "text", [A(0)], {"b": B(1)}])])
     return [draw.choice(made)() for _ in range(draw.randrange(1, 4))]
 
@@ -225,7 +231,8 @@ def test_a_document_that_is_refused_is_held_by_the_exception() -> None:
 
 
 def test_id_comes_first_in_any_mapping() -> None:
-    for document in (View({"b": 1, "_id": 2}), {Text("b"): 1, Text("_id"): 2}):
+    documents: list[Mapping[str, Any]] = [View({"b": 1, "_id": 2}), {Text("b"): 1, Text("_id"): 2}]
+    for document in documents:
         assert compat.encode(document) == pymongo.encode(document) == pymongo.encode({"_id": 2, "b": 1})
 
 
