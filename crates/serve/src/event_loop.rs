@@ -247,6 +247,7 @@ impl Shared {
     fn run_thread(self: &Arc<Shared>) {
         let mut kit = ThreadKit::with_room(SCRATCH_BYTES);
         let mut events = [Event::NONE; 256];
+        self.turns.join();
         loop {
             match self.turns.next(|found| self.poll(&mut events, found)) {
                 Next::Connection(connection) => connection::drive(self, &connection, &mut kit),

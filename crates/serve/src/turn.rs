@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::connection::Connection;
@@ -16,8 +16,9 @@ const TICK: Duration = Duration::from_millis(1);
 const QUICK_TICK: Duration = Duration::from_millis(25);
 /// Between two looks where handlers come and go by dozens: none of them is late for long, and each look interrupts one.
 const BUSY_TICK: Duration = Duration::from_millis(4);
-/// So many handlers were entered and left between two looks.
-const BUSY_MOVES: u64 = 32;
+/// So many handlers were entered and left between two looks, at least: the clients of one that is late wait
+/// for some milliseconds more, and each look costs tens of microseconds on a busy processor.
+const BUSY_MOVES: u64 = 4;
 /// The watch goes on so many ticks after the last handler: waking it costs more than it does.
 const QUIET_TICKS: u32 = 100;
 
@@ -30,6 +31,8 @@ pub(crate) struct Turns {
     /// Parts of bodies that handlers have sent.
     n_parts: AtomicU64,
     n_handlers_max: usize,
+    /// Processors that this process may use.
+    n_processors: usize,
     tick: Duration,
     metrics: Metrics,
 }
@@ -45,6 +48,8 @@ struct Turn {
     deferred: VecDeque<Arc<Connection>>,
     polling: bool,
     n_idle: usize,
+    /// Threads that are not idle: in a handler, at a connection, or in the poll.
+    n_active: usize,
     n_handling: usize,
     /// Of those: handlers that wait for their client to receive what they have sent.
     n_sending: usize,
@@ -76,9 +81,15 @@ impl Turns {
             watchdog: Condvar::new(),
             n_parts: AtomicU64::new(0),
             n_handlers_max,
+            n_processors: std::thread::available_parallelism().map_or(1, usize::from),
             tick: if is_quick { QUICK_TICK } else { TICK },
             metrics,
         }
+    }
+
+    /// Counts a thread that is going to call [`Turns::next`].
+    pub(crate) fn join(&self) {
+        lock(&self.turn).n_active += 1;
     }
 
     /// The next connection with something to do; polls where nobody does.
@@ -87,9 +98,16 @@ impl Turns {
         mut poll: impl FnMut(&mut Vec<Arc<Connection>>) -> io::Result<()>,
     ) -> Next {
         let mut turn = lock(&self.turn);
+        // A thread whose handler was late finds that others have gone on. More of them than processors
+        // only interrupt each other.
+        let mut rests = turn.n_active.saturating_sub(turn.n_handling) > self.n_processors;
         loop {
             if turn.finished {
                 return Next::Finished;
+            }
+            if std::mem::take(&mut rests) {
+                turn = self.rest(turn);
+                continue;
             }
             if turn.n_handling < self.n_handlers_max
                 && let Some(connection) = turn.deferred.pop_front()
@@ -101,10 +119,7 @@ impl Turns {
                 return Next::Connection(connection);
             }
             if turn.polling {
-                turn.n_idle += 1;
-                let woken = self.changed.wait(turn);
-                turn = woken.unwrap_or_else(PoisonError::into_inner);
-                turn.n_idle -= 1;
+                turn = self.rest(turn);
                 continue;
             }
             turn.polling = true;
@@ -118,6 +133,16 @@ impl Turns {
                 return Next::Broken(error);
             }
         }
+    }
+
+    fn rest<'a>(&self, mut turn: MutexGuard<'a, Turn>) -> MutexGuard<'a, Turn> {
+        turn.n_idle += 1;
+        turn.n_active -= 1;
+        let woken = self.changed.wait(turn);
+        turn = woken.unwrap_or_else(PoisonError::into_inner);
+        turn.n_idle -= 1;
+        turn.n_active += 1;
+        turn
     }
 
     /// Called by a thread before it runs a handler for `connection`. `false` if no thread would be left for the poll, should it
