@@ -265,11 +265,8 @@ impl QuerySource {
     /// Whether a failure may be that of a connection that died while it was idle.
     fn may_be_stale(&self, error: &ChunkError) -> bool {
         let stopped = lock(&self.run.control).stopped.is_some();
-        let kind = error.source.downcast_ref::<Error>().map(|e| e.kind);
-        let broken = matches!(
-            kind,
-            Some(ErrorKind::Operational | ErrorKind::Connect | ErrorKind::Internal)
-        );
+        let of_database = error.source.downcast_ref::<Error>();
+        let broken = of_database.is_some_and(|e| e.is_transient || e.kind == ErrorKind::Internal);
         self.reused && !self.filled && !stopped && broken
     }
 

@@ -38,14 +38,12 @@ impl Headers {
         self.push_checked(name, value)
     }
 
-    /// As [`Headers::push`], and the field may be `Date`: the server then writes none.
+    /// Appends a field that the caller has found not to be reserved, or `Date`: the server then
+    /// writes none.
     pub(crate) fn push_with_date(&mut self, name: &str, value: &[u8]) -> Result<(), HeaderError> {
         check_name(name)?;
-        if is_reserved(name) {
-            if !name.eq_ignore_ascii_case("date") || self.has_date {
-                return Err(HeaderError::Reserved(name.to_owned()));
-            }
-            self.has_date = true;
+        if name.eq_ignore_ascii_case("date") && std::mem::replace(&mut self.has_date, true) {
+            return Err(HeaderError::Reserved(name.to_owned()));
         }
         self.push_checked(name, value)
     }
