@@ -16,7 +16,7 @@ import bson
 import bsonjs
 from bson.raw_bson import RawBSONDocument
 
-from benches.corpora import values
+from benches.corpora import arrays, values
 
 Call = Callable[[Any], Any]
 
@@ -39,6 +39,7 @@ DECODE: dict[str, Call] = {"pymongo": bson.decode}
 PEERS: dict[str, dict[str, Call]] = {
     "encode": ENCODE,
     "encode_each": {"pymongo": _each(bson.encode)},
+    "encode_numpy": {"pymongo": lambda array: bson.encode({"v": array.tolist()})},
     "iter_chunks": {},
     "decode": DECODE,
     "decode_all": {"pymongo": bson.decode_all},
@@ -55,6 +56,7 @@ def ours(way: str) -> Call | None:
     name = {
         "encode": "encode",
         "encode_each": "encode",
+        "encode_numpy": "encode",
         "iter_chunks": "encode_many",
         "decode": "decode",
         "decode_all": "decode_all",
@@ -65,7 +67,7 @@ def ours(way: str) -> Call | None:
     if found is None:
         return None
     call: Call = found
-    if way == "encode":
+    if way in ("encode", "encode_numpy"):
         return _wrapped(call)
     if way == "encode_each":
         return _each(call)
@@ -125,8 +127,8 @@ def _made(corpus: str) -> Any:
 
 def given(corpus: str, way: str) -> tuple[Any, Any]:
     """What peers are given, and what ours is."""
-    made = _made(corpus)
-    if way in ("encode", "encode_each"):
+    made = getattr(arrays, corpus)() if way == "encode_numpy" else _made(corpus)
+    if way in ("encode", "encode_each", "encode_numpy"):
         return made, made
     if way == "decode_all":
         data: Any = b"".join(map(bson.encode, made))
