@@ -19,7 +19,7 @@ from bson.codec_options import CodecOptions, TypeRegistry
 from bson.raw_bson import RawBSONDocument
 
 import onecopy.bson
-from benches.corpora import values
+from benches.corpora import arrays, values
 from onecopy.compat import bson as compat
 
 Call = Callable[[Any], Any]
@@ -68,6 +68,7 @@ PEERS: dict[str, dict[str, Call]] = {
     "encode_members": {"pymongo": _wrapped(bson.encode, codec_options=BY_FUNCTION)},
     "encode_each": {"pymongo": _each(bson.encode)},
     "encode_each_compat": {"pymongo": _each(bson.encode)},
+    "encode_numpy": {"pymongo": lambda array: bson.encode({"v": array.tolist()})},
     "iter_chunks": {},
     "decode": DECODE,
     "decode_aware": {"pymongo": _with(bson.decode, AWARE)},
@@ -81,6 +82,7 @@ BASE = "pymongo"
 
 _OURS: dict[str, Call] = {
     "encode": _wrapped(onecopy.bson.encode),
+    "encode_numpy": _wrapped(onecopy.bson.encode),
     "encode_standard": _wrapped(onecopy.bson.encode),
     "encode_fields": _wrapped(onecopy.bson.encode),
     "encode_by_function": _wrapped(onecopy.bson.encode, default=_value_of, passthrough=("enum",)),
@@ -171,6 +173,9 @@ def _made(corpus: str) -> Any:
 
 def given(corpus: str, way: str) -> tuple[Any, Any]:
     """What peers are given, and what ours is."""
+    if way == "encode_numpy":
+        made = getattr(arrays, corpus)()
+        return made, made
     name, _, is_theirs = corpus.partition(" of pymongo")
     made = _made(name)
     if way.startswith("encode"):

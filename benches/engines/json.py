@@ -19,7 +19,7 @@ import ssrjson
 import ujson
 
 from benches.codec_race import plain
-from benches.corpora import documents, natives, values
+from benches.corpora import arrays, documents, natives, values
 
 Call = Callable[[Any], Any]
 
@@ -52,7 +52,15 @@ DECODE: dict[str, Call] = {
     "ujson": ujson.loads,
     "json": json.loads,
 }
-PEERS = {"encode": ENCODE, "encode_rows": ENCODE, "encode_str": ENCODE_STR, "decode": DECODE, "decode_str": DECODE}
+ENCODE_NUMPY: dict[str, Call] = {"orjson": lambda o: orjson.dumps(o, option=orjson.OPT_SERIALIZE_NUMPY)}
+PEERS = {
+    "encode": ENCODE,
+    "encode_numpy": ENCODE_NUMPY,
+    "encode_rows": ENCODE,
+    "encode_str": ENCODE_STR,
+    "decode": DECODE,
+    "decode_str": DECODE,
+}
 #: The peer that ratios are taken to.
 BASE = "orjson"
 
@@ -68,6 +76,7 @@ def ours(way: str) -> Call | None:
         return dumps_rows and (lambda rows: dumps_rows(values.COLUMNS, rows))
     name = {
         "encode": "dumps",
+        "encode_numpy": "dumps",
         "encode_str": "dumps_str",
         "decode": "loads",
         "decode_str": "loads",
@@ -113,7 +122,8 @@ def given(corpus: str, way: str) -> tuple[Any, Any]:
         if way.startswith("encode"):
             return made, made
         return (documents.indented(made, by),) * 2  # As such files are kept.
-    made = getattr(values if hasattr(values, corpus) else natives, corpus)()
+    corpora = arrays if way == "encode_numpy" else values if hasattr(values, corpus) else natives
+    made = getattr(corpora, corpus)()
     if way == "encode_rows":
         return [dict(zip(values.COLUMNS, row)) for row in made], made
     if way.startswith("encode"):

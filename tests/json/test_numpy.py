@@ -111,11 +111,10 @@ def test_each_float_of_16_bits_is_written_as_numpy_writes_it() -> None:
 def test_moments_of_each_unit_are_dates_or_times_with_all_their_digits(unit: str) -> None:
     draw = np.random.default_rng(3)
     counts = [0, 1, -1, 12, -13, 999, 1000, -1000, 10**6, *draw.integers(-(10**15), 10**15, 300)]
+    days_each = {"Y": 366, "M": 31, "W": 7, "D": 1, "h": 1 / 24, "m": 1 / 1440, "s": 1 / 86_400}
+    days = np.array(counts, "f8") * days_each.get(unit, 1e-8)
     moments = np.array(counts, "i8").view(f"M8[{unit}]")
-    with np.errstate(all="ignore"):
-        years = moments.astype("M8[Y]").astype("i8") + 1970
-    is_far = (abs(np.array(counts, "f8")) > 8000 * 366) & (unit in ("Y", "M", "W", "D", "h", "m", "s"))
-    check_row(moments[(years > 0) & (years < 10_000) & ~is_far])
+    check_row(moments[(days > -700_000) & (days < 2_900_000)])
 
 
 def test_moments_of_several_units_each_are_written() -> None:
@@ -134,9 +133,12 @@ def test_not_a_time_is_null_in_arrays_and_as_a_scalar(unit: str | None) -> None:
 
 @pytest.mark.parametrize("unit", UNITS[:9])
 def test_a_moment_outside_of_the_years_0_to_9999_is_an_error_with_its_path(unit: str) -> None:
-    first, last = np.datetime64("0000-01-01", unit), np.datetime64("9999-12-31T23", unit)
-    assert standard.loads(json.dumps(np.array([first, last])))[0].startswith("0000-01-01")
-    for count in (first.astype("i8") - 1, last.astype("i8") + 10**12, np.iinfo("i8").max, NOT_A_TIME + 1):
+    first, last = (
+        np.datetime64("0000-01-08" if unit == "W" else "0000-01-01", unit),
+        np.datetime64("9999-12-31T23", unit),
+    )
+    assert standard.loads(json.dumps(np.array([first, last])))[0].startswith("0000-01-0")
+    for count in (first.astype("i8") - 8, last.astype("i8") + 10**12, np.iinfo("i8").max, NOT_A_TIME + 1):
         array = np.array([0, count], "i8").view(f"M8[{unit}]")
         with pytest.raises(json.JSONEncodeError, match=r"0 to 9999.*`\$\.a\[1\]`"):
             json.dumps({"a": array})
@@ -164,9 +166,10 @@ def layouts(array: np.ndarray[Any, Any]) -> Iterator[np.ndarray[Any, Any]]:
     yield np.broadcast_to(array[:1], array.shape)
     yield array[np.newaxis, :, np.newaxis]
     yield array.astype(array.dtype.newbyteorder())
-    odd = np.zeros(array.nbytes + 1, "u1")[1:].view(array.dtype).reshape(array.shape)
-    odd[...] = array
-    yield odd
+    if array.dtype != "O":
+        odd = np.zeros(array.nbytes + 1, "u1")[1:].view(array.dtype).reshape(array.shape)
+        odd[...] = array
+        yield odd
     read_only = array.copy()
     read_only.setflags(write=False)
     yield read_only
@@ -180,13 +183,15 @@ def test_arrays_of_any_layout_are_written_as_their_nested_scalars(dtype: str) ->
     array: np.ndarray[Any, Any] = (np.arange(20) * 5 % 17).reshape(4, 5).astype(dtype)
 
     def nested(part: Any) -> Any:
-        return [nested(item) for item in part] if isinstance(part, np.ndarray) and part.ndim else part[()]
+        if not isinstance(part, np.ndarray):
+            return part
+        return [nested(item) for item in part] if part.ndim else part[()]
 
     for view in layouts(array):
         wanted = json.dumps(nested(view) if view.dtype != "O" else view.tolist())
         assert json.dumps(view) == wanted
         assert json.dumps({"a": [view, 1], "b": view}) == b'{"a":[' + wanted + b',1],"b":' + wanted + b"}"
-        assert json.dumps(view, indent=2) == json.dumps(standard.loads(wanted), indent=2) or "f" in dtype
+        assert json.dumps(view, indent=2) == json.dumps(standard.loads(wanted), indent=2)
 
 
 @given(st.data())
@@ -275,7 +280,7 @@ def test_arrays_that_are_only_their_memory_are_written_and_other_classes_are_lef
     mapped = np.memmap(tmp_path / "map", dtype="i4", mode="w+", shape=(2, 2))
     mapped[:] = [[1, 2], [3, 4]]
     assert json.dumps(mapped) == b"[[1,2],[3,4]]"
-    assert json.dumps(np.asmatrix([[1.5, 2.0]])) == b"[[1.5,2.0]]"
+    assert json.dumps(np.array([[1.5, 2.0]]).view(np.matrix)) == b"[[1.5,2.0]]"
 
     class Measured(np.ndarray[Any, Any]):
         pass
@@ -417,32 +422,12 @@ def test_a_file_that_gives_the_array_other_memory_ends_the_call_with_an_error() 
     def replaced(array: np.ndarray[Any, Any]) -> None:
         array.__setstate__(np.arange(7.0).__reduce__()[2])
 
-    def reshaped(array: np.ndarray[Any, Any]) -> None:
-        array.shape = (1, -1)
-
-    for change in (shrunk, replaced, reshaped):
+    for change in (shrunk, replaced):
         for dtype in ("f8", "i2", "?", "U3", "M8[s]"):
             array = np.zeros(200_000, dtype)
             file = Chunks(lambda change=change, array=array: change(array))  # type: ignore[misc]
-            if change is reshaped:
-                with (
-                    np.errstate(all="ignore"),
-                    pytest.warns() if np.lib.NumpyVersion(np.__version__) >= "2.5.0" else _nothing(),
-                ):
-                    _dump_changed(array, file)
-            else:
-                _dump_changed(array, file)
-
-
-class _nothing:
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *_: object) -> None: ...
-
-
-def _dump_changed(array: np.ndarray[Any, Any], file: Chunks) -> None:
-    with pytest.raises(RuntimeError, match=r"array was changed.*`\$\.a\[0\]"):
-        json.dump({"a": [array]}, file)  # type: ignore[arg-type]
+            with pytest.raises(RuntimeError, match=r"array was changed.*`\$\.a\[0\]"):
+                json.dump({"a": [array]}, file)  # type: ignore[arg-type]
 
 
 def test_an_array_that_a_file_takes_out_of_its_list_is_written_to_its_end() -> None:

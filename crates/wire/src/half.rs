@@ -69,19 +69,19 @@ impl Half {
         };
         let first = first_place(value);
         for place in (first + 1 - MOST_DIGITS..=first).rev() {
-            let (digits, is_it) = if place >= 0 {
-                let unit = POWERS[place.unsigned_abs() as usize] << 25;
-                let digits = nearest_multiple(value, unit);
-                (digits, is_near(digits * unit, value, 1))
-            } else {
-                let scale = POWERS[place.unsigned_abs() as usize];
-                let digits = nearest_multiple(value * scale, 1 << 25);
-                (digits, is_near(digits << 25, value * scale, scale))
+            // In parts of which 10^place has `unit`.
+            let power = POWERS[place.unsigned_abs() as usize];
+            let (unit, scale) = match place >= 0 {
+                true => (power << 25, 1),
+                false => (1 << 25, power),
             };
-            if is_it {
+            // Below a power of two the nearest may be too far, and its neighbour above is not.
+            let nearest = nearest_multiple(value * scale, unit);
+            let mut candidates = [nearest, nearest + 1].into_iter();
+            let found = candidates.find(|n| is_near(n * unit, value * scale, scale));
+            if let Some(digits) = found {
                 // One rounding: both are exact.
-                let power = POWERS[place.unsigned_abs() as usize] as f64;
-                let digits = digits as f64;
+                let (power, digits) = (power as f64, digits as f64);
                 return self.signed(match place >= 0 {
                     true => digits * power,
                     false => digits / power,
@@ -177,10 +177,16 @@ mod tests {
             let n_digits = digits.len() - usize::from(digits.contains('.'));
             let exact = Half(bits).to_f64();
             for n in 0..n_digits.saturating_sub(1) {
-                // Either neighbour of the value with fewer digits.
+                // Both neighbours of the value with fewer digits.
                 let shorter = format!("{exact:.n$e}");
-                let rounded: f64 = shorter.parse().expect("digits");
-                assert_ne!(nearest(rounded), bits, "{bits:x}: {shorter}");
+                let (digits, exponent) = shorter.split_once('e').expect("an exponent");
+                let exponent: i32 = exponent.parse().expect("digits");
+                let digits: i64 = digits.replace('.', "").parse().expect("digits");
+                for digits in digits - 1..=digits + 1 {
+                    let shorter = format!("{digits}e{}", exponent - n as i32);
+                    let rounded: f64 = shorter.parse().expect("digits");
+                    assert_ne!(nearest(rounded), bits, "{bits:x}: {shorter}");
+                }
             }
             assert_eq!(Half(bits | SIGN).widen(), -wide);
         }

@@ -32,15 +32,39 @@ pub fn put_i64_comma<P: Put>(value: i64, window: &mut P) {
 /// Puts an unsigned integer with all its digits, and a comma: of a short one both in one store.
 #[inline(always)]
 pub fn put_u64_comma<P: Put>(value: u64, window: &mut P) {
-    if value < 10_000 {
-        let (text, len) = four(value as u32);
-        let text = u64::from(text) | u64::from(b',') << (8 * len);
-        window.put_short(&text.to_le_bytes(), len + 1);
+    if let Some(text) = SHORT_WITH_COMMA.get(value as usize) {
+        let len = 2 + usize::from(value >= 10) + usize::from(value >= 100);
+        window.put_short(text, len);
     } else {
         put_u64(value, window);
         window.put_byte(b',');
     }
 }
+
+/// The digits of a number below 1,000, and a comma.
+static SHORT_WITH_COMMA: [[u8; 4]; 1000] = {
+    let mut all = [[0; 4]; 1000];
+    let mut value = 0;
+    while value < all.len() {
+        let digits = [value / 100, value / 10 % 10, value % 10];
+        let mut digit = if value >= 100 {
+            0
+        } else if value >= 10 {
+            1
+        } else {
+            2
+        };
+        let mut at = 0;
+        while digit < 3 {
+            all[value][at] = b'0' + digits[digit] as u8;
+            digit += 1;
+            at += 1;
+        }
+        all[value][at] = b',';
+        value += 1;
+    }
+    all
+};
 
 /// Puts an unsigned integer with all its digits.
 #[inline(always)]
@@ -54,21 +78,14 @@ pub fn put_u64<P: Put>(value: u64, window: &mut P) {
     }
 }
 
-/// A number below 10,000, as most are.
+/// A number below 10,000, as most are: two look-ups cost half of what the multiplications do.
 #[inline(always)]
 fn put_four<P: Put>(value: u32, window: &mut P) {
-    let (text, len) = four(value);
-    window.put_short(&text.to_le_bytes(), len);
-}
-
-/// The digits of a number below 10,000, the first in the lowest byte, and how many: two look-ups cost half of what the
-/// multiplications do.
-#[inline(always)]
-fn four(value: u32) -> (u32, usize) {
     let pair = |n: u32| u32::from(PAIRS[n as usize % 100]);
     let text = pair(value / 100) | pair(value % 100) << 16;
     let n_zeros = 3 - u32::from(value >= 10) - u32::from(value >= 100) - u32::from(value >= 1000);
-    (text >> (8 * n_zeros), 4 - n_zeros as usize)
+    let text = text >> (8 * n_zeros);
+    window.put_short(&text.to_le_bytes(), 4 - n_zeros as usize);
 }
 
 /// The two digits of a number below 100, the first in the low byte.

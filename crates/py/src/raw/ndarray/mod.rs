@@ -64,6 +64,13 @@ pub(crate) struct DType {
     pub(crate) is_swapped: bool,
 }
 
+impl DType {
+    /// Whether they are text or binary.
+    fn is_text(self) -> bool {
+        matches!(self.of, ItemType::Text(_) | ItemType::Binary(_))
+    }
+}
+
 /// The type of items of a kind and size, as NumPy's array interface has them; `None` of one that is not read here.
 fn item_type(kind: u8, n_bytes: usize, step: Option<Step>) -> Option<ItemType> {
     Some(match (kind, n_bytes) {

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 use super::classes::{Class, class_of, reads_arrays};
 use super::view::Item;
-use super::{Choice, DType, ItemType, View, item_type};
+use super::{Choice, DType, View, item_type};
 
 /// The struct of an array, as NumPy's C interface has had it since 1.7 (`PyArrayObject_fields`).
 #[repr(C)]
@@ -38,7 +38,8 @@ struct ArrayInterface {
     first: *mut c_void,
 }
 
-/// The flag of items in the byte order of this machine.
+/// Flags: of items that follow each other, those of the last dimension first; of items in the byte order of this machine.
+const CONTIGUOUS: c_int = 1;
 const NOT_SWAPPED: c_int = 0x200;
 
 /// Types of items that are remembered in one thread: those of the first are kept, later ones replace each other.
@@ -60,7 +61,7 @@ fn known_dtype(object: *mut ffi::PyObject) -> Option<DType> {
 
 fn remember_dtype(object: Bound<'_, PyAny>, dtype: DType) {
     // The size of text may be changed by `__setstate__`; it is asked for each time.
-    if matches!(dtype.of, ItemType::Text(_) | ItemType::Binary(_)) {
+    if dtype.is_text() {
         return;
     }
     let py = object.py();
@@ -117,8 +118,10 @@ fn is_written(view: &View, choice: Choice) -> bool {
         Choice::Left => false,
         Choice::Any => true,
         Choice::Orjson => {
-            let is_binary = matches!(view.dtype().of, ItemType::Text(_) | ItemType::Binary(_));
-            !is_binary && view.n_dims() > 0 && !view.dtype().is_swapped && view.is_contiguous()
+            !view.dtype().is_text()
+                && view.n_dims() > 0
+                && !view.dtype().is_swapped
+                && view.is_contiguous()
         }
     }
 }
@@ -210,7 +213,15 @@ pub(crate) fn describe<'py>(
         Some(Class::Array | Class::DerivedArray) => true,
         Some(Class::Scalar) => false,
     };
+    if is_array && choice == Choice::Orjson {
+        let interface = object.getattr(pyo3::intern!(object.py(), "__array_struct__"))?;
+        if struct_of(&interface)?.flags & (CONTIGUOUS | NOT_SWAPPED) == CONTIGUOUS {
+            return Ok(Some(Described::Swapped));
+        }
+    }
     let memory = match Memory::of(object)? {
+        // Such scalars are objects of `str` and `bytes`.
+        Ok(memory) if !is_array && memory.view.dtype().is_text() => return Ok(None),
         Ok(memory) => memory,
         // Not their memory: the objects themselves, or what the library makes of its own form of text.
         Err(b'O' | b'T') if is_array && choice == Choice::Any => {
@@ -222,13 +233,8 @@ pub(crate) fn describe<'py>(
     if is_array && reads_arrays() {
         remember_dtype(object.getattr(pyo3::intern!(object.py(), "dtype"))?, dtype);
     }
-    Ok(if !is_array || is_written(&memory.view, choice) {
-        Some(Described::Memory(memory))
-    } else if dtype.is_swapped {
-        Some(Described::Swapped)
-    } else {
-        None
-    })
+    let is_written = !is_array || is_written(&memory.view, choice);
+    Ok(is_written.then_some(Described::Memory(memory)))
 }
 
 /// Whether a view is still that of its array. Any Python code may run.

@@ -232,7 +232,7 @@ impl<'py> Walk<'_, 'py> {
             return Ok(pen);
         }
         pen.put_byte(b'[');
-        pen.put(line);
+        put_line(line, &mut pen);
         if n_dims == 1 {
             pen = self.row(kernels, array, part, line, pen)?;
         } else {
@@ -243,14 +243,14 @@ impl<'py> Walk<'_, 'py> {
                 };
                 pen = self.array_room(array, 1, line.len(), pen)?;
                 pen.put_byte(b',');
-                pen.put(line);
+                put_line(line, &mut pen);
             }
         }
         // SAFETY: a comma and the line were put last, and no space was made since.
         unsafe { pen.set_at(pen.at().sub(1 + line.len())) };
         let line = array.line(n_dims + 1);
         pen = self.array_room(array, 1, line.len(), pen)?;
-        pen.put(line);
+        put_line(line, &mut pen);
         pen.put_byte(b']');
         Ok(pen)
     }
@@ -303,9 +303,7 @@ impl<'py> Walk<'_, 'py> {
                 if let Err(stop) = put(items.get(i), &mut pen) {
                     return Err(self.at_index(i, stop));
                 }
-                if !line.is_empty() {
-                    pen.put(line);
-                }
+                put_line(line, &mut pen);
             }
             at += n;
         }
@@ -390,7 +388,7 @@ impl<'py> Walk<'_, 'py> {
                 }
                 json::put_bool(items.get(at) != 0, &mut pen);
                 pen.put_byte(b',');
-                pen.put(line);
+                put_line(line, &mut pen);
                 at += 1;
             }
         }
@@ -415,7 +413,7 @@ impl<'py> Walk<'_, 'py> {
             self.check_array(array)?;
             pen = self.array_room(array, 1, line.len(), pen)?;
             pen.put_byte(b',');
-            pen.put(line);
+            put_line(line, &mut pen);
         }
         Ok(pen)
     }
@@ -434,6 +432,14 @@ impl<'py> Walk<'_, 'py> {
         let text = item.to_str(self.py())?;
         // SAFETY: a `str`, which is held here.
         unsafe { self.any_text(kernels, text.as_ptr(), pen) }
+    }
+}
+
+/// Puts a line break with its indent, if there are such: a copy of no bytes is a call.
+#[inline(always)]
+fn put_line(line: &[u8], pen: &mut Pen<'_>) {
+    if !line.is_empty() {
+        pen.put(line);
     }
 }
 

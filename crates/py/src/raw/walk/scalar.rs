@@ -58,10 +58,11 @@ pub(super) fn put_limited<P: Put>(value: i128, style: &Style, pen: &mut P) -> Re
 #[inline]
 pub(super) fn put_half<P: Put>(bits: u16, style: &Style, pen: &mut P) -> Result<(), Stop> {
     let half = Half(bits);
-    Ok(match style.natives.numpy {
+    match style.natives.numpy {
         Choice::Orjson => json::put_f32(half.to_f64() as f32, style.nan, pen)?,
         _ => json::put_f64(half.widen(), style.nan, pen)?,
-    })
+    }
+    Ok(())
 }
 
 /// Puts a moment: a date if its unit is a day or more, else a date and time, with a fraction of six digits if it has one, of nine if it has

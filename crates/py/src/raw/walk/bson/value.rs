@@ -18,7 +18,7 @@ use super::step::{LENGTH_BYTES, step};
 use super::texts::class_name;
 use super::{ROOM, Stop, Walk};
 use crate::bson::ObjectId;
-use crate::raw::ndarray::{self, Choice};
+use crate::raw::ndarray;
 
 /// Milliseconds of the first and of the last moment of the years 1 to 9999.
 pub(crate) const FIRST_MS: i64 = -62_135_596_800_000;
@@ -149,7 +149,9 @@ impl<'py> Walk<'_, 'py> {
                                 return Ok(pen);
                             }
                             Native::Array => {
-                                if let Some(view) = ndarray::view_of(value, Choice::Any) {
+                                if let Some(view) =
+                                    ndarray::view_of(value, self.style.natives.numpy)
+                                {
                                     return self.array(kernels, value, &view, n_behind, pen);
                                 }
                             }
