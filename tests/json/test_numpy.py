@@ -488,10 +488,10 @@ def test_many_types_of_items_are_remembered_and_forgotten() -> None:
 
 def test_a_choice_of_orjson_writes_what_orjson_writes() -> None:
     at = np.array(["2026-01-02T03:04:05.678901234"], "M8[ns]")
-    assert json.dumps(at, numpy="orjson") == b'["2026-01-02T03:04:05.678901"]'
-    assert json.dumps(np.datetime64("2026"), numpy="orjson") == b'"2026-01-01T00:00:00"'
-    assert json.dumps(np.float16(0.1), numpy="orjson") == b"0.099975586"
+    assert json.dumps(at, compat="orjson") == b'["2026-01-02T03:04:05.678901"]'
+    assert json.dumps(np.datetime64("2026"), compat="orjson") == b'"2026-01-01T00:00:00"'
+    assert json.dumps(np.float16(0.1), compat="orjson") == b"0.099975586"
     with pytest.raises(TypeError):
-        json.dumps(np.arange(4)[::2], numpy="orjson")
+        json.dumps(np.arange(4)[::2], compat="orjson")
     with pytest.raises(ValueError, match="`numpy` must be one of"):
         json.dumps(1, numpy="all")  # type: ignore[arg-type]
