@@ -23,7 +23,12 @@ struct Input<'a> {
     cuts: [u8; 3],
 }
 
-const POLICIES: [NonFinite; 3] = [NonFinite::Error, NonFinite::Null, NonFinite::Text];
+const POLICIES: [NonFinite; 4] = [
+    NonFinite::Error,
+    NonFinite::Null,
+    NonFinite::Text,
+    NonFinite::Literal,
+];
 
 fuzz_target!(|input: Input<'_>| {
     let (signed, unsigned) = (input.signed, input.unsigned);
@@ -64,6 +69,7 @@ fn no_number(name: &str, policy: NonFinite) -> Result<(String, String), WriteErr
     match policy {
         NonFinite::Null => Ok(("null".to_owned(), String::new())),
         NonFinite::Text => Ok((format!("\"{name}\""), name.to_owned())),
+        NonFinite::Literal => Ok((name.to_owned(), name.to_owned())),
         _ => Err(WriteError::NonFinite),
     }
 }

@@ -235,6 +235,16 @@ def test_arguments_are_taken_as_by_orjson() -> None:
                 getattr(module, name)(*arguments, **keywords)
 
 
+def test_a_default_that_cannot_be_called_is_refused_at_once() -> None:
+    untyped: list[Any] = [ours, theirs]
+    for module in untyped:
+        with pytest.raises(TypeError):
+            module.dumps([Strange()], default=3)
+    with pytest.raises(TypeError, match="must be callable"):
+        untyped[0].dumps([], default=3)
+    assert untyped[1].dumps([], default=3) == b"[]"
+
+
 def test_the_place_of_an_error_is_told() -> None:
     untyped: list[Any] = [ours, theirs]
     for module in untyped:

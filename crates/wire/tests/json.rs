@@ -172,6 +172,10 @@ fn nan_and_infinities_are_an_error_unless_asked_for() {
             put(|w| json::put_f64(value, NonFinite::Text, w).expect("text")),
             name
         );
+        assert_eq!(
+            put(|w| json::put_f64(value, NonFinite::Literal, w).expect("literal")),
+            name.trim_matches('"')
+        );
     }
     assert_eq!(decimal("NaN", NonFinite::Error), Err(WriteError::NonFinite));
     assert_eq!(
@@ -179,6 +183,7 @@ fn nan_and_infinities_are_an_error_unless_asked_for() {
         Ok("\"-Infinity\"".into())
     );
     assert_eq!(decimal("NaN", NonFinite::Null), Ok("null".into()));
+    assert_eq!(decimal("NaN", NonFinite::Literal), Ok("NaN".into()));
 }
 
 #[test]

@@ -69,7 +69,7 @@ _asked: dict[int, dict[str, Any]] = {}
 
 def _keywords(option: int) -> dict[str, Any]:
     """What an option of orjson is called here."""
-    passed = ["decimal", "tuple", "float"]  # What orjson gives to `default`.
+    passed = []
     if option & OPT_PASSTHROUGH_DATACLASS:
         passed.append("dataclass")
     if option & OPT_PASSTHROUGH_DATETIME:
@@ -78,8 +78,9 @@ def _keywords(option: int) -> dict[str, Any]:
         passed.append("subclass")
     if not option & OPT_SERIALIZE_NUMPY:
         passed.append("numpy")
-    words: dict[str, Any] = {"nan": "null", "passthrough": tuple(passed), "private_fields": False, "compat": "orjson"}
-    words["big_ints"] = "strict" if option & OPT_STRICT_INTEGER else "error"
+    words: dict[str, Any] = {"compat": "orjson", "passthrough": tuple(passed)}
+    if option & OPT_STRICT_INTEGER:
+        words["big_ints"] = "strict"
     if option & OPT_INDENT_2:
         words["indent"] = 2
     if option & OPT_NAIVE_UTC:

@@ -27,6 +27,7 @@ _MOST_INDENT = 1000
 _INT_MAX = 2**31 - 1
 
 _TOKEN = _re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|,|: ?', _re.DOTALL)
+_dumps_str = _json.dumps_str
 _HTML = str.maketrans({"&": "\\u0026", "<": "\\u003c", ">": "\\u003e"})
 
 
@@ -76,9 +77,9 @@ def _checked_indent(indent: int) -> int:
     return indent
 
 
-def _checked_separators(separators: tuple[str, str] | None, indent: int) -> tuple[str, str]:
+def _checked_separators(separators: tuple[str, str] | None) -> tuple[str, str]:
     if separators is None:
-        return ",", ": " if indent else ":"
+        return ",", ": "  # Of an indent below 0.
     if not isinstance(separators, tuple):
         raise TypeError("`separators` must be a tuple or None")
     if len(separators) != 2:
@@ -129,22 +130,20 @@ def dumps(
     """
     hook = _Hook(default, bool(reject_bytes))
     escape_forward_slashes, encode_html_chars = bool(escape_forward_slashes), bool(encode_html_chars)
-    indent = _checked_indent(indent)
-    item, key = _checked_separators(separators, indent)
+    words: dict[str, Any] = {"nan": "literal"} if allow_nan else {}
+    if sort_keys:
+        words["sort_keys"] = True
+    if type(indent) is not int or indent != 0:
+        indent = _checked_indent(indent)
+        if indent > 0:
+            words["indent"] = indent
+    texts = None
+    if separators is not None or indent < 0:
+        item, key = _checked_separators(separators)
+        if (item, key) != (",", ": " if indent > 0 else ":"):
+            texts = {",": item, ":": key, ": ": key}
     try:
-        made = _json.dumps_str(
-            obj,
-            default=hook,
-            sort_keys=sort_keys,
-            indent=indent if indent > 0 else None,
-            ensure_ascii=ensure_ascii,
-            nan="literal" if allow_nan else "error",
-            surrogates="escape",
-            non_str_keys=True,
-            # They have a form here and none in ujson, which calls `default`.
-            passthrough=("dataclass", "datetime", "uuid", "enum"),
-            compat="ujson",
-        )
+        made = _dumps_str(obj, default=hook, ensure_ascii=ensure_ascii, compat="ujson", **words)
     except _json.JSONEncodeError as error:
         raise OverflowError(str(error)) from error
     # Outside of strings there is none of these characters.
@@ -152,8 +151,7 @@ def dumps(
         made = (made.replace("\\/", "/") if hook.raw else made).replace("/", "\\/")
     if encode_html_chars:
         made = made.translate(_HTML)
-    if (item, key) != (",", ": " if indent > 0 else ":"):
-        texts = {",": item, ":": key, ": ": key}
+    if texts is not None:
         made = _TOKEN.sub(lambda token: texts.get(token[0], token[0]), made)
     return made
 

@@ -105,8 +105,9 @@ all its digits; `datetime`, `date` and `time` in RFC 3339, which has offsets of 
 - passthrough: which of `'dataclass'`, `'datetime'`, `'decimal'`, `'enum'`, `'float'`, `'numpy'`, `'subclass'`, `'tuple'`, `'uuid'`
   are left to `default` (`'float'`, `'tuple'`: classes derived from these; `'subclass'`: from any of CPython's own)
 - private_fields: whether fields of a dataclass are written whose names begin with an underscore
-- compat: `'orjson'`: only the classes that orjson writes have a form, and zones and dataclasses are treated as by orjson;
-  `'ujson'`: keys are written as `str()` returns them
+- compat: `'orjson'`: what orjson does without options: only the classes that it writes have a form,
+  zones and dataclasses are treated as by it, NaN is null; `'ujson'`: what ujson does: keys are
+  written as `str()` returns them, dates and dataclasses are left to `default`
 
 No UTF-8 cache is left on any `str`.
 

@@ -49,7 +49,7 @@ pub(crate) enum BigInts {
     Strict,
 }
 
-/// A library whose classes and keys are written as it writes them.
+/// A library whose classes, keys and defaults are those of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Compat {
     Orjson,
@@ -149,6 +149,13 @@ impl Options {
     fn read(&mut self, args: &Args<'_, '_>, from: usize) -> PyResult<()> {
         let given = |i: usize| args.get(from + i).filter(|object| !object.is_none());
         let flag = |i: usize| given(i).map_or(Ok(false), |object| object.is_truthy());
+        if let Some(object) = given(14) {
+            let choices = &[("orjson", Compat::Orjson), ("ujson", Compat::Ujson)];
+            match choose(object, "compat", choices)? {
+                Compat::Orjson => self.begin_as_orjson(),
+                Compat::Ujson => self.begin_as_ujson(),
+            }
+        }
         if let Some(default) = given(0) {
             self.default = Some(Hook::new(default, "default")?);
         }
@@ -192,7 +199,7 @@ impl Options {
             self.style.exact_ints = matches!(self.big_ints, BigInts::Exact | BigInts::Error);
             self.style.text_ints = self.big_ints == BigInts::Text;
         }
-        self.non_str_keys = flag(7)?;
+        self.non_str_keys |= flag(7)?;
         if let Some(object) = given(8) {
             self.style.max_depth = object.extract()?;
         }
@@ -201,19 +208,10 @@ impl Options {
         natives.utc_z = flag(10)?;
         natives.omit_microseconds = flag(11)?;
         if let Some(object) = given(12) {
-            self.passed = choose_many(object, "passthrough", PASSED)?;
+            self.passed |= choose_many(object, "passthrough", PASSED)?;
         }
         if let Some(object) = given(13) {
             natives.private_fields = object.is_truthy()?;
-        }
-        if let Some(object) = given(14) {
-            let choices = &[("orjson", Compat::Orjson), ("ujson", Compat::Ujson)];
-            let compat = choose(object, "compat", choices)?;
-            natives.orjson = compat == Compat::Orjson;
-            self.keys_by_str = compat == Compat::Ujson;
-            if natives.orjson {
-                self.numpy = Choice::Orjson;
-            }
         }
         self.style.natives = Natives {
             numpy: match self.passes(Passed::Numpy) {
@@ -232,6 +230,35 @@ impl Options {
             ..self.style.natives
         };
         Ok(())
+    }
+
+    /// The defaults of orjson; the other keywords come on top.
+    fn begin_as_orjson(&mut self) {
+        self.style.nan = NonFinite::Null;
+        self.style.natives.private_fields = false;
+        self.style.natives.orjson = true;
+        self.numpy = Choice::Orjson;
+        self.big_ints = BigInts::Error;
+        self.pass(&[Passed::Decimal, Passed::Float, Passed::Tuple]);
+    }
+
+    /// The defaults of ujson, but for NaN.
+    fn begin_as_ujson(&mut self) {
+        self.style.surrogates = Surrogates::Escape;
+        self.non_str_keys = true;
+        self.keys_by_str = true;
+        self.pass(&[
+            Passed::Dataclass,
+            Passed::Datetime,
+            Passed::Uuid,
+            Passed::Enum,
+        ]);
+    }
+
+    fn pass(&mut self, all: &[Passed]) {
+        self.passed = all
+            .iter()
+            .fold(0, |bits, passed| bits | 1 << *passed as u16);
     }
 
     /// Whether such objects are left to `default`.
