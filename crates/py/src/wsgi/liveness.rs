@@ -31,7 +31,7 @@ pub(super) fn reporter(line: OwnedFd, dump: i32) -> OnLiveness {
         if matches!(liveness, Liveness::NoBeat | Liveness::AllBusy) {
             process::raise(dump);
             if sent.and_then(|()| (&line).write_all(b"\0")).is_ok() {
-                std::thread::sleep(PATIENCE);
+                std::thread::park_timeout(PATIENCE); // The supervisor kills this process.
             }
             process::exit_now(1);
         }
