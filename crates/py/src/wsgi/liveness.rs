@@ -1,7 +1,7 @@
 //! Reports of a worker's watchdog to its supervisor (`onecopy.workers`), made without the
 //! interpreter.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -31,9 +31,7 @@ pub(super) fn reporter(line: OwnedFd, dump: i32) -> OnLiveness {
         if matches!(liveness, Liveness::NoBeat | Liveness::AllBusy) {
             process::raise(dump);
             if sent.and_then(|()| (&line).write_all(b"\0")).is_ok() {
-                // The supervisor kills this process, or the line ends with it.
-                let _ = line.set_read_timeout(Some(PATIENCE));
-                let _ = (&line).read(&mut [0]);
+                std::thread::park_timeout(PATIENCE); // The supervisor kills this process.
             }
             process::exit_now(1);
         }
