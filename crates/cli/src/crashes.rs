@@ -118,6 +118,12 @@ impl Suspect {
     }
 }
 
+/// Returns whether a process dies by this signal because of its own instructions, and not because
+/// another one sent it.
+pub(crate) fn is_own_fault(signal: i32) -> bool {
+    matches!(signal, SIGSEGV | SIGBUS | SIGABRT | SIGILL | SIGFPE)
+}
+
 /// A line about a process that died by a signal.
 pub(crate) fn describe(pid: u32, signal: i32, status: ExitStatus) -> String {
     let meaning = match signal {

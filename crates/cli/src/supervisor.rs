@@ -17,7 +17,7 @@ use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::console::error;
-use crate::crashes::{Crashes, MOST_CRASHES, Verdict, WITHIN, describe};
+use crate::crashes::{Crashes, MOST_CRASHES, Verdict, WITHIN, describe, is_own_fault};
 use crate::exit;
 
 /// Databases that the process which serves does not use, and for how many seconds: `2:60,3:17`.
@@ -115,7 +115,8 @@ pub(crate) fn run(mut socket: Socket, start: &Start<'_>, log: &Log) -> i32 {
             return exit::FAILED;
         }
         let now = Instant::now();
-        let suspects = calls.take_suspects(start.n_databases);
+        let mut suspects = calls.take_suspects(start.n_databases);
+        suspects.retain(|_| is_own_fault(signal));
         let drivers = match suspects.is_empty() {
             true => format!("drivers: {}", start.names(|_| true)),
             false => format!("in a call to: {}", start.names(|i| suspects.contains(&i))),
