@@ -474,6 +474,7 @@ def dumps(
     omit_microseconds: bool = False,
     passthrough: Iterable[_Passed] = (),
     private_fields: bool = True,
+    numpy: Literal["any", "orjson"] = "any",
 ) -> bytes: ...
 def dumps_str(
     obj: Any,
@@ -493,6 +494,7 @@ def dumps_str(
     omit_microseconds: bool = False,
     passthrough: Iterable[_Passed] = (),
     private_fields: bool = True,
+    numpy: Literal["any", "orjson"] = "any",
 ) -> str: ...
 def dumps_into(
     obj: Any,
@@ -514,6 +516,7 @@ def dumps_into(
     omit_microseconds: bool = False,
     passthrough: Iterable[_Passed] = (),
     private_fields: bool = True,
+    numpy: Literal["any", "orjson"] = "any",
 ) -> int: ...
 def dump(
     obj: Any,
@@ -534,6 +537,7 @@ def dump(
     omit_microseconds: bool = False,
     passthrough: Iterable[_Passed] = (),
     private_fields: bool = True,
+    numpy: Literal["any", "orjson"] = "any",
 ) -> int: ...
 def dumps_lines(
     iterable: Iterable[Any],
@@ -553,6 +557,7 @@ def dumps_lines(
     omit_microseconds: bool = False,
     passthrough: Iterable[_Passed] = (),
     private_fields: bool = True,
+    numpy: Literal["any", "orjson"] = "any",
 ) -> bytes: ...
 def dumps_rows(
     names: Iterable[str],
@@ -573,6 +578,7 @@ def dumps_rows(
     omit_microseconds: bool = False,
     passthrough: Iterable[_Passed] = (),
     private_fields: bool = True,
+    numpy: Literal["any", "orjson"] = "any",
     columns: bool = False,
 ) -> bytes: ...
 def iter_chunks(
@@ -593,6 +599,7 @@ def iter_chunks(
     omit_microseconds: bool = False,
     passthrough: Iterable[_Passed] = (),
     private_fields: bool = True,
+    numpy: Literal["any", "orjson"] = "any",
     lines: bool = False,
     chunk_bytes: int = 65536,
 ) -> JSONChunks: ...

@@ -112,7 +112,7 @@ def test_moments_of_each_unit_are_dates_or_times_with_all_their_digits(unit: str
     draw = np.random.default_rng(3)
     counts = [0, 1, -1, 12, -13, 999, 1000, -1000, 10**6, *draw.integers(-(10**15), 10**15, 300)]
     days_each = {"Y": 366, "M": 31, "W": 7, "D": 1, "h": 1 / 24, "m": 1 / 1440, "s": 1 / 86_400}
-    days = np.array(counts, "f8") * days_each.get(unit, 1e-8)
+    days = np.array(counts, "f8") * days_each.get(unit, 1 / 86_400_000)
     moments = np.array(counts, "i8").view(f"M8[{unit}]")
     check_row(moments[(days > -700_000) & (days < 2_900_000)])
 
@@ -133,7 +133,10 @@ def test_not_a_time_is_null_in_arrays_and_as_a_scalar(unit: str | None) -> None:
 
 @pytest.mark.parametrize("unit", UNITS[:9])
 def test_a_moment_outside_of_the_years_0_to_9999_is_an_error_with_its_path(unit: str) -> None:
-    first, last = np.datetime64("0000-01-08" if unit == "W" else "0000-01-01", unit), np.datetime64("9999-12-31T23", unit)
+    first, last = (
+        np.datetime64("0000-01-08" if unit == "W" else "0000-01-01", unit),
+        np.datetime64("9999-12-31T23", unit),
+    )
     assert standard.loads(json.dumps(np.array([first, last])))[0].startswith("0000-01-0")
     for count in (first.astype("i8") - 8, last.astype("i8") + 10**12, np.iinfo("i8").max, NOT_A_TIME + 1):
         array = np.array([0, count], "i8").view(f"M8[{unit}]")

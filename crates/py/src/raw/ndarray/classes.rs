@@ -17,8 +17,8 @@ use super::{Choice, ItemType, Scalar, item_type};
 pub(crate) enum Class {
     /// `ndarray` itself.
     Array,
-    /// `memmap` or `matrix`: arrays by their memory alone. In other classes derived from `ndarray` it may have another meaning: a mask,
-    /// a unit of measurement.
+    /// `memmap` or `matrix`: arrays by their memory alone. In other classes derived from `ndarray`
+    /// it may have another meaning: a mask, a unit of measurement.
     DerivedArray,
     /// Of scalars.
     Scalar,
@@ -125,7 +125,8 @@ const UNITS: [Option<Unit>; 14] = [
 ];
 
 impl ScalarClass {
-    /// The class, if it is one of NumPy's scalars and they are laid out as they are read here. Any Python code may run.
+    /// The class, if it is one of NumPy's scalars and they are laid out as they are read here. Any
+    /// Python code may run.
     pub(crate) fn find(class: &Bound<'_, PyType>) -> PyResult<Option<ScalarClass>> {
         let py = class.py();
         if class_of(class)? != Some(Class::Scalar) {
@@ -166,7 +167,8 @@ impl ScalarClass {
                 return Ok(None);
             };
             let by_protocol = memory.view.item().and_then(|item| item.scalar());
-            // SAFETY: an instance of this class. Each is at least as large as its value, which the head is followed by: compared here.
+            // SAFETY: an instance of this class. Each is at least as large as its value, which the
+            // head is followed by: compared here.
             let is_large = unsafe { (*class.as_type_ptr()).tp_basicsize } >= found.n_bytes_all();
             if !is_large || by_protocol != Some(unsafe { found.read(sample.as_ptr()) }) {
                 return Ok(None);

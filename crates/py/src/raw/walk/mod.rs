@@ -57,7 +57,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use pyo3::{Borrowed, ffi};
 
-use crate::raw::ndarray::{Memory, ScalarClass};
+use crate::raw::ndarray::Memory;
 pub(crate) use asked::{Failed, Other, Others, Shape, Stop, Style, Surrogates, Target};
 pub(crate) use beside::Beside;
 use classes::Class;
@@ -65,7 +65,7 @@ use frames::{Form, Frames};
 use inner::Rest;
 use keys::Keys;
 pub(crate) use native::Natives;
-use native::Zone;
+use native::{NumpyClass, Zone};
 use object::Kind;
 pub(crate) use scalar::put as put_scalar;
 pub(crate) use sinks::{Fixed, Flushing};
@@ -108,7 +108,7 @@ pub(crate) fn write<'py>(
         rest: Rest::new(),
         zone: Zone::NONE,
         found: None,
-        scalar: (std::ptr::null_mut(), None),
+        numpy: (std::ptr::null_mut(), NumpyClass::Array),
         classes: Vec::new(),
         within: String::new(),
         is_counted: tally.is_some(),
@@ -177,8 +177,8 @@ struct Walk<'a, 'py> {
     zone: Zone,
     /// The class of the dataclass that is to be entered next, and how many fields are written.
     found: Option<(Rc<Class>, isize)>,
-    /// The class of the scalar of NumPy's that was written last; null before, and after code that might free it.
-    scalar: (*mut ffi::PyTypeObject, Option<ScalarClass>),
+    /// The class of NumPy's that was met last; null before, and after code that might free it.
+    numpy: (*mut ffi::PyTypeObject, NumpyClass),
     /// Classes of the frames of fields.
     classes: Vec<Rc<Class>>,
     /// What leads from the innermost frame to the item of an array that has no form: `[3][5]`.
@@ -227,7 +227,7 @@ impl<'py> Walk<'_, 'py> {
         self.frames.own();
         self.keys.forget();
         self.zone = Zone::NONE;
-        self.scalar = (std::ptr::null_mut(), None);
+        self.numpy.0 = std::ptr::null_mut();
     }
 
     /// The index of a class among those of the frames.

@@ -195,16 +195,26 @@ unsafe fn of_class(object: *mut ffi::PyObject, natives: &Natives) -> Option<Nati
     }
 }
 
-/// The class of an object, if it is one of NumPy's scalars.
-///
-/// # Safety
-/// As [`read`].
-#[cold]
-pub(super) unsafe fn scalar_class(object: *mut ffi::PyObject) -> Option<ScalarClass> {
-    // SAFETY: the duty of the caller.
-    match unsafe { classes::of(object)? }.form {
-        Form::Scalar(class) => Some(class),
-        _ => None,
+/// A class of NumPy's whose instances are read in place.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum NumpyClass {
+    Scalar(ScalarClass),
+    Array,
+}
+
+impl NumpyClass {
+    /// The class of an object that was found to be one of these; `None` of any other.
+    ///
+    /// # Safety
+    /// As [`read`].
+    #[cold]
+    pub(super) unsafe fn of(object: *mut ffi::PyObject) -> Option<NumpyClass> {
+        // SAFETY: the duty of the caller.
+        match unsafe { classes::of(object)? }.form {
+            Form::Scalar(class) => Some(NumpyClass::Scalar(class)),
+            Form::Array { .. } => Some(NumpyClass::Array),
+            _ => None,
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use onecopy_text::{Pen, Put, Units};
 use onecopy_wire::{NonFinite, json};
 use pyo3::ffi;
 
-use super::native::{self, Native};
+use super::native::{self, Native, NumpyClass};
 use super::object::{self, Kind};
 use super::scalar as value_of_numpy;
 use super::texts::BLOCK_UNITS;
@@ -120,10 +120,11 @@ unsafe fn other<K: Kernels>(
     unsafe {
         let mut pen = Pen::new(std::slice::from_raw_parts_mut(at.cast(), ROOM / 2));
         // Most follow one of the same class.
-        if ffi::Py_TYPE(value) == walk.scalar.0
-            && let Some(class) = walk.scalar.1
-        {
-            let step = number(kernels, class.read(value), walk.style, &mut pen);
+        if ffi::Py_TYPE(value) == walk.numpy.0 {
+            let step = match walk.numpy.1 {
+                NumpyClass::Scalar(of) => number(kernels, of.read(value), walk.style, &mut pen),
+                NumpyClass::Array => Step::Large(Kind::Array),
+            };
             return (pen.at(), step);
         }
         let natives = &walk.style.natives;
@@ -133,10 +134,14 @@ unsafe fn other<K: Kernels>(
                 walk.found = Some((class, n));
                 Step::Large(Kind::Fields)
             }
-            Native::Array => Step::Large(Kind::Array),
-            Native::Scalar(found) => {
-                walk.scalar = (ffi::Py_TYPE(value), native::scalar_class(value));
-                number(kernels, found, walk.style, &mut pen)
+            found @ (Native::Array | Native::Scalar(_)) => {
+                if let Some(class) = NumpyClass::of(value) {
+                    walk.numpy = (ffi::Py_TYPE(value), class);
+                }
+                match found {
+                    Native::Scalar(found) => number(kernels, found, walk.style, &mut pen),
+                    _ => Step::Large(Kind::Array),
+                }
             }
             Native::Contents(kind) => scalar(kernels, walk, kind, value, &mut pen),
             Native::Instead(instead) => {
