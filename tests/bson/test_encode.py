@@ -214,10 +214,9 @@ def test_scalars_and_arrays_of_numpy_are_written() -> None:
         "a": numpy.arange(3),
     }
     moment = dt.datetime(2020, 1, 1, 0, 0, 0, 123_000)
-    plain = {"i": 5, "l": 2**40, "f": 1.5, "b": True, "t": moment, "a": [0, 1, 2]}
+    items = [bson.Int64(0), bson.Int64(1), bson.Int64(2)]
+    plain = {"i": 5, "l": 2**40, "f": 1.5, "b": True, "t": moment, "a": items}
     assert bson.encode(given) == bson.encode(plain)
-    with pytest.raises(bson.BSONEncodeError, match=r"NaT.*\$\.t"):
-        bson.encode({"t": numpy.datetime64("NaT")})
 
 
 def test_types_of_pymongo_are_written_as_by_pymongo() -> None:

@@ -141,7 +141,7 @@ def test_what_orjson_refuses_is_refused_or_given_to_default(value: Any) -> None:
 
 
 TAKEN: list[Any] = [
-    np.arange(3).astype(">i1"), np.asfortranarray(np.ones((3,))), np.arange(3).astype(">i8")[1], np.str_("é"), [np.str_("a")],
+    np.arange(3).astype(">i1"), np.asfortranarray(np.ones((3,))), np.arange(3).astype(">i8")[1],
     np.ones((1, 3))[:, :], np.arange(6).reshape(2, 3)[1:], np.zeros((2, 0), order="F"), np.zeros((0, 3))[::-1],
     np.array([5], "i8").view("M8[ps]")[:0], np.zeros((1,) * 40), np.frombuffer(b"\0" * 17, "u1")[1:].view("i8"),
     np.array([np.nan, np.inf, -np.inf, -0.0]), np.float32("nan"), np.float16("-inf"), np.array([2**64 - 1], "u8"),
@@ -168,6 +168,12 @@ def test_scalars_as_keys_are_what_they_are_in_orjson(key: Any) -> None:
     for option in (0, theirs.OPT_NON_STR_KEYS, theirs.OPT_NON_STR_KEYS | theirs.OPT_SORT_KEYS):
         check({key: 1}, option)
         check([{"b": 1, key: np.arange(2)}], option)
+
+
+def test_a_str_of_numpys_is_written_as_any_class_derived_from_str() -> None:
+    for option in (0, *OPTIONS):
+        for default in (None, repr):
+            check([np.str_("é"), np.array([1])], option, default)
 
 
 def test_keys_of_numpys_str_are_text_as_those_of_any_class_derived_from_str() -> None:

@@ -112,7 +112,7 @@ def test_moments_of_each_unit_are_dates_or_times_with_all_their_digits(unit: str
     draw = np.random.default_rng(3)
     counts = [0, 1, -1, 12, -13, 999, 1000, -1000, 10**6, *draw.integers(-(10**15), 10**15, 300)]
     days_each = {"Y": 366, "M": 31, "W": 7, "D": 1, "h": 1 / 24, "m": 1 / 1440, "s": 1 / 86_400}
-    days = np.array(counts, "f8") * days_each.get(unit, 1e-8)
+    days = np.array(counts, "f8") * days_each.get(unit, 1 / 86_400_000)
     moments = np.array(counts, "i8").view(f"M8[{unit}]")
     check_row(moments[(days > -700_000) & (days < 2_900_000)])
 

@@ -93,7 +93,8 @@ impl Date {
         Ok(first_of_month(year, self.month.into()) + i64::from(self.day) - 1)
     }
 
-    /// The first day of a month counted from January 1970, of any year, in days since 1970-01-01; `None` past 64 bits.
+    /// The first day of a month counted from January 1970, of any year, in days since 1970-01-01;
+    /// `None` past 64 bits.
     pub(crate) fn first_of_month(months: i64) -> Option<i64> {
         const MOST_YEARS: i64 = i64::MAX / 400;
         let year = months.div_euclid(12) + 1970;
@@ -150,7 +151,8 @@ impl Date {
 
 /// The first day of a month, 1 to 12, in days since 1970-01-01.
 fn first_of_month(year: i64, month: i64) -> i64 {
-    // Years that begin in March, so that the odd day is the last of its year; 400 of them are of one length.
+    // Years that begin in March, so that the odd day is the last of its year; 400 of them are of
+    // one length.
     let month = (month + 9) % 12;
     let year = year - i64::from(month >= 10);
     let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);

@@ -102,8 +102,8 @@ impl Step {
         }
     }
 
-    /// The moment that many steps after 1970; what is finer than nanoseconds is cut towards the past. `None` outside of the years
-    /// 0 to 9999.
+    /// The moment that many steps after 1970; what is finer than nanoseconds is cut towards the
+    /// past. `None` outside of the years 0 to 9999.
     #[inline]
     #[must_use]
     pub fn moment(self, count: i64) -> Option<Moment> {
@@ -124,7 +124,8 @@ impl Step {
         }
     }
 
-    /// The milliseconds since 1970 of that many steps, of any year; what is finer is cut towards the past. `None` past 64 bits.
+    /// The milliseconds since 1970 of that many steps, of any year; what is finer is cut towards
+    /// the past. `None` past 64 bits.
     #[inline]
     #[must_use]
     pub fn unix_ms(self, count: i64) -> Option<i64> {

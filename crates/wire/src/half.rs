@@ -13,7 +13,8 @@ const SPECIAL: u32 = 31;
 const MOST_DIGITS: i32 = 5;
 
 impl Half {
-    /// Exponent field and significand without its sign: the value is `significand * 2^(exponent - 25)`, if it is finite.
+    /// Exponent field and significand without its sign: the value is `significand * 2^(exponent -
+    /// 25)`, if it is finite.
     #[inline]
     fn parts(self) -> (u32, u32) {
         let bits = u32::from(self.0 & !SIGN);
@@ -47,16 +48,16 @@ impl Half {
         self.signed(f64::from(significand) * scale)
     }
 
-    /// The float of 64 bits of the shortest decimal that reads back as this float, the nearest of those: 0.1 stays 0.1, where the value
-    /// is 0.0999755859375.
+    /// The float of 64 bits of the shortest decimal that reads back as this float, the nearest of
+    /// those: 0.1 stays 0.1, where the value is 0.0999755859375.
     #[must_use]
     pub fn widen(self) -> f64 {
         let (exponent, significand) = self.parts();
         if exponent == SPECIAL || significand == 0 {
             return self.to_f64();
         }
-        // In parts of 2^-25. Half of the distance to the neighbours reads back as this float, if it is even also all of it; below a
-        // power of two the distance is half.
+        // In parts of 2^-25. Half of the distance to the neighbours reads back as this float, if it
+        // is even also all of it; below a power of two the distance is half.
         let value = u64::from(significand) << exponent;
         let above = 1_u64 << (exponent - 1);
         let is_power = significand == 1 << PLACES && exponent > 1;
@@ -69,14 +70,13 @@ impl Half {
         };
         let first = first_place(value);
         for place in (first + 1 - MOST_DIGITS..=first).rev() {
-            // In parts of which 10^place has `unit`.
+            // In parts of which 10^place has `unit`. (A division by a constant is a shift.)
             let power = POWERS[place.unsigned_abs() as usize];
-            let (unit, scale) = match place >= 0 {
-                true => (power << 25, 1),
-                false => (1 << 25, power),
+            let (unit, scale, nearest) = match place >= 0 {
+                true => (power << 25, 1, nearest_multiple(value, power << 25)),
+                false => (1 << 25, power, nearest_multiple(value * power, 1 << 25)),
             };
             // Below a power of two the nearest may be too far, and its neighbour above is not.
-            let nearest = nearest_multiple(value * scale, unit);
             let mut candidates = [nearest, nearest + 1].into_iter();
             let found = candidates.find(|n| is_near(n * unit, value * scale, scale));
             if let Some(digits) = found {
@@ -104,6 +104,7 @@ const POWERS: [u64; 13] = {
 };
 
 /// How many times `unit` is nearest to a value, ties to even.
+#[inline(always)]
 fn nearest_multiple(value: u64, unit: u64) -> u64 {
     let (n, rest) = (value / unit, value % unit);
     n + u64::from(rest > unit / 2 || (rest == unit / 2 && n % 2 == 1))

@@ -151,7 +151,8 @@ const N_EXPONENTS_32: usize = 39;
 /// Binary places of [`SCALES_32`].
 const UNIT_PLACES_32: u32 = 40;
 
-/// As [`SCALES`], of 32-bit floats: the unit is a part of the 8th digit, in 2^-40, and 9 digits are written.
+/// As [`SCALES`], of 32-bit floats: the unit is a part of the 8th digit, in 2^-40, and 9 digits are
+/// written.
 static SCALES_32: [Scale; N_EXPONENTS_32] = {
     let mut all = [Scale {
         unit: 0,
@@ -171,7 +172,8 @@ static SCALES_32: [Scale; N_EXPONENTS_32] = {
     all
 };
 
-/// The digits of a 32-bit float, but for its sign, as those of a longer one; `None` of zero, and of one past these magnitudes.
+/// The digits of a 32-bit float, but for its sign, as those of a longer one; `None` of zero, and of
+/// one past these magnitudes.
 #[inline(always)]
 pub(super) fn decimal_of_float32(bits: u32) -> Option<Decimal> {
     let exponent = (bits >> 23 & 0xFF).wrapping_sub(FIRST_32);
@@ -234,8 +236,8 @@ pub fn put_float32<P: Put>(value: f32, out: &mut P) -> bool {
     })
 }
 
-/// Puts what `write` writes from an address on that has [`FLOAT_BYTES`], up to the one that it returns; `false`, and nothing is put, if that
-/// is null.
+/// Puts what `write` writes from an address on that has [`FLOAT_BYTES`], up to the one that it
+/// returns; `false`, and nothing is put, if that is null.
 #[inline(always)]
 fn put_at<P: Put>(out: &mut P, write: impl FnOnce(*mut u8) -> *mut u8) -> bool {
     let mut done = false;
@@ -251,7 +253,8 @@ fn put_at<P: Put>(out: &mut P, write: impl FnOnce(*mut u8) -> *mut u8) -> bool {
     done
 }
 
-/// Writes the float and gives the place behind it; `None` of one that is not for this, and nothing is written then.
+/// Writes the float and gives the place behind it; `None` of one that is not for this, and nothing
+/// is written then.
 ///
 /// # Safety
 /// `out` is writable for [`FLOAT_BYTES`].

@@ -136,7 +136,8 @@ macro_rules! vectors {
 
             #[inline(always)]
             unsafe fn json_float32(self, value: f32, out: *mut u8) -> Option<*mut u8> {
-                // SAFETY: a value of this type proves that its instructions are there; the duty of the caller.
+                // SAFETY: a value of this type proves that its instructions are there; the duty of
+                // the caller.
                 let end = unsafe { $float32(value, out) };
                 (!end.is_null()).then_some(end)
             }

@@ -87,7 +87,9 @@ An object as JSON, in a fresh `bytes` of UTF-8 (RFC 8259).
 
 `str`, `int` of any size, `float`, `bool`, `None`, `dict`, `list`, `tuple`, and what is derived from them; `Decimal` with
 all its digits; `datetime`, `date` and `time` in RFC 3339, which has offsets of whole minutes: the closest one is written;
-`UUID`; an `Enum` as its value; a dataclass as an object; scalars and arrays of numpy; a `Fragment` as it is. Anything else is given to `default`.
+`UUID`; an `Enum` as its value; a dataclass as an object; arrays and scalars of NumPy, read from their memory: numbers, booleans, text,
+objects, and `datetime64` (a date if its unit is a day or more, else a date and time; null if it is not a time); a `Fragment` as it is.
+Anything else is given to `default`.
 
 - default: a function that gives what is to be written in place of an object (or of a key) that has no form in JSON
 - sort_keys: objects with their keys in the order of their code points, those of dataclasses too
@@ -97,7 +99,8 @@ all its digits; `datetime`, `date` and `time` in RFC 3339, which has offsets of 
   RFC 8259 does not allow
 - surrogates: what lone surrogates become: `'error'`, `'replace'` (U+FFFD), or `'escape'`
 - big_ints: `'exact'`: all digits; `'text'`: a string past 53 bits; `'error'`: an error past 64 bits; `'strict'`: past 53 bits
-- non_str_keys: keys that are `int`, `float`, `bool`, `None`, `Enum`, `UUID`, `Decimal`, dates and times are written as strings
+- non_str_keys: keys that are `int`, `float`, `bool`, `None`, `Enum`, `UUID`, `Decimal`, dates, times and scalars of NumPy are
+  written as strings
 - max_depth: how many containers may be inside of each other
 - naive_utc: a `datetime` without a zone is one in UTC
 - utc_z: `Z` for `+00:00`
@@ -111,7 +114,8 @@ all its digits; `datetime`, `date` and `time` in RFC 3339, which has offsets of 
 
 No UTF-8 cache is left on any `str`.
 
-Copies: none besides the one conversion of each text, into the result; a result below 2 KiB once more, as a whole.
+Copies: none besides the one conversion of each text, into the result; a result below 2 KiB once more, as a whole; texts of an array
+once more each.
 
 Raises `JSONEncodeError` (a `ValueError`) for a value that has no form in JSON, `TypeError` for a type that has none, both
 with the path to it.
@@ -267,7 +271,8 @@ meanwhile gives an error or a mix of both states.
 
 Copies: none besides the one conversion of each text.
 
-Raises as `dumps`, and what the file raises (`OSError`). What was written before stays.
+Raises as `dumps`, what the file raises (`OSError`), and `RuntimeError` if the file gives an array of NumPy other memory. What was
+written before stays.
 
 >>> import io, onecopy
 >>> file = io.BytesIO()

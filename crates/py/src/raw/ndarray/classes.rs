@@ -17,8 +17,8 @@ use super::{Choice, ItemType, Scalar, item_type};
 pub(crate) enum Class {
     /// `ndarray` itself.
     Array,
-    /// `memmap` or `matrix`: arrays by their memory alone. In other classes derived from `ndarray` it may have another meaning: a mask,
-    /// a unit of measurement.
+    /// `memmap` or `matrix`: arrays by their memory alone. In other classes derived from `ndarray`
+    /// it may have another meaning: a mask, a unit of measurement.
     DerivedArray,
     /// Of scalars.
     Scalar,
@@ -125,7 +125,8 @@ const UNITS: [Option<Unit>; 14] = [
 ];
 
 impl ScalarClass {
-    /// The class, if it is one of NumPy's scalars and they are laid out as they are read here. Any Python code may run.
+    /// The class, if it is one of NumPy's scalars and they are laid out as they are read here. Any
+    /// Python code may run.
     pub(crate) fn find(class: &Bound<'_, PyType>) -> PyResult<Option<ScalarClass>> {
         let py = class.py();
         if class_of(class)? != Some(Class::Scalar) {

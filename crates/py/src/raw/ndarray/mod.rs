@@ -6,9 +6,10 @@
 //! | `object` | arrays and scalars: views of their memory, and values |
 //! | `view` | the items of the memory of an array |
 //!
-//! The memory belongs to the array. Code of C may write to it at any time without the GIL (ufuncs do), so each item is read once;
-//! shape and strides are read once for a [`View`]. Python code may give the array other memory (`resize(refcheck=False)`,
-//! `__setstate__`): a view is compared with its array again after any code has run, by [`is_current`].
+//! The memory belongs to the array. Code of C may write to it at any time without the GIL (ufuncs
+//! do), so each item is read once; shape and strides are read once for a [`View`]. Python code may
+//! give the array other memory (`resize(refcheck=False)`, `__setstate__`): a view is compared with
+//! its array again after any code has run, by [`is_current`].
 
 mod classes;
 mod object;
@@ -71,7 +72,8 @@ impl DType {
     }
 }
 
-/// The type of items of a kind and size, as NumPy's array interface has them; `None` of one that is not read here.
+/// The type of items of a kind and size, as NumPy's array interface has them; `None` of one that is
+/// not read here.
 fn item_type(kind: u8, n_bytes: usize, step: Option<Step>) -> Option<ItemType> {
     Some(match (kind, n_bytes) {
         (b'b', 1) => ItemType::Bool,

@@ -38,11 +38,13 @@ struct ArrayInterface {
     first: *mut c_void,
 }
 
-/// Flags: of items that follow each other, those of the last dimension first; of items in the byte order of this machine.
+/// Flags: of items that follow each other, those of the last dimension first; of items in the byte
+/// order of this machine.
 const CONTIGUOUS: c_int = 1;
 const NOT_SWAPPED: c_int = 0x200;
 
-/// Types of items that are remembered in one thread: those of the first are kept, later ones replace each other.
+/// Types of items that are remembered in one thread: those of the first are kept, later ones
+/// replace each other.
 const KEPT: usize = 16;
 const REMEMBERED: usize = 24;
 
@@ -82,7 +84,8 @@ fn remember_dtype(object: Bound<'_, PyAny>, dtype: DType) {
     }
 }
 
-/// The view of an array whose class and type of items are known; `None` of any other object, and if it is not written by this choice.
+/// The view of an array whose class and type of items are known; `None` of any other object, and if
+/// it is not written by this choice.
 ///
 /// # Safety
 /// `object` is alive, attached, and of one of NumPy's classes of arrays itself.
@@ -132,7 +135,8 @@ pub(crate) enum Described<'py> {
     Memory(Memory<'py>),
     /// An array of objects, or of texts of any length: the list of them.
     List(Bound<'py, PyAny>),
-    /// An array in the byte order of another machine, which orjson refuses whether there is a `default` or not.
+    /// An array in the byte order of another machine, which orjson refuses whether there is a
+    /// `default` or not.
     Swapped,
 }
 
@@ -145,8 +149,8 @@ pub(crate) struct Memory<'py> {
 }
 
 impl<'py> Memory<'py> {
-    /// The memory that `__array_struct__` describes, or the kind of items that are not read here. Any Python code may run, but not after
-    /// the memory is looked at.
+    /// The memory that `__array_struct__` describes, or the kind of items that are not read here.
+    /// Any Python code may run, but not after the memory is looked at.
     fn of(object: &Bound<'py, PyAny>) -> PyResult<Result<Memory<'py>, u8>> {
         let name = pyo3::intern!(object.py(), "__array_struct__");
         let mut interface = object.getattr(name)?;
@@ -178,8 +182,8 @@ impl<'py> Memory<'py> {
 
 /// What a capsule of `__array_struct__` points to.
 fn struct_of<'a>(interface: &'a Bound<'_, PyAny>) -> PyResult<&'a ArrayInterface> {
-    // SAFETY: attached. It is null, and an error is set, if that is no capsule without a name; such a one has this struct as long as
-    // it lives, by NumPy's documentation.
+    // SAFETY: attached. It is null, and an error is set, if that is no capsule without a name; such
+    // a one has this struct as long as it lives, by NumPy's documentation.
     unsafe {
         let at = ffi::PyCapsule_GetPointer(interface.as_ptr(), null());
         match at.cast::<ArrayInterface>().as_ref() {
@@ -200,8 +204,8 @@ fn step_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Step>> {
     Ok(Unit::of_name(&unit).map(|unit| Step { unit, n_units }))
 }
 
-/// Reads an object by NumPy's array interface; `None` of any that is none of NumPy's, has no form, or is not written by this choice. Any
-/// Python code may run.
+/// Reads an object by NumPy's array interface; `None` of any that is none of NumPy's, has no form,
+/// or is not written by this choice. Any Python code may run.
 pub(crate) fn describe<'py>(
     object: &Bound<'py, PyAny>,
     choice: Choice,
@@ -223,7 +227,8 @@ pub(crate) fn describe<'py>(
         // Such scalars are objects of `str` and `bytes`.
         Ok(memory) if !is_array && memory.view.dtype().is_text() => return Ok(None),
         Ok(memory) => memory,
-        // Not their memory: the objects themselves, or what the library makes of its own form of text.
+        // Not their memory: the objects themselves, or what the library makes of its own form of
+        // text.
         Err(b'O' | b'T') if is_array && choice == Choice::Any => {
             return Ok(Some(Described::List(object.call_method0("tolist")?)));
         }
@@ -249,8 +254,8 @@ pub(super) fn is_as_read(array: &Bound<'_, PyAny>) -> PyResult<bool> {
         return Ok(false);
     };
     let dtype = array.getattr("dtype")?;
-    // SAFETY: an array, whose struct has these fields in all versions up to 2; only words of its own size are compared, but for the
-    // shape and strides, whose number is compared before.
+    // SAFETY: an array, whose struct has these fields in all versions up to 2; only words of its
+    // own size are compared, but for the shape and strides, whose number is compared before.
     unsafe {
         let of = array.as_ptr().cast::<ArrayObject>();
         let is_large =

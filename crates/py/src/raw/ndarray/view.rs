@@ -5,13 +5,14 @@ use std::marker::PhantomData;
 
 use super::{DType, ItemType, Scalar};
 
-/// The memory of an array. It may be read as long as no Python code has run since it was made, or [`is_current`](super::is_current)
-/// confirms it.
+/// The memory of an array. It may be read as long as no Python code has run since it was made, or
+/// [`is_current`](super::is_current) confirms it.
 pub(crate) struct View {
     first: *const u8,
     dtype: DType,
     n_dims: usize,
-    /// The length and stride of each dimension, if they are few. Those past the last are of no meaning.
+    /// The length and stride of each dimension, if they are few. Those past the last are of no
+    /// meaning.
     inline_dims: [Dim; INLINE_DIMS],
     /// As [`View::inline_dims`], if there are more.
     heap_dims: Vec<Dim>,
@@ -30,8 +31,8 @@ impl View {
     /// The view of an array; `None` if its lengths are none.
     ///
     /// # Safety
-    /// All are those of one array as NumPy has them: there are `n_dims` lengths and strides, and an item of this type is at `first`
-    /// and the sum of its indexes times the strides.
+    /// All are those of one array as NumPy has them: there are `n_dims` lengths and strides, and an
+    /// item of this type is at `first` and the sum of its indexes times the strides.
     #[inline]
     pub(super) unsafe fn new(
         first: *const u8,
@@ -88,7 +89,8 @@ impl View {
         self.first == other.first && self.dtype == other.dtype && self.dims() == other.dims()
     }
 
-    /// Whether the items follow each other, those of the last dimension first; so for any array without items.
+    /// Whether the items follow each other, those of the last dimension first; so for any array
+    /// without items.
     #[inline]
     pub(super) fn is_contiguous(&self) -> bool {
         let mut expected = self.dtype.of.n_bytes() as isize;
@@ -324,7 +326,8 @@ impl<T: Bits> Items<'_, T> {
 }
 
 impl Items<'_, u8> {
-    /// Four of them that follow each other, each read once; `None` if they are not next to each other, at a multiple of four.
+    /// Four of them that follow each other, each read once; `None` if they are not next to each
+    /// other, at a multiple of four.
     ///
     /// # Panics
     /// If there are not as many.

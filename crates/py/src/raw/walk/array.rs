@@ -13,8 +13,8 @@ use crate::raw::ndarray::{self, Bits, Item, ItemType, Part, View};
 
 /// Items that space is made for at once.
 const BLOCK: usize = 32;
-/// Bytes that are written for an item at most, some of them of no meaning, and for what follows it but for a line: those of a moment are
-/// [`json::SCALAR_BYTES`]. (Text makes space for itself.)
+/// Bytes that are written for an item at most, some of them of no meaning, and for what follows it
+/// but for a line: those of a moment are [`json::SCALAR_BYTES`]. (Text makes space for itself.)
 const ITEM_BYTES: usize = json::SCALAR_BYTES + 8;
 
 /// An array that is written.
@@ -24,7 +24,8 @@ struct Array<'v> {
     object: *mut ffi::PyObject,
     /// Whether more space may be made.
     grows: bool,
-    /// A line break, and what the items of the innermost arrays are indented by; empty if there are no line breaks.
+    /// A line break, and what the items of the innermost arrays are indented by; empty if there are
+    /// no line breaks.
     line: Vec<u8>,
     /// Bytes that each level of depth is indented by.
     indent_bytes: usize,
@@ -70,7 +71,8 @@ impl<'py> Walk<'_, 'py> {
         }
     }
 
-    /// Writes the array of NumPy's of which this is the view, made just now or before code may have run.
+    /// Writes the array of NumPy's of which this is the view, made just now or before code may have
+    /// run.
     ///
     /// # Safety
     /// `object` is alive, and the view is that of it.
@@ -125,8 +127,8 @@ impl<'py> Walk<'_, 'py> {
         self.room(pen, ROOM)
     }
 
-    /// Writes an array and the comma after it, where the space for all of it is there, it has no more than these dimensions, and all its
-    /// items have a form; else nothing.
+    /// Writes an array and the comma after it, where the space for all of it is there, it has no
+    /// more than these dimensions, and all its items have a form; else nothing.
     ///
     /// # Safety
     /// `object` is alive, and an array of NumPy's by its class.
@@ -443,7 +445,8 @@ fn put_line(line: &[u8], pen: &mut Pen<'_>) {
     }
 }
 
-/// The floats of an array of one dimension. As work they are written, a comma and the line after each.
+/// The floats of an array of one dimension. As work they are written, a comma and the line after
+/// each.
 struct Floats<'w, 'a, 'py, 'v, 's> {
     walk: &'w mut Walk<'a, 'py>,
     array: &'v Array<'v>,
@@ -468,7 +471,8 @@ impl<'s> Work for Floats<'_, '_, '_, '_, 's> {
         match part.dtype().of {
             ItemType::Float32 => walk.each(array, part, line, pen, |bits, pen| {
                 let value = f32::from_bits(bits);
-                // SAFETY: there is space for an item and its comma; the item ends at the address that comes back.
+                // SAFETY: there is space for an item and its comma; the item ends at the address
+                // that comes back.
                 unsafe {
                     if let Some(end) = kernels.json_float32(value, pen.at()) {
                         end.write(b',');
@@ -482,7 +486,8 @@ impl<'s> Work for Floats<'_, '_, '_, '_, 's> {
             }),
             _ => walk.each(array, part, line, pen, |bits, pen| {
                 let value = f64::from_bits(bits);
-                // SAFETY: there is space for an item and its comma; the item ends at the address that comes back.
+                // SAFETY: there is space for an item and its comma; the item ends at the address
+                // that comes back.
                 unsafe {
                     if let Some(end) = kernels.json_float(value, pen.at()) {
                         end.write(b',');
@@ -503,7 +508,8 @@ const _: () = assert!(ITEM_BYTES > FLOAT_BYTES && ITEM_BYTES > FOUR_BYTES);
 /// Bytes of four booleans and their commas at most.
 const FOUR_BYTES: usize = 4 * "false,".len();
 
-/// Four booleans, a comma after each, by a bit for each that is true, the first in the lowest; and how long they are.
+/// Four booleans, a comma after each, by a bit for each that is true, the first in the lowest; and
+/// how long they are.
 static FOUR_BOOLEANS: [([u8; FOUR_BYTES], usize); 16] = {
     let mut all = [([0; FOUR_BYTES], 0); 16];
     let mut i = 0;

@@ -106,7 +106,8 @@ pub(crate) struct Style {
     pub(crate) nan: NonFinite,
     /// Whether integers of up to 64 bits are written as they are.
     pub(crate) exact_ints: bool,
-    /// Whether, if they are not exact, integers past 53 bits are strings of their digits; else they are an error.
+    /// Whether, if they are not exact, integers past 53 bits are strings of their digits; else they
+    /// are an error.
     pub(crate) text_ints: bool,
     pub(crate) max_depth: usize,
     pub(crate) natives: Natives,

@@ -28,7 +28,8 @@ pub(crate) fn put<P: Put>(scalar: Scalar, style: &Style, pen: &mut P) -> Result<
     Ok(())
 }
 
-/// Whether integers are written as numbers whatever their size. (orjson does not limit those of NumPy.)
+/// Whether integers are written as numbers whatever their size. (orjson does not limit those of
+/// NumPy.)
 #[inline(always)]
 pub(super) fn is_exact(style: &Style) -> bool {
     style.exact_ints || style.natives.numpy == Choice::Orjson
@@ -54,7 +55,8 @@ pub(super) fn put_limited<P: Put>(value: i128, style: &Style, pen: &mut P) -> Re
     Ok(())
 }
 
-/// Puts a float of 16 bits: the shortest decimal that reads back as it, or (orjson) as it in 32 bits.
+/// Puts a float of 16 bits: the shortest decimal that reads back as it, or (orjson) as it in 32
+/// bits.
 #[inline]
 pub(super) fn put_half<P: Put>(bits: u16, style: &Style, pen: &mut P) -> Result<(), Stop> {
     let half = Half(bits);
@@ -65,8 +67,9 @@ pub(super) fn put_half<P: Put>(bits: u16, style: &Style, pen: &mut P) -> Result<
     Ok(())
 }
 
-/// Puts a moment: a date if its unit is a day or more, else a date and time, with a fraction of six digits if it has one, of nine if it has
-/// nanoseconds; null if it is not a time. (orjson: always a date and time, of microseconds, and not a time is an error.)
+/// Puts a moment: a date if its unit is a day or more, else a date and time, with a fraction of six
+/// digits if it has one, of nine if it has nanoseconds; null if it is not a time. (orjson: always a
+/// date and time, of microseconds, and not a time is an error.)
 #[inline]
 pub(super) fn put_moment<P: Put>(
     count: i64,

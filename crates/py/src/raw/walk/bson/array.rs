@@ -15,7 +15,8 @@ use crate::raw::ndarray::{Bits, Item, ItemType, NOT_A_TIME, Part, Scalar, View};
 
 /// Items that space is made for at once.
 const BLOCK: usize = 32;
-/// Bytes of a number at most, with its tag and its key: an index of 20 digits and a NUL; and of what follows it.
+/// Bytes of a number at most, with its tag and its key: an index of 20 digits and a NUL; and of
+/// what follows it.
 const ITEM_BYTES: usize = 1 + 21 + 8 + 8;
 
 /// A value of eight bytes at most, the first of which are written.
@@ -103,7 +104,8 @@ impl<'py> Walk<'_, 'py> {
         Ok(Value::new(Tag::DateTime, ms.to_le_bytes()))
     }
 
-    /// Writes the array of NumPy's of which this is the view; its tag stands `n_behind` bytes before the pen.
+    /// Writes the array of NumPy's of which this is the view; its tag stands `n_behind` bytes
+    /// before the pen.
     ///
     /// # Safety
     /// `object` is alive, and the view is that of it.
