@@ -6,6 +6,7 @@ use onecopy_wire::json;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use super::booleans::{FOUR_BOOLEANS, FOUR_BYTES, index_of_four};
 use super::frames::Form;
 use super::native::Native;
 use super::{Next, ROOM, Stop, Walk, scalar};
@@ -504,41 +505,3 @@ impl<'s> Work for Floats<'_, '_, '_, '_, 's> {
 }
 
 const _: () = assert!(ITEM_BYTES > FLOAT_BYTES && ITEM_BYTES > FOUR_BYTES);
-
-/// Bytes of four booleans and their commas at most.
-const FOUR_BYTES: usize = 4 * "false,".len();
-
-/// Four booleans, a comma after each, by a bit for each that is true, the first in the lowest; and
-/// how long they are.
-static FOUR_BOOLEANS: [([u8; FOUR_BYTES], usize); 16] = {
-    let mut all = [([0; FOUR_BYTES], 0); 16];
-    let mut i = 0;
-    while i < all.len() {
-        let (text, len) = &mut all[i];
-        let mut bit = 0;
-        while bit < 4 {
-            let word: &[u8] = if i >> bit & 1 == 1 {
-                b"true,"
-            } else {
-                b"false,"
-            };
-            let mut k = 0;
-            while k < word.len() {
-                text[*len] = word[k];
-                *len += 1;
-                k += 1;
-            }
-            bit += 1;
-        }
-        i += 1;
-    }
-    all
-};
-
-/// A bit for each of four bytes that is not zero.
-#[inline(always)]
-fn index_of_four(bytes: u32) -> usize {
-    const LOW: u32 = 0x7F7F_7F7F;
-    let ones = (((bytes & LOW) + LOW) | bytes) >> 7 & 0x0101_0101;
-    (ones.wrapping_mul(0x0102_0408) >> 24 & 15) as usize
-}

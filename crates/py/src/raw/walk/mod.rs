@@ -9,6 +9,7 @@
 //! | `classes` | how the instances of a class are written |
 //! | `decimal` | `decimal.Decimal`, read in place |
 //! | `native` | dates, UUIDs, enumerations, dataclasses and subclasses, read in place |
+//! | `booleans` | booleans of an array, four at once |
 //! | `beside` | text that goes past the chunk, straight into a `str` |
 //! | `object` | objects of CPython's own types, read in place |
 //! | `other` | objects that Python code may have to run for |
@@ -32,6 +33,7 @@ mod array;
 mod asked;
 mod attributes;
 mod beside;
+mod booleans;
 pub(crate) mod bson;
 mod classes;
 mod decimal;

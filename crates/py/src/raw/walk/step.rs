@@ -5,7 +5,7 @@ use onecopy_text::{Pen, Put, Units};
 use onecopy_wire::{NonFinite, json};
 use pyo3::ffi;
 
-use super::native::{self, Native, NumpyClass};
+use super::native::{self, Native};
 use super::object::{self, Kind};
 use super::scalar as value_of_numpy;
 use super::texts::BLOCK_UNITS;
