@@ -1,11 +1,12 @@
 //! Arrays of NumPy as JSON, from their memory into the chunk.
 
-use onecopy_text::convert::{FLOAT_BYTES, Kernels, Work};
+use onecopy_text::convert::{FLOAT_BYTES, Kernels};
 use onecopy_text::{Pen, Put};
 use onecopy_wire::json;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use super::array_floats::Floats;
 use super::booleans::{FOUR_BOOLEANS, FOUR_BYTES, index_of_four};
 use super::frames::Form;
 use super::native::Native;
@@ -19,7 +20,7 @@ const BLOCK: usize = 32;
 const ITEM_BYTES: usize = json::SCALAR_BYTES + 8;
 
 /// An array that is written.
-struct Array<'v> {
+pub(super) struct Array<'v> {
     view: &'v View,
     /// Compared with the view after code has run; null where none runs.
     object: *mut ffi::PyObject,
@@ -289,7 +290,7 @@ impl<'py> Walk<'_, 'py> {
 
     /// Writes items of one size by a function that puts one and a comma.
     #[inline(always)]
-    fn each<'s, T: Bits>(
+    pub(super) fn each<'s, T: Bits>(
         &mut self,
         array: &Array<'_>,
         part: Part<'_>,
@@ -443,64 +444,6 @@ impl<'py> Walk<'_, 'py> {
 fn put_line(line: &[u8], pen: &mut Pen<'_>) {
     if !line.is_empty() {
         pen.put(line);
-    }
-}
-
-/// The floats of an array of one dimension. As work they are written, a comma and the line after
-/// each.
-struct Floats<'w, 'a, 'py, 'v, 's> {
-    walk: &'w mut Walk<'a, 'py>,
-    array: &'v Array<'v>,
-    part: Part<'v>,
-    line: &'v [u8],
-    pen: Pen<'s>,
-}
-
-impl<'s> Work for Floats<'_, '_, '_, '_, 's> {
-    type Output = Result<Pen<'s>, Stop>;
-
-    #[inline(always)]
-    fn run<K: Kernels>(self, kernels: K) -> Result<Pen<'s>, Stop> {
-        let Floats {
-            walk,
-            array,
-            part,
-            line,
-            pen,
-        } = self;
-        let nan = walk.style.nan;
-        match part.dtype().of {
-            ItemType::Float32 => walk.each(array, part, line, pen, |bits, pen| {
-                let value = f32::from_bits(bits);
-                // SAFETY: there is space for an item and its comma; the item ends at the address
-                // that comes back.
-                unsafe {
-                    if let Some(end) = kernels.json_float32(value, pen.at()) {
-                        end.write(b',');
-                        pen.set_at(end.add(1));
-                        return Ok(());
-                    }
-                }
-                json::put_f32(value, nan, pen)?;
-                pen.put_byte(b',');
-                Ok(())
-            }),
-            _ => walk.each(array, part, line, pen, |bits, pen| {
-                let value = f64::from_bits(bits);
-                // SAFETY: there is space for an item and its comma; the item ends at the address
-                // that comes back.
-                unsafe {
-                    if let Some(end) = kernels.json_float(value, pen.at()) {
-                        end.write(b',');
-                        pen.set_at(end.add(1));
-                        return Ok(());
-                    }
-                }
-                json::put_f64(value, nan, pen)?;
-                pen.put_byte(b',');
-                Ok(())
-            }),
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `array` | arrays of NumPy |
+//! | `array`, `array_floats` | arrays of NumPy |
 //! | `asked` | what is asked of a walk, and why it may end early |
 //! | `bson` | the walk that writes BSON, over the same objects, frames and keys |
 //! | `attributes` | attributes of instances, read in place |
@@ -30,6 +30,7 @@
 
 mod ahead;
 mod array;
+mod array_floats;
 mod asked;
 mod attributes;
 mod beside;
