@@ -86,9 +86,10 @@ impl Function for Dumps {
 An object as JSON, in a fresh `bytes` of UTF-8 (RFC 8259).
 
 `str`, `int` of any size, `float`, `bool`, `None`, `dict`, `list`, `tuple`, and what is derived from them; `Decimal` with
-all its digits; `datetime`, `date` and `time` in RFC 3339; `UUID`; an `Enum` as its value; a dataclass as an object; arrays and scalars
-of NumPy, read from their memory: numbers, booleans, text, objects, and `datetime64` (a date if its unit is a day or more, else a date
-and time; null if it is not a time); a `Fragment` as it is. Anything else is given to `default`.
+all its digits; `datetime`, `date` and `time` in RFC 3339; `UUID`; an `Enum` as its value; a dataclass as
+an object; arrays and scalars of NumPy, read from their memory: numbers, booleans, text, objects, and
+`datetime64` (a date if its unit is a day or more, else a date and time; null if it is not a time); a
+`Fragment` as it is. Anything else is given to `default`.
 
 - default: a function that gives what is to be written in place of an object (or of a key) that has no form in JSON
 - sort_keys: objects with their keys in the order of their code points
@@ -97,8 +98,8 @@ and time; null if it is not a time); a `Fragment` as it is. Anything else is giv
 - nan: what NaN and the infinities become: `'error'`, `'null'`, or `'text'` (a string)
 - surrogates: what lone surrogates become: `'error'`, `'replace'` (U+FFFD), or `'escape'`
 - big_ints: `'exact'`: all digits; `'text'`: a string past 53 bits; `'error'`: an error past 64 bits; `'strict'`: past 53 bits
-- non_str_keys: keys that are `int`, `float`, `bool`, `None`, `Enum`, `UUID`, `Decimal`, dates, times and scalars of NumPy are
-  written as strings
+- non_str_keys: keys that are `int`, `float`, `bool`, `None`, `Enum`, `UUID`, `Decimal`, dates, times and
+  scalars of NumPy are written as strings
 - max_depth: how many containers may be inside of each other
 - naive_utc: a `datetime` without a zone is one in UTC
 - utc_z: `Z` for `+00:00`
@@ -106,12 +107,13 @@ and time; null if it is not a time); a `Fragment` as it is. Anything else is giv
 - passthrough: which of `'dataclass'`, `'datetime'`, `'decimal'`, `'enum'`, `'float'`, `'numpy'`, `'subclass'`, `'tuple'`, `'uuid'`
   are left to `default` (`'float'`, `'tuple'`: classes derived from these; `'subclass'`: from any of CPython's own)
 - private_fields: whether fields of a dataclass are written whose names begin with an underscore
-- numpy: `'any'`: all arrays and scalars that have a form; `'orjson'`: those that orjson writes, as it does
+- numpy: `'any'`: all arrays and scalars that have a form; `'orjson'`: those that orjson writes, as it
+  does
 
 No UTF-8 cache is left on any `str`.
 
-Copies: none besides the one conversion of each text, into the result; a result below 2 KiB once more, as a whole; texts of an array
-once more each.
+Copies: none besides the one conversion of each text, into the result; a result below 2 KiB once more,
+as a whole; each text of an array once more.
 
 Raises `JSONEncodeError` (a `ValueError`) for a value that has no form in JSON, `TypeError` for a type that has none, both
 with the path to it.
@@ -267,8 +269,8 @@ meanwhile gives an error or a mix of both states.
 
 Copies: none besides the one conversion of each text.
 
-Raises as `dumps`, what the file raises (`OSError`), and `RuntimeError` if the file gives an array of NumPy other memory. What was
-written before stays.
+Raises as `dumps`, what the file raises (`OSError`), and `RuntimeError` if the file gives an array of
+NumPy other memory. Text that was written before stays.
 
 >>> import io, onecopy
 >>> file = io.BytesIO()

@@ -14,6 +14,7 @@ use pyo3::types::{
 
 use super::options::{BigInts, Options, Passed};
 use crate::raw::ndarray::{self, Choice, Described, ItemType};
+use crate::raw::walk::bson::class_name;
 use crate::raw::walk::{Other, Others, Stop, put_scalar};
 use crate::raw::{binary, number, temporal, text, uuid};
 
@@ -107,11 +108,6 @@ impl From<WriteError> for Stop {
             error => Stop::Value(error),
         }
     }
-}
-
-fn class_name(object: &Bound<'_, PyAny>) -> String {
-    let name = object.get_type().fully_qualified_name();
-    name.map_or_else(|_| "?".to_owned(), |name| name.to_string())
 }
 
 /// A value of `wire` as text.
@@ -250,7 +246,7 @@ impl Options {
         Ok(Some(Other::Pairs(pairs(py, members)?)))
     }
 
-    /// What stands for a scalar or array of NumPy's.
+    /// The form of a scalar or array of NumPy's.
     fn numpy<'py>(&self, object: &Bound<'py, PyAny>) -> Result<Option<Other<'py>>, Stop> {
         let choice = self.style.natives.numpy;
         Ok(match ndarray::describe(object, choice)? {

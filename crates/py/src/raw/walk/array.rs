@@ -1,6 +1,6 @@
 //! Arrays of NumPy as JSON, from their memory into the chunk.
 
-use onecopy_text::convert::{FLOAT_BYTES, Kernels, Work};
+use onecopy_text::convert::Kernels;
 use onecopy_text::{Pen, Put};
 use onecopy_wire::json;
 use pyo3::ffi;
@@ -8,21 +8,19 @@ use pyo3::prelude::*;
 
 use super::frames::Form;
 use super::native::Native;
-use super::{Next, ROOM, Stop, Walk, scalar};
-use crate::raw::ndarray::{self, Bits, Item, ItemType, Part, View};
+use super::{Next, ROOM, Stop, Walk};
+use crate::raw::ndarray::{self, Part, View};
 
-/// Items that space is made for at once.
-const BLOCK: usize = 32;
 /// Bytes that are written for an item at most, some of them of no meaning, and for what follows it
 /// but for a line: those of a moment are [`json::SCALAR_BYTES`]. (Text makes space for itself.)
-const ITEM_BYTES: usize = json::SCALAR_BYTES + 8;
+pub(super) const ITEM_BYTES: usize = json::SCALAR_BYTES + 8;
 
 /// An array that is written.
-struct Array<'v> {
+pub(super) struct Array<'v> {
     view: &'v View,
     /// Compared with the view after code has run; null where none runs.
     object: *mut ffi::PyObject,
-    /// Whether more space may be made.
+    /// True if more space may be made.
     grows: bool,
     /// A line break, and what the items of the innermost arrays are indented by; empty if there are
     /// no line breaks.
@@ -32,7 +30,7 @@ struct Array<'v> {
 }
 
 impl Array<'_> {
-    /// What precedes a member of a part, or its end (`n_dims` is one more).
+    /// The line break before a member of a part, or before its end (`n_dims` is one more).
     fn line(&self, n_dims: usize) -> &[u8] {
         let n_left = (n_dims - 1) * self.indent_bytes;
         &self.line[..self.line.len().saturating_sub(n_left)]
@@ -116,7 +114,7 @@ impl<'py> Walk<'_, 'py> {
         }
         pen = match view.item() {
             Some(item) => {
-                pen = self.array_room(&array, 1, 0, pen)?;
+                pen = self.reserve(&array, 1, 0, pen)?;
                 self.item(kernels, item, pen)?
             }
             None => self.part(kernels, &array, view.whole(), pen)?,
@@ -145,8 +143,8 @@ impl<'py> Walk<'_, 'py> {
         let Some(view) = view.filter(|view| (1..=n_dims).contains(&view.n_dims())) else {
             return false;
         };
-        let room = view.n_written().saturating_mul(ITEM_BYTES);
-        if pen.room() < room.saturating_add(ROOM) {
+        let n_bytes = view.n_written().saturating_mul(ITEM_BYTES);
+        if pen.room() < n_bytes.saturating_add(ROOM) {
             return false;
         }
         let array = Array {
@@ -175,38 +173,38 @@ impl<'py> Walk<'_, 'py> {
 
     /// Makes space for so many items, with so many bytes after each.
     #[inline(always)]
-    fn array_room<'s>(
+    pub(super) fn reserve<'s>(
         &mut self,
         array: &Array<'_>,
         n_items: usize,
         n_after: usize,
         pen: Pen<'s>,
     ) -> Result<Pen<'s>, Stop> {
-        let room = n_items * (ITEM_BYTES + n_after);
-        if pen.room() < room {
-            return self.array_grow(array, room, pen);
+        let n_bytes = n_items * (ITEM_BYTES + n_after);
+        if pen.room() < n_bytes {
+            return self.grow_for(array, n_bytes, pen);
         }
         Ok(pen)
     }
 
     #[cold]
     #[inline(never)]
-    fn array_grow<'s>(
+    fn grow_for<'s>(
         &mut self,
         array: &Array<'_>,
-        room: usize,
+        n_bytes: usize,
         pen: Pen<'s>,
     ) -> Result<Pen<'s>, Stop> {
         if !array.grows {
             return Err(Stop::Full);
         }
-        let pen = self.grow(pen, room)?;
+        let pen = self.grow(pen, n_bytes)?;
         self.check_array(array)?;
         Ok(pen)
     }
 
     /// Fails if code has run that has given the array other memory.
-    fn check_array(&self, array: &Array<'_>) -> Result<(), Stop> {
+    pub(super) fn check_array(&self, array: &Array<'_>) -> Result<(), Stop> {
         if array.object.is_null() {
             return Ok(());
         }
@@ -228,7 +226,7 @@ impl<'py> Walk<'_, 'py> {
     ) -> Result<Pen<'s>, Stop> {
         let n_dims = part.n_dims();
         let line = array.line(n_dims);
-        pen = self.array_room(array, 1, line.len(), pen)?;
+        pen = self.reserve(array, 1, line.len(), pen)?;
         if part.len() == 0 {
             pen.put_short(b"[]", 2);
             return Ok(pen);
@@ -243,7 +241,7 @@ impl<'py> Walk<'_, 'py> {
                     Ok(pen) => pen,
                     Err(stop) => return Err(self.at_index(i, stop)),
                 };
-                pen = self.array_room(array, 1, line.len(), pen)?;
+                pen = self.reserve(array, 1, line.len(), pen)?;
                 pen.put_byte(b',');
                 put_line(line, &mut pen);
             }
@@ -251,7 +249,7 @@ impl<'py> Walk<'_, 'py> {
         // SAFETY: a comma and the line were put last, and no space was made since.
         unsafe { pen.set_at(pen.at().sub(1 + line.len())) };
         let line = array.line(n_dims + 1);
-        pen = self.array_room(array, 1, line.len(), pen)?;
+        pen = self.reserve(array, 1, line.len(), pen)?;
         put_line(line, &mut pen);
         pen.put_byte(b']');
         Ok(pen)
@@ -259,286 +257,16 @@ impl<'py> Walk<'_, 'py> {
 
     /// Notes where in an array an error is: from the innermost index to the outermost.
     #[cold]
-    fn at_index(&mut self, index: usize, stop: Stop) -> Stop {
+    pub(super) fn at_index(&mut self, index: usize, stop: Stop) -> Stop {
         self.within.insert_str(0, &format!("[{index}]"));
         stop
-    }
-
-    /// Writes the items of an array of one dimension, a comma and the line after each.
-    fn row<'s, K: Kernels>(
-        &mut self,
-        kernels: K,
-        array: &Array<'_>,
-        part: Part<'_>,
-        line: &[u8],
-        pen: Pen<'s>,
-    ) -> Result<Pen<'s>, Stop> {
-        match part.dtype().of {
-            ItemType::Float64 | ItemType::Float32 => kernels.call(Floats {
-                walk: self,
-                array,
-                part,
-                line,
-                pen,
-            }),
-            ItemType::Text(_) => self.texts(kernels, array, part, line, pen),
-            _ => self.numbers(array, part, line, pen),
-        }
-    }
-
-    /// Writes items of one size by a function that puts one and a comma.
-    #[inline(always)]
-    fn each<'s, T: Bits>(
-        &mut self,
-        array: &Array<'_>,
-        part: Part<'_>,
-        line: &[u8],
-        mut pen: Pen<'s>,
-        put: impl Fn(T, &mut Pen<'s>) -> Result<(), Stop>,
-    ) -> Result<Pen<'s>, Stop> {
-        let items = part.items::<T>();
-        let mut at = 0;
-        while at < items.len() {
-            let n = BLOCK.min(items.len() - at);
-            pen = self.array_room(array, n, line.len(), pen)?;
-            for i in at..at + n {
-                if let Err(stop) = put(items.get(i), &mut pen) {
-                    return Err(self.at_index(i, stop));
-                }
-                put_line(line, &mut pen);
-            }
-            at += n;
-        }
-        Ok(pen)
-    }
-
-    /// Writes integers, booleans, moments and floats of 16 bits.
-    #[inline(never)]
-    fn numbers<'s>(
-        &mut self,
-        array: &Array<'_>,
-        part: Part<'_>,
-        line: &[u8],
-        pen: Pen<'s>,
-    ) -> Result<Pen<'s>, Stop> {
-        let style = self.style;
-        let is_exact = scalar::is_exact(style);
-        let put_comma = |pen: &mut Pen<'s>| {
-            pen.put_byte(b',');
-            Ok(())
-        };
-        macro_rules! integers {
-            ($bits:ty, $put:path, $value:expr) => {
-                self.each(array, part, line, pen, move |bits: $bits, pen| {
-                    let value = $value(bits);
-                    if is_exact {
-                        $put(value, pen);
-                        return Ok(());
-                    }
-                    scalar::put_limited(value.into(), style, pen)?;
-                    put_comma(pen)
-                })
-            };
-        }
-        match part.dtype().of {
-            ItemType::Bool => self.booleans(array, part, line, pen),
-            ItemType::Int8 => integers!(u8, json::put_i64_comma, |bits| i64::from(bits as i8)),
-            ItemType::Int16 => integers!(u16, json::put_i64_comma, |bits| i64::from(bits as i16)),
-            ItemType::Int32 => integers!(u32, json::put_i64_comma, |bits| i64::from(bits as i32)),
-            ItemType::Int64 => integers!(u64, json::put_i64_comma, |bits| bits as i64),
-            ItemType::Uint8 => integers!(u8, json::put_u64_comma, u64::from),
-            ItemType::Uint16 => integers!(u16, json::put_u64_comma, u64::from),
-            ItemType::Uint32 => integers!(u32, json::put_u64_comma, u64::from),
-            ItemType::Uint64 => integers!(u64, json::put_u64_comma, u64::from),
-            ItemType::Float16 => self.each(array, part, line, pen, |bits, pen| {
-                scalar::put_half(bits, style, pen)?;
-                put_comma(pen)
-            }),
-            ItemType::Moment(step) => self.each(array, part, line, pen, |bits: u64, pen| {
-                scalar::put_moment(bits as i64, step, style, pen)?;
-                put_comma(pen)
-            }),
-            // None of these come here.
-            _ => Err(Stop::ArrayChanged),
-        }
-    }
-
-    /// Writes booleans, four at a time if they are next to each other.
-    #[inline(always)]
-    fn booleans<'s>(
-        &mut self,
-        array: &Array<'_>,
-        part: Part<'_>,
-        line: &[u8],
-        mut pen: Pen<'s>,
-    ) -> Result<Pen<'s>, Stop> {
-        let items = part.items::<u8>();
-        let mut at = 0;
-        while at < items.len() {
-            let n = BLOCK.min(items.len() - at);
-            pen = self.array_room(array, n, line.len(), pen)?;
-            let end = at + n;
-            while at < end {
-                if line.is_empty()
-                    && end - at >= 4
-                    && let Some(four) = items.four(at)
-                {
-                    let (text, len) = &FOUR_BOOLEANS[index_of_four(four)];
-                    pen.put_short(text, *len);
-                    at += 4;
-                    continue;
-                }
-                json::put_bool(items.get(at) != 0, &mut pen);
-                pen.put_byte(b',');
-                put_line(line, &mut pen);
-                at += 1;
-            }
-        }
-        Ok(pen)
-    }
-
-    /// Writes texts.
-    fn texts<'s, K: Kernels>(
-        &mut self,
-        kernels: K,
-        array: &Array<'_>,
-        part: Part<'_>,
-        line: &[u8],
-        mut pen: Pen<'s>,
-    ) -> Result<Pen<'s>, Stop> {
-        for i in 0..part.len() {
-            pen = match self.item(kernels, part.item(i), pen) {
-                Ok(pen) => pen,
-                Err(stop) => return Err(self.at_index(i, stop)),
-            };
-            // Code may have run where the text made space.
-            self.check_array(array)?;
-            pen = self.array_room(array, 1, line.len(), pen)?;
-            pen.put_byte(b',');
-            put_line(line, &mut pen);
-        }
-        Ok(pen)
-    }
-
-    /// Writes an item of any type, for which there is space.
-    fn item<'s, K: Kernels>(
-        &mut self,
-        kernels: K,
-        item: Item<'_>,
-        mut pen: Pen<'s>,
-    ) -> Result<Pen<'s>, Stop> {
-        if let Some(value) = item.scalar() {
-            scalar::put(value, self.style, &mut pen)?;
-            return Ok(pen);
-        }
-        let text = item.to_str(self.py())?;
-        // SAFETY: a `str`, which is held here.
-        unsafe { self.any_text(kernels, text.as_ptr(), pen) }
     }
 }
 
 /// Puts a line break with its indent, if there are such: a copy of no bytes is a call.
 #[inline(always)]
-fn put_line(line: &[u8], pen: &mut Pen<'_>) {
+pub(super) fn put_line(line: &[u8], pen: &mut Pen<'_>) {
     if !line.is_empty() {
         pen.put(line);
     }
-}
-
-/// The floats of an array of one dimension. As work they are written, a comma and the line after
-/// each.
-struct Floats<'w, 'a, 'py, 'v, 's> {
-    walk: &'w mut Walk<'a, 'py>,
-    array: &'v Array<'v>,
-    part: Part<'v>,
-    line: &'v [u8],
-    pen: Pen<'s>,
-}
-
-impl<'s> Work for Floats<'_, '_, '_, '_, 's> {
-    type Output = Result<Pen<'s>, Stop>;
-
-    #[inline(always)]
-    fn run<K: Kernels>(self, kernels: K) -> Result<Pen<'s>, Stop> {
-        let Floats {
-            walk,
-            array,
-            part,
-            line,
-            pen,
-        } = self;
-        let nan = walk.style.nan;
-        match part.dtype().of {
-            ItemType::Float32 => walk.each(array, part, line, pen, |bits, pen| {
-                let value = f32::from_bits(bits);
-                // SAFETY: there is space for an item and its comma; the item ends at the address
-                // that comes back.
-                unsafe {
-                    if let Some(end) = kernels.json_float32(value, pen.at()) {
-                        end.write(b',');
-                        pen.set_at(end.add(1));
-                        return Ok(());
-                    }
-                }
-                json::put_f32(value, nan, pen)?;
-                pen.put_byte(b',');
-                Ok(())
-            }),
-            _ => walk.each(array, part, line, pen, |bits, pen| {
-                let value = f64::from_bits(bits);
-                // SAFETY: there is space for an item and its comma; the item ends at the address
-                // that comes back.
-                unsafe {
-                    if let Some(end) = kernels.json_float(value, pen.at()) {
-                        end.write(b',');
-                        pen.set_at(end.add(1));
-                        return Ok(());
-                    }
-                }
-                json::put_f64(value, nan, pen)?;
-                pen.put_byte(b',');
-                Ok(())
-            }),
-        }
-    }
-}
-
-const _: () = assert!(ITEM_BYTES > FLOAT_BYTES && ITEM_BYTES > FOUR_BYTES);
-
-/// Bytes of four booleans and their commas at most.
-const FOUR_BYTES: usize = 4 * "false,".len();
-
-/// Four booleans, a comma after each, by a bit for each that is true, the first in the lowest; and
-/// how long they are.
-static FOUR_BOOLEANS: [([u8; FOUR_BYTES], usize); 16] = {
-    let mut all = [([0; FOUR_BYTES], 0); 16];
-    let mut i = 0;
-    while i < all.len() {
-        let (text, len) = &mut all[i];
-        let mut bit = 0;
-        while bit < 4 {
-            let word: &[u8] = if i >> bit & 1 == 1 {
-                b"true,"
-            } else {
-                b"false,"
-            };
-            let mut k = 0;
-            while k < word.len() {
-                text[*len] = word[k];
-                *len += 1;
-                k += 1;
-            }
-            bit += 1;
-        }
-        i += 1;
-    }
-    all
-};
-
-/// A bit for each of four bytes that is not zero.
-#[inline(always)]
-fn index_of_four(bytes: u32) -> usize {
-    const LOW: u32 = 0x7F7F_7F7F;
-    let ones = (((bytes & LOW) + LOW) | bytes) >> 7 & 0x0101_0101;
-    (ones.wrapping_mul(0x0102_0408) >> 24 & 15) as usize
 }

@@ -62,7 +62,7 @@ struct Walk<'a, 'py> {
     zone: Zone,
     /// Classes of the frames of fields.
     classes: Vec<Rc<Class>>,
-    /// What leads from the innermost frame to the item of an array that has no form: `[3][5]`.
+    /// The path from the innermost frame to the item of an array that has no form: `[3][5]`.
     within: String,
     /// Whether anybody asks for the counts.
     is_counted: bool,
