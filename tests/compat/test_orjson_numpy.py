@@ -1,5 +1,5 @@
-"""NumPy's objects in `onecopy.compat.orjson` beside orjson: the same bytes, or an error in both; the differences are those that the guide
-names."""
+"""NumPy's objects in `onecopy.compat.orjson` and in orjson: the same bytes, or an error in both. The guide names the
+differences."""
 
 from __future__ import annotations
 

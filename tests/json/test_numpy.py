@@ -1,4 +1,4 @@
-"""Arrays and scalars of NumPy as JSON: each type of items in each layout of memory, beside what NumPy itself makes of them."""
+"""Arrays and scalars of NumPy as JSON: each type of items in each layout of memory, compared with NumPy's own texts."""
 
 from __future__ import annotations
 
@@ -268,8 +268,8 @@ def test_types_without_a_form_are_type_errors_as_scalars_and_in_arrays(value: An
     array = np.array([value, value], value.dtype)
     assert array.dtype == value.dtype
     for given_ in (value, array, array[:0], array[0]):
-        name = type(given_).__name__
-        with pytest.raises(TypeError, match=rf"{name}.*no form in JSON, at `\$\.a`"):
+        name = "ndarray of " if isinstance(given_, np.ndarray) else type(given_).__name__
+        with pytest.raises(TypeError, match=rf"`numpy\.{name}.*no form in JSON, at `\$\.a`"):
             json.dumps({"a": given_})
         seen: list[Any] = []
         assert json.dumps([given_], default=lambda o, seen=seen: seen.append(o)) == b"[null]"  # type: ignore[misc]

@@ -33,7 +33,7 @@ pub enum Unit {
     Atto,
 }
 
-/// What a count is multiplied by: a number of units.
+/// The length of one step of a count: a number of units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The unit.
@@ -78,14 +78,14 @@ impl Unit {
         })
     }
 
-    /// Whether its moments are days: they have no time of day.
+    /// True if its moments are days: they have no time of day.
     #[inline]
     #[must_use]
     pub fn is_of_days(self) -> bool {
         matches!(self, Unit::Year | Unit::Month | Unit::Week | Unit::Day)
     }
 
-    /// Whether it is less than a nanosecond.
+    /// True if it is less than a nanosecond.
     #[inline]
     #[must_use]
     pub fn is_below_nano(self) -> bool {

@@ -9,7 +9,7 @@ const PLACES: u32 = 10;
 const SIGN: u16 = 1 << 15;
 /// The exponent field of infinities and NaN.
 const SPECIAL: u32 = 31;
-/// The significant digits that tell any two of these floats apart.
+/// Significant digits in which any two of these floats differ.
 const MOST_DIGITS: i32 = 5;
 
 impl Half {

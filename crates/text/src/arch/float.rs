@@ -253,7 +253,7 @@ fn put_at<P: Put>(out: &mut P, write: impl FnOnce(*mut u8) -> *mut u8) -> bool {
     done
 }
 
-/// Writes the float and gives the place behind it; `None` of one that is not for this, and nothing
+/// Writes the float and returns its end; `None` of one that is not for this, and nothing
 /// is written then.
 ///
 /// # Safety

@@ -147,7 +147,7 @@ impl Options {
         Ok(Some(Other::Pairs(members)))
     }
 
-    /// What stands for a scalar or array of NumPy's.
+    /// The form of a scalar or array of NumPy's.
     fn numpy<'py>(&self, object: &Bound<'py, PyAny>) -> Result<Option<Other<'py>>, Stop> {
         let described = ndarray::describe(object, self.style.natives.numpy)?;
         Ok(match described {

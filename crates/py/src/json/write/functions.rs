@@ -99,8 +99,8 @@ Anything else is given to `default`.
   RFC 8259 does not allow
 - surrogates: what lone surrogates become: `'error'`, `'replace'` (U+FFFD), or `'escape'`
 - big_ints: `'exact'`: all digits; `'text'`: a string past 53 bits; `'error'`: an error past 64 bits; `'strict'`: past 53 bits
-- non_str_keys: keys that are `int`, `float`, `bool`, `None`, `Enum`, `UUID`, `Decimal`, dates, times and scalars of NumPy are
-  written as strings
+- non_str_keys: keys that are `int`, `float`, `bool`, `None`, `Enum`, `UUID`, `Decimal`, dates, times and
+  scalars of NumPy are written as strings
 - max_depth: how many containers may be inside of each other
 - naive_utc: a `datetime` without a zone is one in UTC
 - utc_z: `Z` for `+00:00`
@@ -114,8 +114,8 @@ Anything else is given to `default`.
 
 No UTF-8 cache is left on any `str`.
 
-Copies: none besides the one conversion of each text, into the result; a result below 2 KiB once more, as a whole; texts of an array
-once more each.
+Copies: none besides the one conversion of each text, into the result; a result below 2 KiB once more,
+as a whole; each text of an array once more.
 
 Raises `JSONEncodeError` (a `ValueError`) for a value that has no form in JSON, `TypeError` for a type that has none, both
 with the path to it.
@@ -271,8 +271,8 @@ meanwhile gives an error or a mix of both states.
 
 Copies: none besides the one conversion of each text.
 
-Raises as `dumps`, what the file raises (`OSError`), and `RuntimeError` if the file gives an array of NumPy other memory. What was
-written before stays.
+Raises as `dumps`, what the file raises (`OSError`), and `RuntimeError` if the file gives an array of
+NumPy other memory. Text that was written before stays.
 
 >>> import io, onecopy
 >>> file = io.BytesIO()

@@ -10,6 +10,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyT
 
 use super::options::{BigInts, Options, Passed};
 use crate::raw::ndarray::{self, Choice, Described, ItemType};
+use crate::raw::walk::bson::class_name;
 use crate::raw::walk::{Other, Others, Stop, put_scalar};
 use crate::raw::{binary, number, text, uuid};
 

@@ -12,13 +12,13 @@ use pyo3::types::{PyBytes, PyDict, PyType};
 use super::object::{self, Described};
 use super::{Choice, ItemType, Scalar, item_type};
 
-/// What a class of NumPy's is.
+/// A class of NumPy's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     /// `ndarray` itself.
     Array,
-    /// `memmap` or `matrix`: arrays by their memory alone. In other classes derived from `ndarray`
-    /// it may have another meaning: a mask, a unit of measurement.
+    /// `memmap` or `matrix`: only their memory has a meaning. In other classes derived from
+    /// `ndarray` it may have another meaning: a mask, a unit of measurement.
     DerivedArray,
     /// Of scalars.
     Scalar,
@@ -31,10 +31,10 @@ struct Known {
     derived: [Py<PyType>; 2],
 }
 
-/// Whether arrays are laid out as they are read here.
+/// True if arrays are laid out as they are read here.
 static READS_ARRAYS: AtomicBool = AtomicBool::new(false);
 
-/// Whether arrays are laid out as they are read here, by a comparison with the protocol.
+/// True if arrays are laid out as they are read here, by a comparison with the protocol.
 pub(crate) fn reads_arrays() -> bool {
     READS_ARRAYS.load(Relaxed)
 }
@@ -91,13 +91,15 @@ pub(crate) fn class_of(class: &Bound<'_, PyType>) -> PyResult<Option<Class>> {
     if !class.is_subclass(known.generic.bind(py))? {
         return Ok(None);
     }
-    // Of classes derived from one of these, it is the class that they are derived from.
-    let dtype = known.dtype.bind(py).call1((class,))?;
+    // The class of a type of items, or one derived from it, which may have another meaning.
+    let Ok(dtype) = known.dtype.bind(py).call1((class,)) else {
+        return Ok(None);
+    };
     let is_itself = dtype.getattr("type")?.is(class);
     Ok(is_itself.then_some(Class::Scalar))
 }
 
-/// Whether an object is one of NumPy's scalars. Any Python code may run.
+/// True if an object is one of NumPy's scalars. Any Python code may run.
 pub(crate) fn is_scalar(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(class_of(&object.get_type())? == Some(Class::Scalar))
 }
@@ -132,37 +134,22 @@ impl ScalarClass {
         if class_of(class)? != Some(Class::Scalar) {
             return Ok(None);
         }
-        let (Some(known), Some(numpy)) = (known(py)?, numpy(py)?) else {
+        let Some(known) = known(py)? else {
             return Ok(None);
         };
         let dtype = known.dtype.bind(py).call1((class,))?;
         let kind: char = dtype.getattr("kind")?.extract()?;
         let n_bytes: usize = dtype.getattr("itemsize")?.extract()?;
-        let samples = if kind == 'M' {
-            let units = [
-                "Y", "M", "W", "D", "h", "m", "s", "ms", "us", "7ns", "ps", "fs", "25as",
-            ];
-            let sample = |unit: &str| class.call1((12_345, unit));
-            let mut samples: Vec<_> = units.into_iter().map(sample).collect::<PyResult<_>>()?;
-            samples.push(class.call1(("NaT",))?);
-            samples
-        } else {
-            let bytes: &[u8] = if kind == 'b' {
-                &[1]
-            } else {
-                b"\x01\x02\x03\x04\x05\x06\x07\x08"
-            };
-            let Some(bytes) = bytes.get(..n_bytes) else {
-                return Ok(None);
-            };
-            let array = numpy.call_method1("frombuffer", (PyBytes::new(py, bytes), dtype))?;
-            vec![array.get_item(0)?]
-        };
-        let Some(of) = item_type(kind as u8, n_bytes, None) else {
+        let of = item_type(kind as u8, n_bytes, None);
+        let Some(found) = of.map(ScalarClass) else {
             return Ok(None);
         };
-        let found = ScalarClass(of);
-        for sample in samples {
+        // SAFETY: a class that we hold.
+        let has_value = unsafe { (*class.as_type_ptr()).tp_basicsize } >= found.least_bytes();
+        if !has_value {
+            return Ok(None);
+        }
+        for sample in found.samples(class, &dtype)? {
             let Some(Described::Memory(memory)) = object::describe(&sample, Choice::Any)? else {
                 return Ok(None);
             };
@@ -181,13 +168,40 @@ impl ScalarClass {
         Ok(Some(found))
     }
 
-    /// Whether its instances are of `float` too.
+    /// Some instances of the class.
+    fn samples<'py>(
+        self,
+        class: &Bound<'py, PyType>,
+        dtype: &Bound<'py, PyAny>,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let py = class.py();
+        if let ItemType::Moment(_) = self.0 {
+            const NAMES: [&str; 13] = [
+                "Y", "M", "W", "D", "h", "m", "s", "ms", "us", "7ns", "ps", "fs", "25as",
+            ];
+            let sample = |unit: &str| class.call1((12_345, unit));
+            let mut samples: Vec<_> = NAMES.into_iter().map(sample).collect::<PyResult<_>>()?;
+            samples.push(class.call1(("NaT",))?);
+            return Ok(samples);
+        }
+        let bytes = match self.0 {
+            ItemType::Bool => PyBytes::new(py, &[1]),
+            of => PyBytes::new(py, &[1, 2, 3, 4, 5, 6, 7, 8][..of.n_bytes()]),
+        };
+        let numpy = py.import("numpy")?;
+        let array = numpy.call_method1("frombuffer", (bytes, dtype))?;
+        Ok(vec![array.get_item(0)?])
+    }
+
+    /// True if its instances are of `float` too.
     pub(crate) fn is_float(self) -> bool {
         self.0 == ItemType::Float64
     }
 
-    fn n_bytes_all(self) -> isize {
+    /// Bytes of an instance of which some are read.
+    fn least_bytes(self) -> isize {
         let value = match self.0 {
+            // With the unit, and how many of them.
             ItemType::Moment(_) => 16,
             of => of.n_bytes(),
         };
@@ -237,7 +251,8 @@ fn arrays_are_as_read(numpy: &Bound<'_, PyAny>) -> PyResult<bool> {
     globals.set_item("numpy", numpy)?;
     let code: &CStr = c"
 first = numpy.arange(24, dtype='i4').reshape(2, 3, 4)
-samples = [first, first.T, first[::-1, ::2, 1:], first[:0], first[0], numpy.zeros(()), numpy.zeros(5, 'M8[us]'), numpy.zeros(3, '>f8')]
+samples = [first, first.T, first[::-1, ::2, 1:], first[:0], first[0]]
+samples += [numpy.zeros(()), numpy.zeros(5, 'M8[us]'), numpy.zeros(3, '>f8')]
 ";
     numpy.py().run(code, Some(&globals), None)?;
     let Some(samples) = globals.get_item("samples")? else {

@@ -2,7 +2,7 @@
 //!
 //! | module | what it reads |
 //! |---|---|
-//! | `classes` | NumPy's own classes; the layout of their instances, compared once with the documented protocol |
+//! | `classes` | NumPy's classes; the layout of their instances, compared with the protocol |
 //! | `object` | arrays and scalars: views of their memory, and values |
 //! | `view` | the items of the memory of an array |
 //!
@@ -21,7 +21,7 @@ pub(crate) use classes::{Class, ScalarClass, class_of, is_scalar, reads_arrays};
 pub(crate) use object::{Described, Memory, describe, is_current, view_of};
 pub(crate) use view::{Bits, Item, Part, View};
 
-/// What the items of an array are.
+/// The type of the items of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ItemType {
     Bool,
@@ -61,12 +61,12 @@ impl ItemType {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DType {
     pub(crate) of: ItemType,
-    /// Whether their bytes are in the order of another machine.
+    /// True if their bytes are in the order of another machine.
     pub(crate) is_swapped: bool,
 }
 
 impl DType {
-    /// Whether they are text or binary.
+    /// True if they are text or binary.
     fn is_text(self) -> bool {
         matches!(self.of, ItemType::Text(_) | ItemType::Binary(_))
     }

@@ -25,7 +25,7 @@ pub(super) struct ArrayObject {
     dtype: *mut ffi::PyObject,
 }
 
-/// What `__array_struct__` points to (version 3 of NumPy's array interface).
+/// The struct that `__array_struct__` points to (version 3 of NumPy's array interface).
 #[repr(C)]
 struct ArrayInterface {
     two: c_int,
@@ -52,7 +52,7 @@ thread_local! {
     static DTYPES: RefCell<Vec<(Py<PyAny>, DType)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The type of items that a `dtype` stands for, if it is remembered.
+/// The type of items of a `dtype`, if it is remembered.
 #[inline]
 fn known_dtype(object: *mut ffi::PyObject) -> Option<DType> {
     DTYPES.with_borrow(|known| {
@@ -61,10 +61,12 @@ fn known_dtype(object: *mut ffi::PyObject) -> Option<DType> {
     })
 }
 
-fn remember_dtype(object: Bound<'_, PyAny>, dtype: DType) {
-    // The size of text may be changed by `__setstate__`; it is asked for each time.
+/// Remembers the type of items of a `dtype`, and returns the one that is forgotten: to release it
+/// may run code.
+fn remember_dtype<'py>(object: Bound<'py, PyAny>, dtype: DType) -> Option<Bound<'py, PyAny>> {
+    // The size of text may be changed by `__setstate__`; it is read each time.
     if dtype.is_text() {
-        return;
+        return None;
     }
     let py = object.py();
     let replaced = DTYPES.with_borrow_mut(|known| {
@@ -79,9 +81,7 @@ fn remember_dtype(object: Bound<'_, PyAny>, dtype: DType) {
         known[KEPT..].rotate_left(1);
         Some(std::mem::replace(&mut known[REMEMBERED - 1], entry))
     });
-    if let Some((replaced, _)) = replaced {
-        drop(replaced.into_bound(py));
-    }
+    replaced.map(|(object, _)| object.into_bound(py))
 }
 
 /// The view of an array whose class and type of items are known; `None` of any other object, and if
@@ -114,7 +114,7 @@ pub(super) unsafe fn fields_of(object: *mut ffi::PyObject, dtype: DType) -> Opti
     }
 }
 
-/// Whether an array is written by this choice.
+/// True if an array is written by this choice.
 #[inline]
 fn is_written(view: &View, choice: Choice) -> bool {
     match choice {
@@ -129,7 +129,7 @@ fn is_written(view: &View, choice: Choice) -> bool {
     }
 }
 
-/// What stands for an object of NumPy's.
+/// The form of an object of NumPy's.
 pub(crate) enum Described<'py> {
     /// The memory of an array; of a scalar that of one without dimensions.
     Memory(Memory<'py>),
@@ -144,8 +144,10 @@ pub(crate) enum Described<'py> {
 pub(crate) struct Memory<'py> {
     pub(crate) view: View,
     pub(crate) object: Bound<'py, PyAny>,
-    /// What `__array_struct__` returned.
+    /// The value of `__array_struct__`, which keeps the memory alive.
     _interface: Bound<'py, PyAny>,
+    /// Released after the memory was read, for it may run code.
+    _forgotten: Option<Bound<'py, PyAny>>,
 }
 
 impl<'py> Memory<'py> {
@@ -175,12 +177,13 @@ impl<'py> Memory<'py> {
                 view,
                 object: object.clone(),
                 _interface: interface,
+                _forgotten: None,
             })
             .ok_or(kind))
     }
 }
 
-/// What a capsule of `__array_struct__` points to.
+/// The struct of a capsule of `__array_struct__`.
 fn struct_of<'a>(interface: &'a Bound<'_, PyAny>) -> PyResult<&'a ArrayInterface> {
     // SAFETY: attached. It is null, and an error is set, if that is no capsule without a name; such
     // a one has this struct as long as it lives, by NumPy's documentation.
@@ -210,8 +213,10 @@ pub(crate) fn describe<'py>(
     object: &Bound<'py, PyAny>,
     choice: Choice,
 ) -> PyResult<Option<Described<'py>>> {
+    if choice == Choice::Left {
+        return Ok(None);
+    }
     let is_array = match class_of(&object.get_type())? {
-        _ if choice == Choice::Left => return Ok(None),
         None => return Ok(None),
         Some(Class::DerivedArray) if choice == Choice::Orjson => return Ok(None),
         Some(Class::Array | Class::DerivedArray) => true,
@@ -223,7 +228,7 @@ pub(crate) fn describe<'py>(
             return Ok(Some(Described::Swapped));
         }
     }
-    let memory = match Memory::of(object)? {
+    let mut memory = match Memory::of(object)? {
         // Such scalars are objects of `str` and `bytes`.
         Ok(memory) if !is_array && memory.view.dtype().is_text() => return Ok(None),
         Ok(memory) => memory,
@@ -236,19 +241,20 @@ pub(crate) fn describe<'py>(
     };
     let dtype = memory.view.dtype();
     if is_array && reads_arrays() {
-        remember_dtype(object.getattr(pyo3::intern!(object.py(), "dtype"))?, dtype);
+        let object = object.getattr(pyo3::intern!(object.py(), "dtype"))?;
+        memory._forgotten = remember_dtype(object, dtype);
     }
     let is_written = !is_array || is_written(&memory.view, choice);
     Ok(is_written.then_some(Described::Memory(memory)))
 }
 
-/// Whether a view is still that of its array. Any Python code may run.
+/// True if a view is still that of its array. Any Python code may run.
 pub(crate) fn is_current(array: &Bound<'_, PyAny>, view: &View) -> PyResult<bool> {
     let now = Memory::of(array)?;
     Ok(now.is_ok_and(|now| now.view.is_same(view)))
 }
 
-/// Whether the struct of an array is what the protocol describes.
+/// True if the struct of an array is as the protocol describes it.
 pub(super) fn is_as_read(array: &Bound<'_, PyAny>) -> PyResult<bool> {
     let Ok(memory) = Memory::of(array)? else {
         return Ok(false);

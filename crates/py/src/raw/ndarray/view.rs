@@ -84,12 +84,12 @@ impl View {
         }
     }
 
-    /// Whether both are the same memory, of the same shape and type.
+    /// True if both are the same memory, of the same shape and type.
     pub(super) fn is_same(&self, other: &View) -> bool {
         self.first == other.first && self.dtype == other.dtype && self.dims() == other.dims()
     }
 
-    /// Whether the items follow each other, those of the last dimension first; so for any array
+    /// True if the items follow each other, those of the last dimension first; so for any array
     /// without items.
     #[inline]
     pub(super) fn is_contiguous(&self) -> bool {
@@ -216,7 +216,7 @@ impl Item<'_> {
     }
 }
 
-/// What one index, or none, has selected of an array of one dimension or more.
+/// The selection of one index, or of none, of an array of one dimension or more.
 #[derive(Clone, Copy)]
 pub(crate) struct Part<'v> {
     view: &'v View,

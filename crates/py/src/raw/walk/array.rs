@@ -10,21 +10,19 @@ use super::array_floats::Floats;
 use super::booleans::{FOUR_BOOLEANS, FOUR_BYTES, index_of_four};
 use super::frames::Form;
 use super::native::Native;
-use super::{Next, ROOM, Stop, Walk, scalar};
-use crate::raw::ndarray::{self, Bits, Item, ItemType, Part, View};
+use super::{Next, ROOM, Stop, Walk};
+use crate::raw::ndarray::{self, Part, View};
 
-/// Items that space is made for at once.
-const BLOCK: usize = 32;
 /// Bytes that are written for an item at most, some of them of no meaning, and for what follows it
 /// but for a line: those of a moment are [`json::SCALAR_BYTES`]. (Text makes space for itself.)
-const ITEM_BYTES: usize = json::SCALAR_BYTES + 8;
+pub(super) const ITEM_BYTES: usize = json::SCALAR_BYTES + 8;
 
 /// An array that is written.
 pub(super) struct Array<'v> {
     view: &'v View,
     /// Compared with the view after code has run; null where none runs.
     object: *mut ffi::PyObject,
-    /// Whether more space may be made.
+    /// True if more space may be made.
     grows: bool,
     /// A line break, and what the items of the innermost arrays are indented by; empty if there are
     /// no line breaks.
@@ -34,7 +32,7 @@ pub(super) struct Array<'v> {
 }
 
 impl Array<'_> {
-    /// What precedes a member of a part, or its end (`n_dims` is one more).
+    /// The line break before a member of a part, or before its end (`n_dims` is one more).
     fn line(&self, n_dims: usize) -> &[u8] {
         let n_left = (n_dims - 1) * self.indent_bytes;
         &self.line[..self.line.len().saturating_sub(n_left)]
@@ -118,7 +116,7 @@ impl<'py> Walk<'_, 'py> {
         }
         pen = match view.item() {
             Some(item) => {
-                pen = self.array_room(&array, 1, 0, pen)?;
+                pen = self.reserve(&array, 1, 0, pen)?;
                 self.item(kernels, item, pen)?
             }
             None => self.part(kernels, &array, view.whole(), pen)?,
@@ -147,8 +145,8 @@ impl<'py> Walk<'_, 'py> {
         let Some(view) = view.filter(|view| (1..=n_dims).contains(&view.n_dims())) else {
             return false;
         };
-        let room = view.n_written().saturating_mul(ITEM_BYTES);
-        if pen.room() < room.saturating_add(ROOM) {
+        let n_bytes = view.n_written().saturating_mul(ITEM_BYTES);
+        if pen.room() < n_bytes.saturating_add(ROOM) {
             return false;
         }
         let array = Array {
@@ -177,38 +175,38 @@ impl<'py> Walk<'_, 'py> {
 
     /// Makes space for so many items, with so many bytes after each.
     #[inline(always)]
-    fn array_room<'s>(
+    pub(super) fn reserve<'s>(
         &mut self,
         array: &Array<'_>,
         n_items: usize,
         n_after: usize,
         pen: Pen<'s>,
     ) -> Result<Pen<'s>, Stop> {
-        let room = n_items * (ITEM_BYTES + n_after);
-        if pen.room() < room {
-            return self.array_grow(array, room, pen);
+        let n_bytes = n_items * (ITEM_BYTES + n_after);
+        if pen.room() < n_bytes {
+            return self.grow_for(array, n_bytes, pen);
         }
         Ok(pen)
     }
 
     #[cold]
     #[inline(never)]
-    fn array_grow<'s>(
+    fn grow_for<'s>(
         &mut self,
         array: &Array<'_>,
-        room: usize,
+        n_bytes: usize,
         pen: Pen<'s>,
     ) -> Result<Pen<'s>, Stop> {
         if !array.grows {
             return Err(Stop::Full);
         }
-        let pen = self.grow(pen, room)?;
+        let pen = self.grow(pen, n_bytes)?;
         self.check_array(array)?;
         Ok(pen)
     }
 
     /// Fails if code has run that has given the array other memory.
-    fn check_array(&self, array: &Array<'_>) -> Result<(), Stop> {
+    pub(super) fn check_array(&self, array: &Array<'_>) -> Result<(), Stop> {
         if array.object.is_null() {
             return Ok(());
         }
@@ -230,7 +228,7 @@ impl<'py> Walk<'_, 'py> {
     ) -> Result<Pen<'s>, Stop> {
         let n_dims = part.n_dims();
         let line = array.line(n_dims);
-        pen = self.array_room(array, 1, line.len(), pen)?;
+        pen = self.reserve(array, 1, line.len(), pen)?;
         if part.len() == 0 {
             pen.put_short(b"[]", 2);
             return Ok(pen);
@@ -245,7 +243,7 @@ impl<'py> Walk<'_, 'py> {
                     Ok(pen) => pen,
                     Err(stop) => return Err(self.at_index(i, stop)),
                 };
-                pen = self.array_room(array, 1, line.len(), pen)?;
+                pen = self.reserve(array, 1, line.len(), pen)?;
                 pen.put_byte(b',');
                 put_line(line, &mut pen);
             }
@@ -253,7 +251,7 @@ impl<'py> Walk<'_, 'py> {
         // SAFETY: a comma and the line were put last, and no space was made since.
         unsafe { pen.set_at(pen.at().sub(1 + line.len())) };
         let line = array.line(n_dims + 1);
-        pen = self.array_room(array, 1, line.len(), pen)?;
+        pen = self.reserve(array, 1, line.len(), pen)?;
         put_line(line, &mut pen);
         pen.put_byte(b']');
         Ok(pen)
@@ -261,7 +259,7 @@ impl<'py> Walk<'_, 'py> {
 
     /// Notes where in an array an error is: from the innermost index to the outermost.
     #[cold]
-    fn at_index(&mut self, index: usize, stop: Stop) -> Stop {
+    pub(super) fn at_index(&mut self, index: usize, stop: Stop) -> Stop {
         self.within.insert_str(0, &format!("[{index}]"));
         stop
     }
@@ -441,7 +439,7 @@ impl<'py> Walk<'_, 'py> {
 
 /// Puts a line break with its indent, if there are such: a copy of no bytes is a call.
 #[inline(always)]
-fn put_line(line: &[u8], pen: &mut Pen<'_>) {
+pub(super) fn put_line(line: &[u8], pen: &mut Pen<'_>) {
     if !line.is_empty() {
         pen.put(line);
     }

@@ -104,9 +104,9 @@ pub(crate) struct Style {
     pub(crate) ensure_ascii: bool,
     pub(crate) surrogates: Surrogates,
     pub(crate) nan: NonFinite,
-    /// Whether integers of up to 64 bits are written as they are.
+    /// True if integers of up to 64 bits are written as they are.
     pub(crate) exact_ints: bool,
-    /// Whether, if they are not exact, integers past 53 bits are strings of their digits; else they
+    /// True if, unless they are exact, integers past 53 bits are strings of their digits; else they
     /// are an error.
     pub(crate) text_ints: bool,
     pub(crate) max_depth: usize,

@@ -16,6 +16,7 @@
 //! | `dict` | the members of a `dict`, read in place |
 //! | `frames` | the containers that the walk is inside of, and who holds them |
 //! | `inner` | lists, tuples and dicts inside of each other, without a frame |
+//! | `items` | the items of an array of NumPy of one dimension |
 //! | `keys` | keys as they were written before |
 //! | `plain` | the loop where all options are as they are by default |
 //! | `scalar` | numbers, booleans and moments of NumPy |
@@ -41,6 +42,7 @@ mod decimal;
 mod dict;
 mod frames;
 mod inner;
+mod items;
 mod keys;
 mod native;
 mod object;
@@ -187,7 +189,7 @@ struct Walk<'a, 'py> {
     unwritten: Step,
     /// Classes of the frames of fields.
     classes: Vec<Rc<Class>>,
-    /// What leads from the innermost frame to the item of an array that has no form: `[3][5]`.
+    /// The path from the innermost frame to the item of an array that has no form: `[3][5]`.
     within: String,
     /// Whether anybody asks for the counts: to keep them costs a nanosecond a text.
     is_counted: bool,

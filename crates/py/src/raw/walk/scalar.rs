@@ -28,7 +28,7 @@ pub(crate) fn put<P: Put>(scalar: Scalar, style: &Style, pen: &mut P) -> Result<
     Ok(())
 }
 
-/// Whether integers are written as numbers whatever their size. (orjson does not limit those of
+/// True if integers are written as numbers whatever their size. (orjson does not limit those of
 /// NumPy.)
 #[inline(always)]
 pub(super) fn is_exact(style: &Style) -> bool {
@@ -89,7 +89,8 @@ pub(super) fn put_moment<P: Put>(
     };
     let mut moment = step.moment(count).ok_or(Stop::Moment)?;
     if step.unit.is_of_days() && !is_orjson {
-        return Ok(json::put_date(moment.date, pen)?);
+        json::put_date(moment.date, pen)?;
+        return Ok(());
     }
     if is_orjson {
         moment.nanosecond -= moment.nanosecond % 1000;
@@ -107,5 +108,6 @@ pub(super) fn put_moment<P: Put>(
         time: moment.time(digits),
         offset_minutes: natives.naive_utc.then_some(0),
     };
-    Ok(json::put_timestamp(&at, natives.utc_z, pen)?)
+    json::put_timestamp(&at, natives.utc_z, pen)?;
+    Ok(())
 }

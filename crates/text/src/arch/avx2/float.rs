@@ -95,7 +95,7 @@ pub(in crate::arch) unsafe fn put(value: f64, out: *mut u8) -> *mut u8 {
     }
 }
 
-/// As `put_float32` of the twin.
+/// As the reference implementation, `put_of_float32`.
 ///
 /// # Safety
 /// As there.

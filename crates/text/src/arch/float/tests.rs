@@ -55,8 +55,8 @@ fn check_32(value: f32) -> bool {
         assert_eq!(vector, expected, "{value:e} by AVX2");
     }
     // SAFETY: the place is as large.
-    let twin = written(|out| unsafe { put_of_float32(value, out) });
-    assert_eq!(twin, expected, "{value:e} by the reference implementation");
+    let reference = written(|out| unsafe { put_of_float32(value, out) });
+    assert_eq!(reference, expected, "{value:e} by the reference");
     let mut sink = Vec::new();
     let mut window = sink.window(FLOAT_BYTES).expect("memory");
     assert_eq!(put_float32(value, &mut window), is_for_us);

@@ -55,7 +55,7 @@ impl Value {
 }
 
 impl<'py> Walk<'_, 'py> {
-    /// Writes a scalar of NumPy's, whose tag stands `n_behind` bytes before the pen.
+    /// Writes a scalar of NumPy's, whose tag is `n_behind` bytes before the pen.
     pub(super) fn scalar(
         &mut self,
         scalar: Scalar,
@@ -104,7 +104,7 @@ impl<'py> Walk<'_, 'py> {
         Ok(Value::new(Tag::DateTime, ms.to_le_bytes()))
     }
 
-    /// Writes the array of NumPy's of which this is the view; its tag stands `n_behind` bytes
+    /// Writes the array of NumPy's of which this is the view; its tag is `n_behind` bytes
     /// before the pen.
     ///
     /// # Safety

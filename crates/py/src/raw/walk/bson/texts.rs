@@ -8,6 +8,7 @@ use pyo3::{Borrowed, ffi};
 use super::super::object;
 use super::step::LENGTH_BYTES;
 use super::{ROOM, Stop, Walk};
+use crate::raw::ndarray::{self, Class};
 use crate::raw::text;
 
 /// Units of a long text that are written in one go.
@@ -227,8 +228,16 @@ fn begins_with_dollar(units: Units<'_>) -> bool {
     first == Some(u32::from(b'$'))
 }
 
-/// The name of an object's class, with its module.
+/// The name of an object's class, with its module; of an array of NumPy's also the type of its items.
 pub(crate) fn class_name(object: &Bound<'_, PyAny>) -> String {
-    let name = object.get_type().fully_qualified_name();
-    name.map_or_else(|_| "?".to_owned(), |name| name.to_string())
+    let class = object.get_type();
+    let name = class.fully_qualified_name();
+    let name = name.map_or_else(|_| "?".to_owned(), |name| name.to_string());
+    match ndarray::class_of(&class) {
+        Ok(Some(Class::Array | Class::DerivedArray)) => match object.getattr("dtype") {
+            Ok(dtype) => format!("{name} of {dtype}"),
+            Err(_) => name,
+        },
+        _ => name,
+    }
 }

@@ -1,0 +1,284 @@
+//! The items of an array of NumPy of one dimension, as JSON.
+
+use onecopy_text::convert::{FLOAT_BYTES, Kernels, Work};
+use onecopy_text::{Pen, Put};
+use onecopy_wire::json;
+
+use super::array::{Array, ITEM_BYTES, put_line};
+use super::{Stop, Walk, scalar};
+use crate::raw::ndarray::{Bits, Item, ItemType, Part};
+
+/// Items that space is made for at once.
+const BLOCK: usize = 32;
+
+impl Walk<'_, '_> {
+    /// Writes the items of an array of one dimension, a comma and the line after each.
+    pub(super) fn row<'s, K: Kernels>(
+        &mut self,
+        kernels: K,
+        array: &Array<'_>,
+        part: Part<'_>,
+        line: &[u8],
+        pen: Pen<'s>,
+    ) -> Result<Pen<'s>, Stop> {
+        match part.dtype().of {
+            ItemType::Float64 | ItemType::Float32 => kernels.call(Floats {
+                walk: self,
+                array,
+                part,
+                line,
+                pen,
+            }),
+            ItemType::Text(_) => self.texts(kernels, array, part, line, pen),
+            _ => self.numbers(array, part, line, pen),
+        }
+    }
+
+    /// Writes items of one size by a function that puts one and a comma.
+    #[inline(always)]
+    fn each<'s, T: Bits>(
+        &mut self,
+        array: &Array<'_>,
+        part: Part<'_>,
+        line: &[u8],
+        mut pen: Pen<'s>,
+        put: impl Fn(T, &mut Pen<'s>) -> Result<(), Stop>,
+    ) -> Result<Pen<'s>, Stop> {
+        let items = part.items::<T>();
+        let mut at = 0;
+        while at < items.len() {
+            let n = BLOCK.min(items.len() - at);
+            pen = self.reserve(array, n, line.len(), pen)?;
+            for i in at..at + n {
+                if let Err(stop) = put(items.get(i), &mut pen) {
+                    return Err(self.at_index(i, stop));
+                }
+                put_line(line, &mut pen);
+            }
+            at += n;
+        }
+        Ok(pen)
+    }
+
+    /// Writes integers, booleans, moments and floats of 16 bits.
+    #[inline(never)]
+    fn numbers<'s>(
+        &mut self,
+        array: &Array<'_>,
+        part: Part<'_>,
+        line: &[u8],
+        pen: Pen<'s>,
+    ) -> Result<Pen<'s>, Stop> {
+        let style = self.style;
+        let is_exact = scalar::is_exact(style);
+        let put_comma = |pen: &mut Pen<'s>| {
+            pen.put_byte(b',');
+            Ok(())
+        };
+        macro_rules! integers {
+            ($bits:ty, $put:path, $value:expr) => {
+                self.each(array, part, line, pen, move |bits: $bits, pen| {
+                    let value = $value(bits);
+                    if is_exact {
+                        $put(value, pen);
+                        return Ok(());
+                    }
+                    scalar::put_limited(value.into(), style, pen)?;
+                    put_comma(pen)
+                })
+            };
+        }
+        match part.dtype().of {
+            ItemType::Bool => self.booleans(array, part, line, pen),
+            ItemType::Int8 => integers!(u8, json::put_i64_comma, |bits| i64::from(bits as i8)),
+            ItemType::Int16 => integers!(u16, json::put_i64_comma, |bits| i64::from(bits as i16)),
+            ItemType::Int32 => integers!(u32, json::put_i64_comma, |bits| i64::from(bits as i32)),
+            ItemType::Int64 => integers!(u64, json::put_i64_comma, |bits| bits as i64),
+            ItemType::Uint8 => integers!(u8, json::put_u64_comma, u64::from),
+            ItemType::Uint16 => integers!(u16, json::put_u64_comma, u64::from),
+            ItemType::Uint32 => integers!(u32, json::put_u64_comma, u64::from),
+            ItemType::Uint64 => integers!(u64, json::put_u64_comma, u64::from),
+            ItemType::Float16 => self.each(array, part, line, pen, |bits, pen| {
+                scalar::put_half(bits, style, pen)?;
+                put_comma(pen)
+            }),
+            ItemType::Moment(step) => self.each(array, part, line, pen, |bits: u64, pen| {
+                scalar::put_moment(bits as i64, step, style, pen)?;
+                put_comma(pen)
+            }),
+            // None of these come here.
+            _ => Err(Stop::ArrayChanged),
+        }
+    }
+
+    /// Writes booleans, four at a time if they are next to each other.
+    #[inline(always)]
+    fn booleans<'s>(
+        &mut self,
+        array: &Array<'_>,
+        part: Part<'_>,
+        line: &[u8],
+        mut pen: Pen<'s>,
+    ) -> Result<Pen<'s>, Stop> {
+        let items = part.items::<u8>();
+        let mut at = 0;
+        while at < items.len() {
+            let n = BLOCK.min(items.len() - at);
+            pen = self.reserve(array, n, line.len(), pen)?;
+            let end = at + n;
+            while at < end {
+                if line.is_empty()
+                    && end - at >= 4
+                    && let Some(four) = items.four(at)
+                {
+                    let (text, len) = &FOUR_BOOLEANS[index_of_four(four)];
+                    pen.put_short(text, *len);
+                    at += 4;
+                    continue;
+                }
+                json::put_bool(items.get(at) != 0, &mut pen);
+                pen.put_byte(b',');
+                put_line(line, &mut pen);
+                at += 1;
+            }
+        }
+        Ok(pen)
+    }
+
+    /// Writes texts.
+    fn texts<'s, K: Kernels>(
+        &mut self,
+        kernels: K,
+        array: &Array<'_>,
+        part: Part<'_>,
+        line: &[u8],
+        mut pen: Pen<'s>,
+    ) -> Result<Pen<'s>, Stop> {
+        for i in 0..part.len() {
+            pen = match self.item(kernels, part.item(i), pen) {
+                Ok(pen) => pen,
+                Err(stop) => return Err(self.at_index(i, stop)),
+            };
+            // Code may have run where the text made space.
+            self.check_array(array)?;
+            pen = self.reserve(array, 1, line.len(), pen)?;
+            pen.put_byte(b',');
+            put_line(line, &mut pen);
+        }
+        Ok(pen)
+    }
+
+    /// Writes an item of any type, for which there is space.
+    pub(super) fn item<'s, K: Kernels>(
+        &mut self,
+        kernels: K,
+        item: Item<'_>,
+        mut pen: Pen<'s>,
+    ) -> Result<Pen<'s>, Stop> {
+        if let Some(value) = item.scalar() {
+            scalar::put(value, self.style, &mut pen)?;
+            return Ok(pen);
+        }
+        let text = item.to_str(self.py())?;
+        // SAFETY: a `str`, which is held here.
+        unsafe { self.any_text(kernels, text.as_ptr(), pen) }
+    }
+}
+
+/// The floats of an array of one dimension. As work they are written, a comma and the line after
+/// each.
+struct Floats<'w, 'a, 'py, 'v, 's> {
+    walk: &'w mut Walk<'a, 'py>,
+    array: &'v Array<'v>,
+    part: Part<'v>,
+    line: &'v [u8],
+    pen: Pen<'s>,
+}
+
+impl<'s> Work for Floats<'_, '_, '_, '_, 's> {
+    type Output = Result<Pen<'s>, Stop>;
+
+    #[inline(always)]
+    fn run<K: Kernels>(self, kernels: K) -> Result<Pen<'s>, Stop> {
+        let Floats {
+            walk,
+            array,
+            part,
+            line,
+            pen,
+        } = self;
+        let nan = walk.style.nan;
+        match part.dtype().of {
+            ItemType::Float32 => walk.each(array, part, line, pen, |bits, pen| {
+                let value = f32::from_bits(bits);
+                // SAFETY: there is space for an item and its comma; the item ends at the address
+                // that comes back.
+                unsafe {
+                    if let Some(end) = kernels.json_float32(value, pen.at()) {
+                        end.write(b',');
+                        pen.set_at(end.add(1));
+                        return Ok(());
+                    }
+                }
+                json::put_f32(value, nan, pen)?;
+                pen.put_byte(b',');
+                Ok(())
+            }),
+            _ => walk.each(array, part, line, pen, |bits, pen| {
+                let value = f64::from_bits(bits);
+                // SAFETY: there is space for an item and its comma; the item ends at the address
+                // that comes back.
+                unsafe {
+                    if let Some(end) = kernels.json_float(value, pen.at()) {
+                        end.write(b',');
+                        pen.set_at(end.add(1));
+                        return Ok(());
+                    }
+                }
+                json::put_f64(value, nan, pen)?;
+                pen.put_byte(b',');
+                Ok(())
+            }),
+        }
+    }
+}
+
+const _: () = assert!(ITEM_BYTES > FLOAT_BYTES && ITEM_BYTES > FOUR_BYTES);
+
+/// Bytes of four booleans and their commas at most.
+const FOUR_BYTES: usize = 4 * "false,".len();
+
+/// Four booleans, a comma after each, by a bit for each that is true, the first in the lowest; and
+/// how long they are.
+static FOUR_BOOLEANS: [([u8; FOUR_BYTES], usize); 16] = {
+    let mut all = [([0; FOUR_BYTES], 0); 16];
+    let mut i = 0;
+    while i < all.len() {
+        let (text, len) = &mut all[i];
+        let mut bit = 0;
+        while bit < 4 {
+            let word: &[u8] = if i >> bit & 1 == 1 {
+                b"true,"
+            } else {
+                b"false,"
+            };
+            let mut k = 0;
+            while k < word.len() {
+                text[*len] = word[k];
+                *len += 1;
+                k += 1;
+            }
+            bit += 1;
+        }
+        i += 1;
+    }
+    all
+};
+
+/// A bit for each of four bytes that is not zero.
+#[inline(always)]
+fn index_of_four(bytes: u32) -> usize {
+    const LOW: u32 = 0x7F7F_7F7F;
+    let ones = (((bytes & LOW) + LOW) | bytes) >> 7 & 0x0101_0101;
+    (ones.wrapping_mul(0x0102_0408) >> 24 & 15) as usize
+}
