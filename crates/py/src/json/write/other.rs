@@ -10,7 +10,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyT
 
 use super::options::{BigInts, Options, Passed};
 use crate::raw::ndarray::{self, Choice, Described, ItemType};
-use crate::raw::walk::bson::class_name;
+pub(super) use crate::raw::walk::bson::class_name;
 use crate::raw::walk::{Other, Others, Stop, put_scalar};
 use crate::raw::{binary, number, text, uuid};
 
@@ -104,11 +104,6 @@ impl From<WriteError> for Stop {
             error => Stop::Value(error),
         }
     }
-}
-
-pub(super) fn class_name(object: &Bound<'_, PyAny>) -> String {
-    let name = object.get_type().fully_qualified_name();
-    name.map_or_else(|_| "?".to_owned(), |name| name.to_string())
 }
 
 /// A value of `wire` as text.

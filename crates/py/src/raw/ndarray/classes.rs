@@ -154,12 +154,7 @@ impl ScalarClass {
                 return Ok(None);
             };
             let by_protocol = memory.view.item().and_then(|item| item.scalar());
-            // SAFETY: a class that we hold.
-            let n_bytes = unsafe { (*class.as_type_ptr()).tp_basicsize };
-            if n_bytes < found.n_bytes_all() {
-                return Ok(None);
-            }
-            // SAFETY: an instance of this class, which is as large as its head and its value, compared above.
+            // SAFETY: an instance of this class, at least as large as is read of it.
             let in_place = unsafe { found.read(sample.as_ptr()) };
             if by_protocol != Some(in_place) {
                 return Ok(None);

@@ -1,13 +1,11 @@
 //! Arrays of NumPy as JSON, from their memory into the chunk.
 
-use onecopy_text::convert::{FLOAT_BYTES, Kernels};
+use onecopy_text::convert::Kernels;
 use onecopy_text::{Pen, Put};
 use onecopy_wire::json;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use super::array_floats::Floats;
-use super::booleans::{FOUR_BOOLEANS, FOUR_BYTES, index_of_four};
 use super::frames::Form;
 use super::native::Native;
 use super::{Next, ROOM, Stop, Walk};
@@ -157,8 +155,8 @@ impl<'py> Walk<'_, 'py> {
             indent_bytes: 0,
         };
         // SAFETY: the rest of the space of the pen, which is not used until that is done.
-        let rest = unsafe { std::slice::from_raw_parts_mut(pen.at().cast(), pen.room()) };
-        let place = Pen::new(rest);
+        let place =
+            Pen::new(unsafe { std::slice::from_raw_parts_mut(pen.at().cast(), pen.room()) });
         match self.part(kernels, &array, view.whole(), place) {
             Ok(mut end) => {
                 end.put_byte(b',');
@@ -263,178 +261,6 @@ impl<'py> Walk<'_, 'py> {
         self.within.insert_str(0, &format!("[{index}]"));
         stop
     }
-
-    /// Writes the items of an array of one dimension, a comma and the line after each.
-    fn row<'s, K: Kernels>(
-        &mut self,
-        kernels: K,
-        array: &Array<'_>,
-        part: Part<'_>,
-        line: &[u8],
-        pen: Pen<'s>,
-    ) -> Result<Pen<'s>, Stop> {
-        match part.dtype().of {
-            ItemType::Float64 | ItemType::Float32 => kernels.call(Floats {
-                walk: self,
-                array,
-                part,
-                line,
-                pen,
-            }),
-            ItemType::Text(_) => self.texts(kernels, array, part, line, pen),
-            _ => self.numbers(array, part, line, pen),
-        }
-    }
-
-    /// Writes items of one size by a function that puts one and a comma.
-    #[inline(always)]
-    pub(super) fn each<'s, T: Bits>(
-        &mut self,
-        array: &Array<'_>,
-        part: Part<'_>,
-        line: &[u8],
-        mut pen: Pen<'s>,
-        put: impl Fn(T, &mut Pen<'s>) -> Result<(), Stop>,
-    ) -> Result<Pen<'s>, Stop> {
-        let items = part.items::<T>();
-        let mut at = 0;
-        while at < items.len() {
-            let n = BLOCK.min(items.len() - at);
-            pen = self.array_room(array, n, line.len(), pen)?;
-            for i in at..at + n {
-                if let Err(stop) = put(items.get(i), &mut pen) {
-                    return Err(self.at_index(i, stop));
-                }
-                put_line(line, &mut pen);
-            }
-            at += n;
-        }
-        Ok(pen)
-    }
-
-    /// Writes integers, booleans, moments and floats of 16 bits.
-    #[inline(never)]
-    fn numbers<'s>(
-        &mut self,
-        array: &Array<'_>,
-        part: Part<'_>,
-        line: &[u8],
-        pen: Pen<'s>,
-    ) -> Result<Pen<'s>, Stop> {
-        let style = self.style;
-        let is_exact = scalar::is_exact(style);
-        let put_comma = |pen: &mut Pen<'s>| {
-            pen.put_byte(b',');
-            Ok(())
-        };
-        macro_rules! integers {
-            ($bits:ty, $put:path, $value:expr) => {
-                self.each(array, part, line, pen, move |bits: $bits, pen| {
-                    let value = $value(bits);
-                    if is_exact {
-                        $put(value, pen);
-                        return Ok(());
-                    }
-                    scalar::put_limited(value.into(), style, pen)?;
-                    put_comma(pen)
-                })
-            };
-        }
-        match part.dtype().of {
-            ItemType::Bool => self.booleans(array, part, line, pen),
-            ItemType::Int8 => integers!(u8, json::put_i64_comma, |bits| i64::from(bits as i8)),
-            ItemType::Int16 => integers!(u16, json::put_i64_comma, |bits| i64::from(bits as i16)),
-            ItemType::Int32 => integers!(u32, json::put_i64_comma, |bits| i64::from(bits as i32)),
-            ItemType::Int64 => integers!(u64, json::put_i64_comma, |bits| bits as i64),
-            ItemType::Uint8 => integers!(u8, json::put_u64_comma, u64::from),
-            ItemType::Uint16 => integers!(u16, json::put_u64_comma, u64::from),
-            ItemType::Uint32 => integers!(u32, json::put_u64_comma, u64::from),
-            ItemType::Uint64 => integers!(u64, json::put_u64_comma, u64::from),
-            ItemType::Float16 => self.each(array, part, line, pen, |bits, pen| {
-                scalar::put_half(bits, style, pen)?;
-                put_comma(pen)
-            }),
-            ItemType::Moment(step) => self.each(array, part, line, pen, |bits: u64, pen| {
-                scalar::put_moment(bits as i64, step, style, pen)?;
-                put_comma(pen)
-            }),
-            // None of these come here.
-            _ => Err(Stop::ArrayChanged),
-        }
-    }
-
-    /// Writes booleans, four at a time if they are next to each other.
-    #[inline(always)]
-    fn booleans<'s>(
-        &mut self,
-        array: &Array<'_>,
-        part: Part<'_>,
-        line: &[u8],
-        mut pen: Pen<'s>,
-    ) -> Result<Pen<'s>, Stop> {
-        let items = part.items::<u8>();
-        let mut at = 0;
-        while at < items.len() {
-            let n = BLOCK.min(items.len() - at);
-            pen = self.array_room(array, n, line.len(), pen)?;
-            let end = at + n;
-            while at < end {
-                if line.is_empty()
-                    && end - at >= 4
-                    && let Some(four) = items.four(at)
-                {
-                    let (text, len) = &FOUR_BOOLEANS[index_of_four(four)];
-                    pen.put_short(text, *len);
-                    at += 4;
-                    continue;
-                }
-                json::put_bool(items.get(at) != 0, &mut pen);
-                pen.put_byte(b',');
-                put_line(line, &mut pen);
-                at += 1;
-            }
-        }
-        Ok(pen)
-    }
-
-    /// Writes texts.
-    fn texts<'s, K: Kernels>(
-        &mut self,
-        kernels: K,
-        array: &Array<'_>,
-        part: Part<'_>,
-        line: &[u8],
-        mut pen: Pen<'s>,
-    ) -> Result<Pen<'s>, Stop> {
-        for i in 0..part.len() {
-            pen = match self.item(kernels, part.item(i), pen) {
-                Ok(pen) => pen,
-                Err(stop) => return Err(self.at_index(i, stop)),
-            };
-            // Code may have run where the text made space.
-            self.check_array(array)?;
-            pen = self.array_room(array, 1, line.len(), pen)?;
-            pen.put_byte(b',');
-            put_line(line, &mut pen);
-        }
-        Ok(pen)
-    }
-
-    /// Writes an item of any type, for which there is space.
-    fn item<'s, K: Kernels>(
-        &mut self,
-        kernels: K,
-        item: Item<'_>,
-        mut pen: Pen<'s>,
-    ) -> Result<Pen<'s>, Stop> {
-        if let Some(value) = item.scalar() {
-            scalar::put(value, self.style, &mut pen)?;
-            return Ok(pen);
-        }
-        let text = item.to_str(self.py())?;
-        // SAFETY: a `str`, which is held here.
-        unsafe { self.any_text(kernels, text.as_ptr(), pen) }
-    }
 }
 
 /// Puts a line break with its indent, if there are such: a copy of no bytes is a call.
@@ -444,5 +270,3 @@ pub(super) fn put_line(line: &[u8], pen: &mut Pen<'_>) {
         pen.put(line);
     }
 }
-
-const _: () = assert!(ITEM_BYTES > FLOAT_BYTES && ITEM_BYTES > FOUR_BYTES);

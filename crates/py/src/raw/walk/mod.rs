@@ -2,14 +2,13 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `array`, `array_floats` | arrays of NumPy |
+//! | `array` | arrays of NumPy |
 //! | `asked` | what is asked of a walk, and why it may end early |
 //! | `bson` | the walk that writes BSON, over the same objects, frames and keys |
 //! | `attributes` | attributes of instances, read in place |
 //! | `classes` | how the instances of a class are written |
 //! | `decimal` | `decimal.Decimal`, read in place |
 //! | `native` | dates, UUIDs, enumerations, dataclasses and subclasses, read in place |
-//! | `booleans` | booleans of an array, four at once |
 //! | `beside` | text that goes past the chunk, straight into a `str` |
 //! | `object` | objects of CPython's own types, read in place |
 //! | `other` | objects that Python code may have to run for |
@@ -31,11 +30,9 @@
 
 mod ahead;
 mod array;
-mod array_floats;
 mod asked;
 mod attributes;
 mod beside;
-mod booleans;
 pub(crate) mod bson;
 mod classes;
 mod decimal;
