@@ -1,6 +1,9 @@
 //! The functions of `include/onecopy.h`, which is made of their documentation.
 //!
-//! Each makes slices of the pointers it is given, after it has looked at what can be seen of them, and calls a safe function.
+//! Each makes slices of the pointers it is given, after it has checked what can be checked of them,
+//! and calls a safe function. Another thread, process or device may write to a source meanwhile:
+//! the answer is then an error, or of a mix of what was there at different times; nothing is
+//! written past a capacity.
 
 use std::ffi::{CStr, c_char};
 use std::mem::MaybeUninit;
@@ -28,7 +31,7 @@ const VERSION: &CStr =
 /// `n_units` units are readable at `src`. Returns the bytes, or -1 - k. Writes nothing.
 ///
 /// # Safety
-/// `src` is readable for `n_units`, and nobody writes there meanwhile.
+/// `src` is readable for `n_units`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_utf8_len_from_utf16(
     src: *const u16,
@@ -52,7 +55,8 @@ pub unsafe extern "C" fn onecopy_utf8_len_from_utf16(
 /// which take 4. Returns the bytes written, -1 - k or ONECOPY_NO_ROOM. The text is read once.
 ///
 /// # Safety
-/// `src` is readable for `n_units`, `dst` writable for `capacity_bytes`, both used by nobody else meanwhile.
+/// `src` is readable for `n_units`. `dst` is writable for `capacity_bytes`, and nobody else uses it
+/// meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_utf16_to_utf8(
     src: *const u16,
@@ -71,7 +75,8 @@ pub unsafe extern "C" fn onecopy_utf16_to_utf8(
 /// Returns the units written, -1 - k or ONECOPY_NO_ROOM.
 ///
 /// # Safety
-/// `src` is readable for `n_bytes`, `dst` writable for `capacity_units`, both used by nobody else meanwhile.
+/// `src` is readable for `n_bytes`. `dst` is writable for `capacity_units`, and nobody else uses it
+/// meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_utf8_to_utf16(
     src: *const u8,
@@ -90,7 +95,8 @@ pub unsafe extern "C" fn onecopy_utf8_to_utf16(
 /// there is always room.
 ///
 /// # Safety
-/// `src` is readable for `n_bytes`, `dst` writable for `capacity_bytes`, both used by nobody else meanwhile.
+/// `src` is readable for `n_bytes`. `dst` is writable for `capacity_bytes`, and nobody else uses it
+/// meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_utf8_to_latin1(
     src: *const u8,
@@ -107,7 +113,8 @@ pub unsafe extern "C" fn onecopy_utf8_to_latin1(
 /// With a capacity of 2 * n_bytes there is always room. Returns the bytes written, or ONECOPY_NO_ROOM.
 ///
 /// # Safety
-/// `src` is readable for `n_bytes`, `dst` writable for `capacity_bytes`, both used by nobody else meanwhile.
+/// `src` is readable for `n_bytes`. `dst` is writable for `capacity_bytes`, and nobody else uses it
+/// meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_latin1_to_utf8(
     src: *const u8,
@@ -124,7 +131,8 @@ pub unsafe extern "C" fn onecopy_latin1_to_utf8(
 /// For callers that can name the beginning of an array alone, as managed runtimes. Positions and counts are from those places on.
 ///
 /// # Safety
-/// `src` is readable for `src_at` + `n_units`, `dst` writable from `dst_at` on for `capacity_bytes`, both used by nobody else meanwhile.
+/// `src` is readable for `src_at` + `n_units`. `dst` is writable from `dst_at` on for
+/// `capacity_bytes`, and nobody else uses it meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_utf16_to_utf8_at(
     src: *const u16,
@@ -149,7 +157,8 @@ pub unsafe extern "C" fn onecopy_utf16_to_utf8_at(
 /// For callers that can name the beginning of an array alone, as managed runtimes. Positions and counts are from those places on.
 ///
 /// # Safety
-/// `src` is readable for `src_at` + `n_bytes`, `dst` writable from `dst_at` on for `capacity_units`, both used by nobody else meanwhile.
+/// `src` is readable for `src_at` + `n_bytes`. `dst` is writable from `dst_at` on for
+/// `capacity_units`, and nobody else uses it meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_utf8_to_utf16_at(
     src: *const u8,
@@ -174,7 +183,8 @@ pub unsafe extern "C" fn onecopy_utf8_to_utf16_at(
 /// For callers that can name the beginning of an array alone, as managed runtimes. Positions and counts are from those places on.
 ///
 /// # Safety
-/// `src` is readable for `src_at` + `n_bytes`, `dst` writable from `dst_at` on for `capacity_bytes`, both used by nobody else meanwhile.
+/// `src` is readable for `src_at` + `n_bytes`. `dst` is writable from `dst_at` on for
+/// `capacity_bytes`, and nobody else uses it meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_utf8_to_latin1_at(
     src: *const u8,
@@ -197,7 +207,8 @@ pub unsafe extern "C" fn onecopy_utf8_to_latin1_at(
 /// For callers that can name the beginning of an array alone, as managed runtimes. Positions and counts are from those places on.
 ///
 /// # Safety
-/// `src` is readable for `src_at` + `n_bytes`, `dst` writable from `dst_at` on for `capacity_bytes`, both used by nobody else meanwhile.
+/// `src` is readable for `src_at` + `n_bytes`. `dst` is writable from `dst_at` on for
+/// `capacity_bytes`, and nobody else uses it meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_latin1_to_utf8_at(
     src: *const u8,
@@ -220,7 +231,7 @@ pub unsafe extern "C" fn onecopy_latin1_to_utf8_at(
 /// Returns the units, or -1 - k. Writes nothing.
 ///
 /// # Safety
-/// `src` is readable for `n_bytes`, and nobody writes there meanwhile.
+/// `src` is readable for `n_bytes`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_utf16_len_from_utf8(
     src: *const u8,
@@ -244,7 +255,7 @@ pub unsafe extern "C" fn onecopy_utf16_len_from_utf8(
 /// as -1 - k here.
 ///
 /// # Safety
-/// `src` is readable for `n_bytes`, and nobody writes there meanwhile.
+/// `src` is readable for `n_bytes`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_utf8_find_malformed(src: *const u8, n_bytes: usize) -> i64 {
     guarded(|| {
@@ -258,7 +269,7 @@ pub unsafe extern "C" fn onecopy_utf8_find_malformed(src: *const u8, n_bytes: us
 /// Bytes before the first that is not ASCII; n_bytes where all are.
 ///
 /// # Safety
-/// `src` is readable for `n_bytes`, and nobody writes there meanwhile.
+/// `src` is readable for `n_bytes`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_utf8_ascii_prefix(src: *const u8, n_bytes: usize) -> i64 {
     guarded(|| {
@@ -275,7 +286,8 @@ pub unsafe extern "C" fn onecopy_utf8_ascii_prefix(src: *const u8, n_bytes: usiz
 /// -1 - k or ONECOPY_NO_ROOM; ONECOPY_INVALID_ARGUMENT for a text of 2 GiB. A U+0000 in the text is written as it is, which BSON allows.
 ///
 /// # Safety
-/// `src` is readable for `n_units`, `dst` writable for `capacity_bytes`, both used by nobody else meanwhile.
+/// `src` is readable for `n_units`. `dst` is writable for `capacity_bytes`, and nobody else uses it
+/// meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_bson_string(
     src: *const u16,
@@ -360,7 +372,9 @@ fn is_place<T>(p: *const T, n: usize) -> bool {
 }
 
 /// # Safety
-/// Unless `n` is 0: `p` is readable for `n` units, and nobody writes there while the slice is used.
+/// Unless `n` is 0: `p` is readable for `n` units. Others may write there while the slice is used,
+/// which Rust does not allow of a slice: it is passed only to functions that bear it
+/// (`onecopy_text::convert::within`).
 #[inline(always)]
 unsafe fn source<'a, T>(p: *const T, n: usize) -> Result<&'a [T], i64> {
     if !is_place(p, n) {
@@ -369,7 +383,9 @@ unsafe fn source<'a, T>(p: *const T, n: usize) -> Result<&'a [T], i64> {
     if n == 0 {
         return Ok(&[]);
     }
-    // SAFETY: not NULL, aligned and of a size that objects have, looked at above; the rest is the caller's duty.
+    // SAFETY: not NULL, aligned and of a size that objects have, checked above; readable by the
+    // caller's word. Its contents may change, which the functions of `within` bear: they store
+    // nothing outside of their destination, whatever they read.
     Ok(unsafe { std::slice::from_raw_parts(p, n) })
 }
 

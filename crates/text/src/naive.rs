@@ -37,10 +37,12 @@ fn scalar(c: u32) -> Result<u32, MalformedKind> {
     }
 }
 
+// Each unit is read once into a local: it may change between two reads.
+
 fn utf16_at(u: &[u16]) -> (Result<u32, MalformedKind>, usize) {
-    match (u[0], u.get(1)) {
-        (0xD800..=0xDBFF, Some(&low @ 0xDC00..=0xDFFF)) => (
-            Ok(0x10000 + ((u32::from(u[0]) - 0xD800) << 10) + (u32::from(low) - 0xDC00)),
+    match (u[0], u.get(1).copied()) {
+        (high @ 0xD800..=0xDBFF, Some(low @ 0xDC00..=0xDFFF)) => (
+            Ok(0x10000 + ((u32::from(high) - 0xD800) << 10) + (u32::from(low) - 0xDC00)),
             2,
         ),
         (0xD800..=0xDBFF, None) => (Err(MalformedKind::UnexpectedEnd), 1),
@@ -51,7 +53,8 @@ fn utf16_at(u: &[u16]) -> (Result<u32, MalformedKind>, usize) {
 
 /// Unicode 16, table 3-7: well-formed UTF-8 byte sequences.
 fn utf8_at(u: &[u8]) -> (Result<u32, MalformedKind>, usize) {
-    let (n, low, high) = match u[0] {
+    let lead = u[0];
+    let (n, low, high) = match lead {
         c @ 0..0x80 => return (Ok(u32::from(c)), 1),
         0xC2..=0xDF => (2, 0x80, 0xBF),
         0xE0 => (3, 0xA0, 0xBF),
@@ -62,12 +65,12 @@ fn utf8_at(u: &[u8]) -> (Result<u32, MalformedKind>, usize) {
         0xF4 => (4, 0x80, 0x8F),
         _ => return (Err(MalformedKind::InvalidStartByte), 1),
     };
-    let mut c = u32::from(u[0]) & (0x7F >> n);
+    let mut c = u32::from(lead) & (0x7F >> n);
     for i in 1..n {
         let range = if i == 1 { low..=high } else { 0x80..=0xBF };
-        match u.get(i) {
+        match u.get(i).copied() {
             None => return (Err(MalformedKind::UnexpectedEnd), i),
-            Some(b) if !range.contains(b) => return (Err(MalformedKind::InvalidContinuation), i),
+            Some(b) if !range.contains(&b) => return (Err(MalformedKind::InvalidContinuation), i),
             Some(b) => c = c << 6 | u32::from(b & 0x3F),
         }
     }

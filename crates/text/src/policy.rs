@@ -28,6 +28,9 @@ pub enum MalformedKind {
     LoneSurrogate,
     /// UTF-32: a unit above U+10FFFF.
     OutOfRange,
+    /// Another thread, process or device wrote to the text while it was read. Position and length
+    /// are 0. Read it from memory that nobody writes to meanwhile.
+    Changed,
 }
 
 /// The first malformed sequence of a text. Position and length are in input units, counted from 0.
@@ -42,6 +45,13 @@ pub struct Malformed {
 }
 
 impl Malformed {
+    /// The text changed between two reads.
+    pub(crate) const CHANGED: Malformed = Malformed {
+        kind: MalformedKind::Changed,
+        at_units: 0,
+        len_units: 0,
+    };
+
     /// The same, in a text that starts `n_units` earlier.
     #[must_use]
     pub fn later_by(self, n_units: usize) -> Malformed {
@@ -60,6 +70,7 @@ impl fmt::Display for MalformedKind {
             MalformedKind::UnexpectedEnd => "unexpected end of data",
             MalformedKind::LoneSurrogate => "lone surrogate",
             MalformedKind::OutOfRange => "code point not in range(0x110000)",
+            MalformedKind::Changed => "the buffer changed while it was read",
         })
     }
 }

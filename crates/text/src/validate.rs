@@ -9,7 +9,7 @@ use crate::{Malformed, Units, naive};
 #[inline]
 #[must_use]
 pub fn is_utf8(bytes: &[u8]) -> bool {
-    arch::is_ascii(bytes) || bulk::as_str(bytes).is_some()
+    arch::is_ascii(bytes) || bulk::is_utf8(bytes)
 }
 
 /// The first malformed sequence, or `None` where the text is well-formed.

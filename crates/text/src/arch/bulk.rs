@@ -1,7 +1,10 @@
-//! Bulk decoding and validation by our kernels and by simdutf, behind functions that check lengths; the scalar twin where
-//! `ONECOPY_KERNEL=scalar` asks for it, and under Miri, which runs no C++.
+//! Bulk decoding and validation by our kernels and by simdutf, after checks of lengths; the scalar
+//! reference implementation under `ONECOPY_KERNEL=scalar`, and under Miri, which runs no C++.
 //!
-//! simdutf wants room for exactly the converted length and writes no further; `arch::tests` holds it to that.
+//! No function writes past its destination or reads past its text, whatever the text holds: it may
+//! have changed since it was measured. Our kernels know the end of the destination; simdutf's are
+//! given parts of the text that have no more units than are left in it (`arch::tests` and
+//! `arch::changing_tests` test both).
 
 use std::mem::MaybeUninit;
 
@@ -32,34 +35,38 @@ pub(super) fn is_avx512() -> bool {
     cfg!(all(target_arch = "x86_64", not(miri))) && kernel() == Kernel::Avx512
 }
 
-/// The bytes as a `str`, where they are well-formed UTF-8.
+/// The bytes as a `str`, where they are well-formed UTF-8: of memory that nobody writes to.
 #[inline]
 pub(crate) fn as_str(src: &[u8]) -> Option<&str> {
-    if no_simdutf() {
-        return std::str::from_utf8(src).ok();
-    }
-    // SAFETY: simdutf has validated it (RFC 3629, the same rules as core's).
-    simdutf::validate_utf8(src).then(|| unsafe { std::str::from_utf8_unchecked(src) })
+    // SAFETY: validated (RFC 3629, the same rules as core's).
+    is_utf8(src).then(|| unsafe { std::str::from_utf8_unchecked(src) })
 }
 
-/// The bytes as a `str` and what a Python `str` of it needs, where they are well-formed UTF-8.
+/// Returns whether the bytes are well-formed UTF-8.
 #[inline]
-pub(crate) fn as_str_of_shape(src: &[u8]) -> Option<(&str, Shape)> {
+pub(crate) fn is_utf8(src: &[u8]) -> bool {
+    if no_simdutf() {
+        return std::str::from_utf8(src).is_ok();
+    }
+    simdutf::validate_utf8(src)
+}
+
+/// Returns the shape of a Python `str` of the bytes, if they are well-formed UTF-8.
+#[inline]
+pub(crate) fn shape_of_utf8(src: &[u8]) -> Option<Shape> {
     #[cfg(target_arch = "x86_64")]
     if is_avx512() {
         // SAFETY: AVX-512 is there.
         let (kind, n_chars) = unsafe { avx512::utf8::measure(src) }?;
-        // SAFETY: it was validated (RFC 3629, the same rules as core's).
-        let text = unsafe { std::str::from_utf8_unchecked(src) };
-        return Some((text, Shape { kind, n_chars }));
+        return Some(Shape { kind, n_chars });
     }
-    let text = as_str(src)?;
-    let scan = scan_utf8(src);
-    let shape = Shape {
-        kind: Kind::of_utf8(scan.max),
-        n_chars: scan.n_chars,
-    };
-    Some((text, shape))
+    is_utf8(src).then(|| {
+        let scan = scan_utf8(src);
+        Shape {
+            kind: Kind::of_utf8(scan.max),
+            n_chars: scan.n_chars,
+        }
+    })
 }
 
 /// Characters of UTF-16 that is valid; units that are no second halves of pairs in other text.
@@ -110,132 +117,123 @@ pub(crate) fn utf16_error_near(src: &[u16]) -> Option<usize> {
     (result.error != simdutf::ErrorCode::Success).then_some(result.count)
 }
 
-/// Valid UTF-8 to Latin-1 units.
-///
-/// # Safety
-/// All characters are below U+0100, and `out` is as long as there are characters.
+/// Converts UTF-8 that was measured to Latin-1 units. Returns whether it gives as many as `out`
+/// takes. If it does not, the text has changed since, and the contents of `out` are unspecified (so
+/// below).
 #[inline]
-pub(super) unsafe fn str_to_latin1(src: &str, out: &mut [MaybeUninit<u8>]) {
+#[must_use]
+pub(super) fn valid_utf8_to_latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) -> bool {
     #[cfg(target_arch = "x86_64")]
     if is_avx512() || is_avx2() {
-        let (bytes, dst, n) = (src.as_bytes(), out.as_mut_ptr().cast(), out.len());
+        let (dst, n) = (out.as_mut_ptr().cast(), out.len());
         // SAFETY: the kernels are there; `out` takes n units.
         let made = unsafe {
             if is_avx512() {
-                avx512::utf8::to_latin1::<false>(bytes, dst, n)
+                avx512::utf8::to_latin1::<false>(src, dst, n)
             } else {
-                avx2::utf8::to_latin1(bytes, dst, n)
+                avx2::utf8::to_latin1(src, dst, n)
             }
         };
-        return whole(made, n);
+        return made == Some(n);
     }
     if no_simdutf() {
-        return scalar::fill(src.chars().map(u32::from), out);
+        return scalar::fill(scalar::chars_of(src), out);
     }
-    by_room(src, out, |part, dst| {
-        // SAFETY: a str is valid, below U+0100 by the caller's word, and `dst` takes a unit for each of its bytes.
+    by_parts(src, out, |part, dst| {
+        // SAFETY: `dst` takes a unit for each byte of the part, and a byte gives one at most.
         unsafe { simdutf::convert_valid_utf8_to_latin1(part.as_ptr(), part.len(), dst) }
-    });
+    })
 }
 
-/// Fails if a text has changed since it was measured: part of the destination was not written.
-#[inline(always)]
-fn whole(made: Option<usize>, n: usize) {
-    assert_eq!(made, Some(n), "{CHANGED}");
-}
-
-const CHANGED: &str = "the text changed while it was read";
-
-/// Converts a valid text by parts that have no more bytes than there is room for units: `convert` gives a unit at most for each
-/// byte and does not know where the destination ends.
-///
-/// # Panics
-/// If the text changed since it was measured.
-fn by_room<U: TryFrom<u32>>(
-    src: &str,
+/// Converts by parts that have no more bytes than there are units left in the destination:
+/// `convert` gives a unit at most for each byte, and does not know where the destination ends.
+fn by_parts<U: TryFrom<u32>>(
+    src: &[u8],
     out: &mut [MaybeUninit<U>],
-    convert: impl Fn(&str, *mut U) -> usize,
-) {
+    convert: impl Fn(&[u8], *mut U) -> usize,
+) -> bool {
     const FEW: usize = 16;
     let (mut rest, mut n) = (src, 0);
     while rest.len() > FEW && out.len() - n > FEW {
-        let mut end = rest.len().min(out.len() - n);
-        while !rest.is_char_boundary(end) {
-            end -= 1;
-        }
+        let end = rest.len().min(out.len() - n);
+        let starts_at = |&at: &usize| rest.get(at).is_none_or(|b| b & 0xC0 != 0x80);
+        // A character has three bytes after its first at most.
+        let Some(end) = (end - 3..=end).rev().find(starts_at) else {
+            return false;
+        };
         let (part, after) = rest.split_at(end);
-        n += convert(part, out[n..].as_mut_ptr().cast());
+        let made = convert(part, out[n..].as_mut_ptr().cast());
+        debug_assert!(made <= part.len());
+        n += made.min(part.len());
         rest = after;
     }
+    let code_points = scalar::chars_of(rest);
     if size_of::<U>() == 2 {
-        scalar::fill(rest.encode_utf16().map(u32::from), &mut out[n..]);
+        scalar::fill(scalar::utf16_of(code_points), &mut out[n..])
     } else {
-        scalar::fill(rest.chars().map(u32::from), &mut out[n..]);
+        scalar::fill(code_points, &mut out[n..])
     }
 }
 
-/// Valid UTF-8 to UTF-16 units; without `PAIRS` to those of kind 2.
-///
-/// # Safety
-/// `out` is as long as the text in UTF-16; without `PAIRS` all characters are below U+10000.
+/// As [`valid_utf8_to_latin1`], to UTF-16 units; without `PAIRS` to those of kind 2.
 #[inline]
-pub(super) unsafe fn str_to_utf16<const PAIRS: bool>(src: &str, out: &mut [MaybeUninit<u16>]) {
+#[must_use]
+pub(super) fn valid_utf8_to_utf16<const PAIRS: bool>(
+    src: &[u8],
+    out: &mut [MaybeUninit<u16>],
+) -> bool {
     #[cfg(target_arch = "x86_64")]
     if is_avx512() || is_avx2() {
-        let (bytes, dst, n) = (src.as_bytes(), out.as_mut_ptr().cast(), out.len());
+        let (dst, n) = (out.as_mut_ptr().cast(), out.len());
         // SAFETY: the kernels are there; `out` takes n units.
         let made = unsafe {
             if is_avx512() {
-                avx512::utf8::to_utf16::<false, PAIRS>(bytes, dst, n)
+                avx512::utf8::to_utf16::<false, PAIRS>(src, dst, n)
             } else {
-                avx2::utf8::to_utf16::<false, PAIRS>(bytes, dst, n)
+                avx2::utf8::to_utf16::<false, PAIRS>(src, dst, n)
             }
         };
-        return whole(made, n);
+        return made == Some(n);
     }
     if no_simdutf() {
-        return scalar::fill(src.encode_utf16().map(u32::from), out);
+        return scalar::fill(scalar::utf16_of(scalar::chars_of(src)), out);
     }
-    by_room(src, out, |part, dst| {
-        // SAFETY: a str is valid, and `dst` takes a unit for each of its bytes.
+    by_parts(src, out, |part, dst| {
+        // SAFETY: `dst` takes a unit for each byte of the part, and a byte gives one at most.
         unsafe { simdutf::convert_valid_utf8_to_utf16(part.as_ptr(), part.len(), dst) }
-    });
+    })
 }
 
-/// Valid UTF-8 to UTF-32 units.
-///
-/// # Safety
-/// `out` is as long as there are characters.
+/// As [`valid_utf8_to_latin1`], to UTF-32 units.
 #[inline]
-pub(super) unsafe fn str_to_utf32(src: &str, out: &mut [MaybeUninit<u32>]) {
+#[must_use]
+pub(super) fn valid_utf8_to_utf32(src: &[u8], out: &mut [MaybeUninit<u32>]) -> bool {
     #[cfg(target_arch = "x86_64")]
     if is_avx512() || is_avx2() {
-        let (bytes, dst, n) = (src.as_bytes(), out.as_mut_ptr().cast(), out.len());
+        let (dst, n) = (out.as_mut_ptr().cast(), out.len());
         // SAFETY: the kernels are there; `out` takes n units.
         let made = unsafe {
             if is_avx512() {
-                avx512::utf8::to_ucs4::<false>(bytes, dst, n)
+                avx512::utf8::to_ucs4::<false>(src, dst, n)
             } else {
-                avx2::utf8::to_ucs4(bytes, dst, n)
+                avx2::utf8::to_ucs4(src, dst, n)
             }
         };
-        return whole(made, n);
+        return made == Some(n);
     }
     if no_simdutf() {
-        return scalar::fill(src.chars().map(u32::from), out);
+        return scalar::fill(scalar::chars_of(src), out);
     }
-    by_room(src, out, |part, dst| {
-        // SAFETY: a str is valid, and `dst` takes a unit for each of its bytes.
+    by_parts(src, out, |part, dst| {
+        // SAFETY: `dst` takes a unit for each byte of the part, and a byte gives one at most.
         unsafe { simdutf::convert_valid_utf8_to_utf32(part.as_ptr(), part.len(), dst) }
-    });
+    })
 }
 
-/// Valid UTF-16 to UTF-32 units.
-///
-/// # Safety
-/// `src` was validated, and `out` is as long as there are characters.
+/// As [`valid_utf8_to_latin1`], of UTF-16 to UTF-32 units.
 #[inline]
-pub(super) unsafe fn valid_utf16_to_utf32(src: &[u16], out: &mut [MaybeUninit<u32>]) {
+#[must_use]
+pub(super) fn valid_utf16_to_utf32(src: &[u16], out: &mut [MaybeUninit<u32>]) -> bool {
     #[cfg(target_arch = "x86_64")]
     if is_avx512() && 2 * src.len() <= LONG_BYTES || is_avx2() {
         let (dst, n) = (out.as_mut_ptr().cast(), out.len());
@@ -247,12 +245,12 @@ pub(super) unsafe fn valid_utf16_to_utf32(src: &[u16], out: &mut [MaybeUninit<u3
                 avx2::utf16::to_ucs4(src, dst, n)
             }
         };
-        return whole(made, n);
+        return made == Some(n);
     }
     if no_simdutf() {
         return scalar::fill(scalar::lossy(Units::Utf16(src)), out);
     }
-    // As `by_room`, of units.
+    // As `by_parts`, of units.
     let (mut rest, mut n) = (src, 0);
     while rest.len() > 16 && out.len() - n > 16 {
         let mut end = rest.len().min(out.len() - n);
@@ -262,10 +260,12 @@ pub(super) unsafe fn valid_utf16_to_utf32(src: &[u16], out: &mut [MaybeUninit<u3
         let (part, after) = rest.split_at(end);
         let dst = out[n..].as_mut_ptr().cast();
         // SAFETY: a unit gives one at most, and `dst` takes as many as the part has.
-        n += unsafe { simdutf::convert_valid_utf16_to_utf32(part.as_ptr(), part.len(), dst) };
+        let made = unsafe { simdutf::convert_valid_utf16_to_utf32(part.as_ptr(), part.len(), dst) };
+        debug_assert!(made <= part.len());
+        n += made.min(part.len());
         rest = after;
     }
-    scalar::fill(scalar::lossy(Units::Utf16(rest)), &mut out[n..]);
+    scalar::fill(scalar::lossy(Units::Utf16(rest)), &mut out[n..])
 }
 
 /// Code points without surrogates and up to U+10FFFF as UTF-16, at the start of a place.
@@ -325,57 +325,56 @@ fn by_blocks(src: &[u8], mut decode: impl FnMut(&[u8], usize) -> Option<usize>) 
             end -= 1;
         }
         let (block, after) = rest.split_at(end);
-        as_str(block)?;
+        if !is_utf8(block) {
+            return None;
+        }
         n_units += decode(block, n_units)?;
         rest = after;
     }
     Some(n_units)
 }
 
-/// Decodes and validates at once; `false` where the text is malformed. Only where [`checks_while_decoding`].
-///
-/// # Safety
-/// No byte is above 0xC3, and `out` has a unit for each byte that continues nothing.
-pub(super) unsafe fn utf8_to_latin1_checked(src: &[u8], out: &mut [MaybeUninit<u8>]) -> bool {
+/// Decodes and validates at once; `false` where the text is malformed or gives other than as many
+/// units as `out` takes. Only where [`checks_while_decoding`], and of bytes up to 0xC3.
+#[must_use]
+pub(super) fn utf8_to_latin1_checked(src: &[u8], out: &mut [MaybeUninit<u8>]) -> bool {
     #[cfg(target_arch = "x86_64")]
     {
-        let (dst, room) = (out.as_mut_ptr().cast::<u8>(), out.len());
-        // SAFETY: the kernels are there, as is asked; the rest are the caller's duties (so for those below).
+        let (dst, n) = (out.as_mut_ptr().cast::<u8>(), out.len());
+        // SAFETY: the kernels are there; `out` takes n units (so for those below).
         unsafe {
             if is_avx512() {
-                return avx512::utf8::to_latin1::<true>(src, dst, room) == Some(room);
+                return avx512::utf8::to_latin1::<true>(src, dst, n) == Some(n);
             }
             assert!(is_avx2());
-            avx2::utf8::to_latin1_checked(src, dst, room) == Some(room)
+            avx2::utf8::to_latin1_checked(src, dst, n) == Some(n)
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
     unreachable!("{src:?} {out:?}")
 }
 
-/// As [`utf8_to_latin1_checked`], with no byte above 0xEF.
-///
-/// # Safety
-/// As there.
-pub(super) unsafe fn utf8_to_ucs2_checked(src: &[u8], out: &mut [MaybeUninit<u16>]) -> bool {
+/// As [`utf8_to_latin1_checked`], of bytes up to 0xEF.
+#[must_use]
+pub(super) fn utf8_to_ucs2_checked(src: &[u8], out: &mut [MaybeUninit<u16>]) -> bool {
     #[cfg(target_arch = "x86_64")]
     {
-        let (dst, room) = (out.as_mut_ptr().cast::<u16>(), out.len());
-        // SAFETY: the kernels are there, as is asked.
+        let (dst, n) = (out.as_mut_ptr().cast::<u16>(), out.len());
+        // SAFETY: the kernels are there; `out` takes n units.
         unsafe {
             if is_avx512() {
-                return avx512::utf8::to_utf16::<true, false>(src, dst, room) == Some(room);
+                return avx512::utf8::to_utf16::<true, false>(src, dst, n) == Some(n);
             }
             assert!(is_avx2());
-            avx2::utf8::to_utf16::<true, false>(src, dst, room) == Some(room)
+            avx2::utf8::to_utf16::<true, false>(src, dst, n) == Some(n)
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
     unreachable!("{src:?} {out:?}")
 }
 
-/// Decodes and validates UTF-8 of any characters at once; `None` where it is malformed or the place too short. Only by kernels of
-/// our own.
+/// Decodes and validates UTF-8 of any characters at once; `None` where it is malformed or `out` too
+/// short. Only by kernels of our own.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn utf8_to_utf16_checked(src: &[u8], out: &mut [MaybeUninit<u16>]) -> Option<usize> {
     let n = if src.len() <= out.len() {
@@ -388,55 +387,48 @@ pub(super) fn utf8_to_utf16_checked(src: &[u8], out: &mut [MaybeUninit<u16>]) ->
         // SAFETY: AVX2 is there.
         unsafe { avx2::utf8::units_of(src) }
     };
-    let place = out.get_mut(..n)?.as_mut_ptr().cast();
-    // SAFETY: the kernels are there, as is asked; the place has a unit for each byte, or those just counted.
+    let dst = out.get_mut(..n)?.as_mut_ptr().cast();
+    // SAFETY: the kernels are there; `out` takes n units.
     unsafe {
         if is_avx512() {
-            return avx512::utf8::to_utf16::<true, true>(src, place, n);
+            return avx512::utf8::to_utf16::<true, true>(src, dst, n);
         }
         assert!(is_avx2());
-        avx2::utf8::to_utf16::<true, true>(src, place, n)
+        avx2::utf8::to_utf16::<true, true>(src, dst, n)
     }
 }
 
-/// As [`utf8_to_latin1_checked`], with any bytes.
-///
-/// # Safety
-/// As there.
-pub(super) unsafe fn utf8_to_ucs4_checked(src: &[u8], out: &mut [MaybeUninit<u32>]) -> bool {
+/// As [`utf8_to_latin1_checked`], of any bytes.
+#[must_use]
+pub(super) fn utf8_to_ucs4_checked(src: &[u8], out: &mut [MaybeUninit<u32>]) -> bool {
     #[cfg(target_arch = "x86_64")]
     {
-        let (dst, room) = (out.as_mut_ptr().cast::<u32>(), out.len());
-        // SAFETY: the kernels are there, as is asked; all characters of the blocks have a unit each.
+        let (dst, n) = (out.as_mut_ptr().cast::<u32>(), out.len());
+        // SAFETY: the kernels are there; `out` takes n units, of which a block is given those that
+        // the blocks before it left.
         unsafe {
             if is_avx512() {
-                return avx512::utf8::to_ucs4::<true>(src, dst, room) == Some(room);
+                return avx512::utf8::to_ucs4::<true>(src, dst, n) == Some(n);
             }
             assert!(is_avx2());
-            by_blocks(src, |block, n| {
-                avx2::utf8::to_ucs4(block, dst.add(n), room - n)
-            }) == Some(room)
+            by_blocks(src, |block, at| {
+                avx2::utf8::to_ucs4(block, dst.add(at), n - at)
+            }) == Some(n)
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
     unreachable!("{src:?} {out:?}")
 }
 
-/// Decodes and validates UTF-16 at once; `false` where it is malformed.
-///
-/// # Safety
-/// `out` has a unit for each one of `src` that is no second half of a pair.
-pub(super) unsafe fn utf16_to_ucs4_checked(src: &[u16], out: &mut [MaybeUninit<u32>]) -> bool {
+/// Decodes and validates UTF-16 at once; `false` where it is malformed or gives other than as many
+/// units as `out` takes.
+#[must_use]
+pub(super) fn utf16_to_ucs4_checked(src: &[u16], out: &mut [MaybeUninit<u32>]) -> bool {
     #[cfg(target_arch = "x86_64")]
     if is_avx512() {
-        // SAFETY: AVX-512 is there; the rest are the caller's duties.
+        // SAFETY: AVX-512 is there; `out` takes as many units as is said.
         let made = unsafe { avx512::utf16::to_ucs4(src, out.as_mut_ptr().cast(), out.len()) };
         return made == Some(out.len());
     }
-    if !is_utf16(src) {
-        return false;
-    }
-    // SAFETY: validated; the rest are the caller's duties.
-    unsafe { valid_utf16_to_utf32(src, out) };
-    true
+    is_utf16(src) && valid_utf16_to_utf32(src, out)
 }

@@ -80,9 +80,9 @@ pub(crate) fn append_utf16(text: &str, out: &mut Vec<u16>) {
         _ => simdutf::utf16_length_from_utf8(text.as_bytes()),
     };
     out.reserve(n_units);
-    let room = &mut out.spare_capacity_mut()[..n_units];
-    // SAFETY: the room is as long as the text in UTF-16, just counted.
-    unsafe { bulk::str_to_utf16::<true>(text, room) };
+    let spare = &mut out.spare_capacity_mut()[..n_units];
+    let is_whole = bulk::valid_utf8_to_utf16::<true>(text.as_bytes(), spare);
+    assert!(is_whole, "a str never changes");
     // SAFETY: so many units were written behind the length, inside the capacity.
     unsafe { out.set_len(out.len() + n_units) };
 }

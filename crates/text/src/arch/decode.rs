@@ -1,84 +1,104 @@
-//! UTF-8 to UTF-16 and to Latin-1, validated on the way, in a place of any size: our kernels, simdutf's for short text and where ours
-//! are none, and the scalar twin where `ONECOPY_KERNEL=scalar` asks for it and under Miri.
+//! UTF-8 to UTF-16 and to Latin-1, validated on the way, into a destination of any size: our
+//! kernels, simdutf's for short text and where we have none, and the scalar reference
+//! implementation under `ONECOPY_KERNEL=scalar` and under Miri.
+//!
+//! The text may be written to meanwhile: our kernels end where the destination does, whatever they
+//! read; simdutf's read private copies of its parts.
 
 use std::mem::MaybeUninit;
 
 use super::bulk::{
-    self, as_str, as_str_of_shape, checks_while_decoding, is_avx2, is_avx512, no_simdutf,
+    self, checks_while_decoding, is_avx2, is_avx512, no_simdutf, shape_of_utf8,
     utf8_to_latin1_checked,
 };
-use super::scan_utf8;
+use super::private::{Encoded, by_private_parts};
+use super::{scalar, scan_utf8};
 use crate::{Kind, Units, naive};
 
 /// Up to so many bytes simdutf's kernels are faster than ours on 32-byte vectors (measured: texts of 5 to 50 characters of five
 /// scripts).
 const FEW_BYTES: usize = 31;
 
-/// UTF-8 to UTF-16. `None` where it is malformed and where the place is too short, and `out` holds anything then.
+/// UTF-8 to UTF-16. `None` where it is malformed and where the destination is too short, and `out`
+/// holds anything then.
 #[inline]
 pub(crate) fn utf8_to_utf16_within(src: &[u8], out: &mut [MaybeUninit<u16>]) -> Option<usize> {
     if no_simdutf() {
-        return scalar(src, out, |c, units| Some(c.encode_utf16(units).len()));
+        return one_by_one(src, out, |c, units| Some(c.encode_utf16(units).len()));
     }
-    let (dst, room) = (out.as_mut_ptr().cast(), out.len());
     #[cfg(target_arch = "x86_64")]
-    if is_avx512() || is_avx2() && !(src.len() <= FEW_BYTES && room >= src.len()) {
+    if is_avx512() || is_avx2() && !(src.len() <= FEW_BYTES && out.len() >= src.len()) {
         return bulk::utf8_to_utf16_checked(src, out);
     }
-    if room >= src.len() {
+    by_private_parts(Encoded::Utf8(src), out, private_utf8_to_utf16)
+}
+
+/// As [`utf8_to_utf16_within`], of text that nobody writes to, by simdutf.
+fn private_utf8_to_utf16(src: &[u8], out: &mut [MaybeUninit<u16>]) -> Option<usize> {
+    let dst = out.as_mut_ptr().cast();
+    if out.len() >= src.len() {
         let result =
             // SAFETY: src is readable for its length; no byte gives more than one unit, so out takes the text.
             unsafe { simdutf::convert_utf8_to_utf16_with_errors(src.as_ptr(), src.len(), dst) };
         return (result.error == simdutf::ErrorCode::Success).then_some(result.count);
     }
     let n = valid_utf16_len(src)?;
-    if n > room {
+    if n > out.len() {
         return None;
     }
-    // SAFETY: src was validated, and out takes its length.
+    // SAFETY: src was validated, nobody writes to it, and out takes its length.
     Some(unsafe { simdutf::convert_valid_utf8_to_utf16(src.as_ptr(), src.len(), dst) })
 }
 
 /// Units of the text as UTF-16; `None` where it is malformed.
 #[inline]
 pub(crate) fn valid_utf16_len(src: &[u8]) -> Option<usize> {
-    let (text, shape) = as_str_of_shape(src)?;
+    let shape = shape_of_utf8(src)?;
     Some(if shape.kind < Kind::Ucs4 {
         shape.n_chars
     } else if no_simdutf() {
-        text.encode_utf16().count()
+        scalar::utf16_of(scalar::chars_of(src)).count()
     } else {
         simdutf::utf16_length_from_utf8(src)
     })
 }
 
-/// UTF-8 to Latin-1. `None` where it is malformed, where a character is past U+00FF, and where the place is too short; `out` holds
-/// anything then.
+/// UTF-8 to Latin-1. `None` where it is malformed, where a character is past U+00FF, and where the
+/// destination is too short; `out` holds anything then.
 #[inline]
 pub(crate) fn utf8_to_latin1_within(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
     if no_simdutf() {
-        return scalar(src, out, |c, units| {
+        return one_by_one(src, out, |c, units| {
             units[0] = u8::try_from(u32::from(c)).ok()?;
             Some(1)
         });
     }
+    if checks_while_decoding() {
+        let scan = scan_utf8(src);
+        if scan.max > 0xC3 {
+            return None;
+        }
+        let out = out.get_mut(..scan.n_chars)?;
+        return utf8_to_latin1_checked(src, out).then_some(scan.n_chars);
+    }
+    by_private_parts(Encoded::Utf8(src), out, private_utf8_to_latin1)
+}
+
+/// As [`utf8_to_latin1_within`], of text that nobody writes to, by simdutf.
+fn private_utf8_to_latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
     let scan = scan_utf8(src);
-    if scan.max > 0xC3 {
+    if scan.max > 0xC3 || !bulk::is_utf8(src) {
         return None;
     }
-    let place = out.get_mut(..scan.n_chars)?;
-    if checks_while_decoding() {
-        // SAFETY: no byte is above 0xC3, and the place has a unit for each byte that continues nothing, just counted.
-        return unsafe { utf8_to_latin1_checked(src, place) }.then_some(scan.n_chars);
-    }
-    as_str(src)?;
-    let dst = place.as_mut_ptr().cast();
-    // SAFETY: src was validated, no character of it is past U+00FF, and the place has a unit for each.
+    let dst = out.get_mut(..scan.n_chars)?.as_mut_ptr().cast();
+    // SAFETY: src was validated, nobody writes to it, no character of it is past U+00FF, and the
+    // destination takes a unit for each.
     Some(unsafe { simdutf::convert_valid_utf8_to_latin1(src.as_ptr(), src.len(), dst) })
 }
 
-/// The twin of the conversions above: `put` gives the units of a character at the start of two, and how many there are.
-fn scalar<U: Copy + Default>(
+/// The reference implementation of the conversions above: `put` gives the units of a character at
+/// the start of two, and how many there are.
+fn one_by_one<U: Copy + Default>(
     src: &[u8],
     out: &mut [MaybeUninit<U>],
     put: impl Fn(char, &mut [U; 2]) -> Option<usize>,

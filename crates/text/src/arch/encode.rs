@@ -1,11 +1,16 @@
 //! Text to UTF-8, in bulk: our kernels, simdutf's where those are none, and the scalar twin where `ONECOPY_KERNEL=scalar` asks
 //! for it and under Miri. The one place that chooses between them.
+//!
+//! No function writes past its destination, whatever the text holds: it may have changed since it
+//! was measured. Our kernels know the end of the destination; simdutf's are given parts of the text
+//! whose longest result fits, or private copies.
 
 use std::mem::MaybeUninit;
 
 #[cfg(target_arch = "x86_64")]
 use super::bulk::{is_avx2, is_avx512};
 use super::bulk::{is_utf16, no_simdutf};
+use super::private::{Encoded, by_private_parts};
 use super::scalar;
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512};
@@ -94,24 +99,59 @@ pub(crate) fn utf16_to_utf8(src: &[u16], out: &mut [MaybeUninit<u8>]) -> Option<
     (result.error == simdutf::ErrorCode::Success).then_some(result.count)
 }
 
-/// As [`utf16_to_utf8`] with as much room as the text needs and no more.
-///
-/// # Panics
-/// Where the text is well-formed and `out` too short: a bug of the caller.
+/// As [`utf16_to_utf8`] into as many bytes as the text had when it was measured. `None` also where
+/// it has changed since.
 pub(crate) fn utf16_to_utf8_exact(src: &[u16], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
-    let (dst, room) = (out.as_mut_ptr().cast(), out.len());
-    let made: Option<Option<usize>> = by_vectors!(encode, wide(src, dst, room));
-    if let Some(n) = made {
-        assert!(n.is_some() || !is_utf16(src), "the room is too short");
+    let (dst, capacity) = (out.as_mut_ptr().cast(), out.len());
+    if let Some(n) = by_vectors!(encode, wide(src, dst, capacity)) {
         return n;
     }
-    let n = valid_utf8_len(Units::Utf16(src))?;
-    assert!(room >= n, "the room is too short");
     if no_simdutf() {
         return scalar_to_utf8(Units::Utf16(src), out);
     }
-    // SAFETY: src was validated, and out takes its length.
-    Some(unsafe { simdutf::convert_valid_utf16_to_utf8(src.as_ptr(), src.len(), dst) })
+    if !is_utf16(src) {
+        return None;
+    }
+    let whole = |part: &[u16]| match part {
+        [.., 0xD800..0xDC00] => part.len() - 1,
+        _ => part.len(),
+    };
+    let (rest, n) = by_parts(src, out, 3, whole, |part, dst| {
+        // SAFETY: `dst` takes 3 bytes for each unit of the part, and a unit gives no more.
+        unsafe { simdutf::convert_valid_utf16_to_utf8(part.as_ptr(), part.len(), dst) }
+    });
+    scalar_to_utf8(Units::Utf16(rest), &mut out[n..]).map(|more| n + more)
+}
+
+/// Converts by parts whose longest result fits into what is left of the destination, `most` bytes a
+/// unit: `convert` does not know where that ends. `whole` gives the units of a part without the
+/// start of a character. Returns the last few units, which are not converted, and how many bytes
+/// were written.
+fn by_parts<'s, U>(
+    src: &'s [U],
+    out: &mut [MaybeUninit<u8>],
+    most: usize,
+    whole: impl Fn(&[U]) -> usize,
+    convert: impl Fn(&[U], *mut u8) -> usize,
+) -> (&'s [U], usize) {
+    const FEW: usize = 16;
+    let (mut rest, mut n) = (src, 0);
+    loop {
+        let fitting = rest.len().min((out.len() - n) / most);
+        if fitting <= FEW {
+            return (rest, n);
+        }
+        let end = if fitting < rest.len() {
+            whole(&rest[..fitting])
+        } else {
+            fitting
+        };
+        let (part, after) = rest.split_at(end);
+        let made = convert(part, out[n..].as_mut_ptr().cast());
+        debug_assert!(made <= most * part.len());
+        n += made.min(most * part.len());
+        rest = after;
+    }
 }
 
 /// From so many units on a copy of the ASCII in front repays a call of its own: on 32-byte vectors the kernel for any text writes
@@ -119,8 +159,8 @@ pub(crate) fn utf16_to_utf8_exact(src: &[u16], out: &mut [MaybeUninit<u8>]) -> O
 #[cfg(target_arch = "x86_64")]
 const ASCII_UNITS: usize = 100;
 
-/// UTF-16 to UTF-8, validated on the way, in a place of any size. `None` where it is malformed and where the place is too short, and
-/// `out` holds anything then.
+/// UTF-16 to UTF-8, validated on the way, into a destination of any size. `None` where it is
+/// malformed and where the destination is too short, and `out` holds anything then.
 #[inline]
 pub(crate) fn utf16_to_utf8_within(src: &[u16], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
     #[cfg(target_arch = "x86_64")]
@@ -136,44 +176,42 @@ pub(crate) fn utf16_to_utf8_within(src: &[u16], out: &mut [MaybeUninit<u8>]) -> 
     if let Some(n) = by_vectors!(encode, wide(src, dst, room)) {
         return n;
     }
-    if room / 3 >= src.len() {
-        return utf16_to_utf8(src, out);
+    if no_simdutf() {
+        return scalar_to_utf8(Units::Utf16(src), out);
     }
-    let n = valid_utf8_len(Units::Utf16(src))?;
-    if n <= room {
-        utf16_to_utf8_exact(src, out)
-    } else {
-        None
-    }
+    by_private_parts(Encoded::Utf16(src), out, |part, out| {
+        match out.len() / 3 >= part.len() {
+            true => utf16_to_utf8(part, out),
+            false => utf16_to_utf8_exact(part, out),
+        }
+    })
 }
 
-/// Latin-1 to UTF-8, in a place of any size. `None` where it is too short, and `out` holds anything then.
+/// Latin-1 to UTF-8, into a destination of any size. `None` where it is too short, and `out` holds
+/// anything then.
 #[inline]
 pub(crate) fn latin1_to_utf8_within(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
     let (dst, room) = (out.as_mut_ptr().cast(), out.len());
     if let Some(n) = by_vectors!(encode, latin1(src, dst, room)) {
         return n;
     }
-    (room / 2 >= src.len() || room >= utf8_len_from_latin1(src)).then(|| latin1_to_utf8(src, out))
+    if no_simdutf() {
+        return scalar_to_utf8(Units::Latin1(src), out);
+    }
+    let (rest, n) = by_parts(src, out, 2, <[u8]>::len, |part, dst| {
+        // SAFETY: `dst` takes 2 bytes for each unit of the part, and a unit gives no more.
+        unsafe { simdutf::convert_latin1_to_utf8(part.as_ptr(), part.len(), dst) }
+    });
+    scalar_to_utf8(Units::Latin1(rest), &mut out[n..]).map(|more| n + more)
 }
 
-/// Latin-1 to UTF-8.
+/// Latin-1 that nobody writes to, to UTF-8.
 ///
 /// # Panics
 /// Where `out` is too short: a bug of the caller.
 #[inline]
 pub(crate) fn latin1_to_utf8(src: &[u8], out: &mut [MaybeUninit<u8>]) -> usize {
-    let (dst, room) = (out.as_mut_ptr().cast(), out.len());
-    let made: Option<Option<usize>> = by_vectors!(encode, latin1(src, dst, room));
-    if let Some(n) = made {
-        return n.expect("the room is too short");
-    }
-    assert!(room / 2 >= src.len() || room >= utf8_len_from_latin1(src));
-    if no_simdutf() {
-        return scalar_to_utf8(Units::Latin1(src), out).expect("Latin-1 has no malformed text");
-    }
-    // SAFETY: src is readable for its length; out takes the text, checked above.
-    unsafe { simdutf::convert_latin1_to_utf8(src.as_ptr(), src.len(), dst) }
+    latin1_to_utf8_within(src, out).expect("the destination is too short")
 }
 
 /// UTF-32 to UTF-8, validated on the way, never by simdutf, which is slower than CPython on emoji.
@@ -182,20 +220,20 @@ pub(crate) fn latin1_to_utf8(src: &[u8], out: &mut [MaybeUninit<u8>]) -> usize {
 /// # Panics
 /// Where `out` is too short: a bug of the caller.
 pub(crate) fn utf32_to_utf8(src: &[u32], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
-    let (dst, room) = (out.as_mut_ptr().cast(), out.len());
-    let made: Option<Option<usize>> = by_vectors!(encode, ucs4(src, dst, room));
+    let (dst, capacity) = (out.as_mut_ptr().cast(), out.len());
+    let made: Option<Option<usize>> = by_vectors!(encode, ucs4(src, dst, capacity));
     if let Some(n) = made {
         assert!(
             n.is_some() || scalar::scan_u32(src).1,
-            "the room is too short"
+            "the destination is too short"
         );
         return n;
     }
-    let n = measure_ucs4(src)?;
-    assert!(room >= n, "the room is too short");
-    // SAFETY: all of src are scalar values, and out takes their lengths in UTF-8 (checked above).
-    unsafe { scalar::write_all_utf8(src, dst, n) };
-    Some(n)
+    measure_ucs4(src)?;
+    // SAFETY: `out` takes as many bytes as is said.
+    let n = unsafe { scalar::write_all_utf8(src, dst, capacity) };
+    assert!(n.is_some(), "the destination is too short");
+    n
 }
 
 /// UTF-32 to the body of a JSON string, validated on the way. `None` where it is malformed, and `out` holds anything then.
@@ -206,21 +244,25 @@ pub(crate) fn utf32_to_json(src: &[u32], out: &mut [MaybeUninit<u8>]) -> Option<
     if scalar::scan_u32(src).1 {
         return None;
     }
-    assert!(out.len() / 6 >= src.len() || out.len() >= json_len_from_utf32(src));
     let dst = out.as_mut_ptr().cast::<u8>();
     let mut n = 0;
     for &c in src {
-        if scalar::is_escape(c) {
-            let escape = scalar::escape(c as u8);
-            for &b in escape.as_slice() {
-                // SAFETY: out takes the escapes of all of src (checked above).
-                unsafe { dst.add(n).write(b) };
-                n += 1;
+        let escape = scalar::is_escape(c).then(|| scalar::escape(c as u8));
+        let len = match &escape {
+            Some(escape) => escape.as_slice().len(),
+            None => utf8_len_of(c),
+        };
+        assert!(len <= out.len() - n, "the destination is too short");
+        // SAFETY: so many bytes are left, checked above; an escape is memory of its own.
+        unsafe {
+            match &escape {
+                Some(escape) => dst
+                    .add(n)
+                    .copy_from_nonoverlapping(escape.as_slice().as_ptr(), len),
+                None => _ = scalar::write_utf8(c, dst.add(n)),
             }
-        } else {
-            // SAFETY: all of src are scalar values, and out takes their lengths in UTF-8 (checked above).
-            n += unsafe { scalar::write_utf8(c, dst.add(n)) };
         }
+        n += len;
     }
     Some(n)
 }
@@ -243,13 +285,14 @@ pub(crate) fn utf8_len_from_utf32(src: &[u32]) -> usize {
     measure_ucs4(src).unwrap_or_else(|| src.iter().map(|&c| utf8_len_of(c)).sum())
 }
 
-/// The twin of the conversions above.
+/// The reference implementation of the conversions above; `None` also where the destination is too
+/// short.
 fn scalar_to_utf8(units: Units<'_>, out: &mut [MaybeUninit<u8>]) -> Option<usize> {
     let mut n = 0;
     for c in naive::code_points(units) {
         let c = char::from_u32(c.ok()?).expect("the naive decoder gives scalar values");
         for b in c.encode_utf8(&mut [0; 4]).bytes() {
-            out[n].write(b);
+            out.get_mut(n)?.write(b);
             n += 1;
         }
     }

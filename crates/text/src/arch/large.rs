@@ -19,6 +19,12 @@ const LARGE_BYTES: usize = 512;
 /// From this many bytes on one pass is worth a copy of our own: below, a look and then the C library's are as fast.
 const LARGE_COPY_BYTES: usize = 64 * 1024;
 
+/// Returns whether one pass is better than a look and then a copy. A text that may change is not
+/// looked at twice.
+fn is_worth_a_copy<const VOLATILE: bool>(len_bytes: usize) -> bool {
+    VOLATILE || len_bytes >= LARGE_COPY_BYTES
+}
+
 /// Makes fresh `str`s.
 pub trait NewStr {
     /// A fresh `str`.
@@ -62,10 +68,20 @@ pub fn make_large<N: NewStr>(
     if units.len_bytes() < LARGE_BYTES {
         return None;
     }
+    make::<N, false>(units, new)
+}
+
+/// As [`make_large`]; if `VOLATILE`, of a text of any length from some vectors on that may be
+/// written to meanwhile. A `str` is then not canonical if a unit had two values, but for one of
+/// kind ASCII: the kernels store the very vectors that they look at.
+fn make<N: NewStr, const VOLATILE: bool>(
+    units: Units<'_>,
+    new: &mut N,
+) -> Option<Result<Made<N::Str>, N::Error>> {
     match units {
-        Units::Latin1(u) => make_latin1(u, new),
-        Units::Utf8(u) => make_utf8(u, new),
-        Units::Utf16(u) => make_utf16(u, new),
+        Units::Latin1(u) => make_latin1::<N, VOLATILE>(u, new),
+        Units::Utf8(u) => make_utf8::<N, VOLATILE>(u, new),
+        Units::Utf16(u) => make_utf16::<N, VOLATILE>(u, new),
         Units::Ucs2(_) | Units::Utf32(_) => None,
     }
 }
@@ -128,8 +144,11 @@ fn try_kind<U: Unit, N: NewStr>(
 }
 
 /// Copies a text that looks like ASCII while it is; how far that went.
-fn try_ascii<N: NewStr>(u: &[u8], new: &mut N) -> Result<Tried<N::Str>, N::Error> {
-    if u.len() < LARGE_COPY_BYTES || !looks(u).all(is_ascii) {
+fn try_ascii<N: NewStr, const VOLATILE: bool>(
+    u: &[u8],
+    new: &mut N,
+) -> Result<Tried<N::Str>, N::Error> {
+    if !is_worth_a_copy::<VOLATILE>(u.len()) || !looks(u).all(is_ascii) {
         return Ok(Tried::UpTo(0));
     }
     try_kind(
@@ -154,11 +173,14 @@ fn looks<U>(text: &[U]) -> impl Iterator<Item = &[U]> {
     (0..LOOKS).map(move |i| &text[i * step..i * step + LOOK_UNITS])
 }
 
-fn make_latin1<N: NewStr>(u: &[u8], new: &mut N) -> Option<Result<Made<N::Str>, N::Error>> {
-    if u.len() < LARGE_COPY_BYTES {
+fn make_latin1<N: NewStr, const VOLATILE: bool>(
+    u: &[u8],
+    new: &mut N,
+) -> Option<Result<Made<N::Str>, N::Error>> {
+    if !is_worth_a_copy::<VOLATILE>(u.len()) {
         return None;
     }
-    let in_vain_bytes = match try_ascii(u, new) {
+    let in_vain_bytes = match try_ascii::<N, VOLATILE>(u, new) {
         Ok(Tried::Made(made)) => return Some(Ok(of(made, true, 0))),
         Ok(Tried::UpTo(n)) => n,
         Err(e) => return Some(Err(e)),
@@ -174,32 +196,40 @@ fn make_latin1<N: NewStr>(u: &[u8], new: &mut N) -> Option<Result<Made<N::Str>, 
     }))
 }
 
-fn make_utf8<N: NewStr>(u: &[u8], new: &mut N) -> Option<Result<Made<N::Str>, N::Error>> {
-    let in_vain_bytes = match try_ascii(u, new) {
+fn make_utf8<N: NewStr, const VOLATILE: bool>(
+    u: &[u8],
+    new: &mut N,
+) -> Option<Result<Made<N::Str>, N::Error>> {
+    let in_vain_bytes = match try_ascii::<N, VOLATILE>(u, new) {
         Ok(Tried::Made(made)) => return Some(Ok(of(made, true, 0))),
         Ok(Tried::UpTo(n)) => n,
         Err(e) => return Some(Err(e)),
     };
     let likely_ascii = || looks(u).all(is_ascii);
-    if !bulk::checks_while_decoding() || (u.len() < LARGE_COPY_BYTES && likely_ascii()) {
+    if !bulk::checks_while_decoding() || (!is_worth_a_copy::<VOLATILE>(u.len()) && likely_ascii()) {
         return None;
     }
     let scan = scan_utf8(u);
-    let (kind, n) = (Kind::of_utf8(scan.max), scan.n_chars);
+    let n = scan.n_chars;
+    let kind = match Kind::of_utf8(scan.max) {
+        // It was not ASCII a moment ago.
+        Kind::Ascii if VOLATILE => Kind::Latin1,
+        kind => kind,
+    };
+    if n < 2 {
+        return None;
+    }
     // All or nothing: the place of what is malformed is found elsewhere.
-    let all = |good| if good { n } else { usize::MAX };
+    let all = |is_whole| if is_whole { n } else { usize::MAX };
     let tried = match kind {
         Kind::Ascii | Kind::Latin1 => try_kind(new, kind, n, |data| {
-            // SAFETY: counted, and no byte is above 0xC3: data takes a unit for each character.
-            all(unsafe { bulk::utf8_to_latin1_checked(u, data) })
+            all(bulk::utf8_to_latin1_checked(u, data))
         }),
         Kind::Ucs2 => try_kind(new, kind, n, |data| {
-            // SAFETY: counted, and no byte is above 0xEF: data takes a unit for each character.
-            all(unsafe { bulk::utf8_to_ucs2_checked(u, data) })
+            all(bulk::utf8_to_ucs2_checked(u, data))
         }),
         Kind::Ucs4 => try_kind(new, kind, n, |data| {
-            // SAFETY: counted: data takes a unit for each character.
-            all(unsafe { bulk::utf8_to_ucs4_checked(u, data) })
+            all(bulk::utf8_to_ucs4_checked(u, data))
         }),
     };
     match tried {
@@ -209,11 +239,14 @@ fn make_utf8<N: NewStr>(u: &[u8], new: &mut N) -> Option<Result<Made<N::Str>, N:
     }
 }
 
-fn make_utf16<N: NewStr>(u: &[u16], new: &mut N) -> Option<Result<Made<N::Str>, N::Error>> {
+fn make_utf16<N: NewStr, const VOLATILE: bool>(
+    u: &[u16],
+    new: &mut N,
+) -> Option<Result<Made<N::Str>, N::Error>> {
     let mut kind = looks(u).map(kind_of).max().expect("there are looks");
     let mut in_vain_bytes = 0;
     loop {
-        if kind == Kind::Ucs2 && 2 * u.len() < LARGE_COPY_BYTES {
+        if kind == Kind::Ucs2 && !is_worth_a_copy::<VOLATILE>(2 * u.len()) {
             return None;
         }
         let tried = match kind {
@@ -230,13 +263,11 @@ fn make_utf16<N: NewStr>(u: &[u16], new: &mut N) -> Option<Result<Made<N::Str>, 
                 unsafe { copy_bmp(u, data.as_mut_ptr().cast()) }
             }),
             Kind::Ucs4 => {
-                let n_chars = bulk::count_utf16(u);
-                let tried = try_kind(new, kind, n_chars, |data| {
-                    // SAFETY: counted: data takes a unit for each that is no second half of a pair.
-                    if unsafe { bulk::utf16_to_ucs4_checked(u, data) } {
-                        n_chars
-                    } else {
-                        usize::MAX
+                let n = bulk::count_utf16(u);
+                let tried = try_kind(new, kind, n, |data| {
+                    match bulk::utf16_to_ucs4_checked(u, data) {
+                        true => n,
+                        false => usize::MAX,
                     }
                 });
                 match tried {

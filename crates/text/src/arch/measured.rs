@@ -2,14 +2,16 @@
 
 use std::mem::MaybeUninit;
 
-use super::{bulk, is_ascii, narrow_u16, ordered, scalar, scan_u16};
+use super::cell::{Kernels, Work, with_kernels};
+use super::{bulk, find_high, is_ascii, narrow_u16, ordered, scalar, scan_u16};
 use crate::convert::StrData;
 use crate::validate::find_malformed;
-use crate::{Kind, Malformed, Policy, Shape, Units};
+use crate::{Kind, Malformed, MalformedKind, Policy, Shape, Units};
 
 /// Text that was looked at once: its form is known and its writing needs no second validation.
 ///
-/// Made by [`measure`]. It borrows the text, so that it is the same when it is written.
+/// Made by [`measure`]. It borrows the text, so that it is the same when it is written; memory that
+/// others write to is written by [`Measured::write_volatile`].
 #[derive(Clone, Copy, Debug)]
 pub struct Measured<'a> {
     text: Text<'a>,
@@ -22,7 +24,7 @@ enum Text<'a> {
     /// Each unit is a character: ASCII, Latin-1.
     Bytes(&'a [u8]),
     /// UTF-8, valid.
-    Str(&'a str),
+    Utf8(&'a [u8]),
     /// Each unit is a character.
     Wide(&'a [u16]),
     /// UTF-16 with pairs, valid.
@@ -77,8 +79,8 @@ fn measure_slowly(units: Units<'_>, policy: Policy) -> Result<Measured<'_>, Malf
     match units {
         Units::Latin1(u) => return measured(Text::Bytes(u), Kind::Latin1, u.len()),
         Units::Utf8(u) => {
-            if let Some((text, Shape { kind, n_chars })) = bulk::as_str_of_shape(u) {
-                return measured(Text::Str(text), kind, n_chars);
+            if let Some(Shape { kind, n_chars }) = bulk::shape_of_utf8(u) {
+                return measured(Text::Utf8(u), kind, n_chars);
             }
         }
         Units::Utf16(u) => {
@@ -96,9 +98,8 @@ fn measure_slowly(units: Units<'_>, policy: Policy) -> Result<Measured<'_>, Malf
             }
         }
     }
-    let malformed = find_malformed(units).expect("a fast path has found malformed text");
     if policy == Policy::Strict {
-        return Err(malformed);
+        return Err(find_malformed(units).unwrap_or(Malformed::CHANGED));
     }
     let (mut or, mut n_chars) = (0, 0);
     for c in scalar::lossy(units) {
@@ -122,7 +123,7 @@ impl Measured<'_> {
     pub fn len_bytes(&self) -> usize {
         match self.text {
             Text::Bytes(u) => u.len(),
-            Text::Str(text) => text.len(),
+            Text::Utf8(u) => u.len(),
             Text::Wide(u) | Text::Pairs(u) => u.len() * 2,
             Text::Ucs4(u) => u.len() * 4,
             Text::Lossy(units) => units.len_bytes(),
@@ -137,7 +138,7 @@ impl Measured<'_> {
             Text::Bytes(_) => true,
             Text::Wide(_) => self.shape.kind == Kind::Ucs2,
             Text::Ucs4(_) => self.shape.kind == Kind::Ucs4,
-            Text::Str(_) | Text::Pairs(_) | Text::Lossy(_) => false,
+            Text::Utf8(_) | Text::Pairs(_) | Text::Lossy(_) => false,
         }
     }
 
@@ -147,7 +148,8 @@ impl Measured<'_> {
     /// Copies: one, or the conversion, into `data`.
     ///
     /// # Panics
-    /// Where `data` is not `n_chars` long or narrower than the kind: a bug of the caller.
+    /// Where `data` is not `n_chars` long or narrower than the kind, or the text was written to
+    /// since it was measured: a bug of the caller.
     #[inline]
     pub fn write(&self, data: StrData<'_>) {
         match (self.text, data) {
@@ -158,50 +160,89 @@ impl Measured<'_> {
                 unsafe { narrow_u16(u, out.as_mut_ptr().cast()) };
             }
             (Text::Wide(u), StrData::Two(out)) => copy(u, out),
-            (_, data) => self.write_slowly(data),
+            (_, data) => {
+                assert!(
+                    self.write_slowly(data),
+                    "the text is longer, shorter or wider than the shape says"
+                );
+            }
         }
     }
 
+    /// As [`Measured::write`], of a text that may have been written to since it was measured.
+    ///
+    /// # Errors
+    /// [`MalformedKind::Changed`] where what is in `data` then is not of the shape. If it is of it,
+    /// the text may be a mix of what was in memory at different times.
+    ///
+    /// # Panics
+    /// Where `data` is not `n_chars` long or narrower than the kind: a bug of the caller.
+    #[inline]
+    pub fn write_volatile(&self, mut data: StrData<'_>) -> Result<(), Malformed> {
+        let Shape { kind, .. } = self.shape;
+        let here = data.reborrow();
+        let is_whole = match self.text {
+            Text::Bytes(_) | Text::Wide(_) => {
+                self.write(here);
+                true
+            }
+            _ => self.write_slowly(here),
+        };
+        if is_whole && is_canonical(kind, data) {
+            Ok(())
+        } else {
+            Err(Malformed::CHANGED)
+        }
+    }
+
+    /// Writes the text; returns whether it filled `data`, and no unit of it was left.
     #[inline(never)]
-    fn write_slowly(&self, data: StrData<'_>) {
+    fn write_slowly(&self, data: StrData<'_>) -> bool {
         let Shape { kind, n_chars } = self.shape;
         match (self.text, data) {
-            (Text::Str(text), StrData::One(out)) => {
+            (Text::Utf8(u), StrData::One(out)) => {
                 assert!(out.len() == n_chars && kind <= Kind::Latin1);
-                // SAFETY: measured: all below U+0100; out has a unit for each character.
-                unsafe { bulk::str_to_latin1(text, out) };
+                bulk::valid_utf8_to_latin1(u, out)
             }
-            (Text::Str(text), StrData::Two(out)) => {
+            (Text::Utf8(u), StrData::Two(out)) => {
                 assert!(out.len() == n_chars && kind <= Kind::Ucs2);
-                // SAFETY: measured: all below U+10000; out has a unit for each character.
-                unsafe { bulk::str_to_utf16::<false>(text, out) };
+                bulk::valid_utf8_to_utf16::<false>(u, out)
             }
-            (Text::Str(text), StrData::Four(out)) => {
+            (Text::Utf8(u), StrData::Four(out)) => {
                 assert!(out.len() == n_chars);
-                // SAFETY: out has a unit for each character.
-                unsafe { bulk::str_to_utf32(text, out) };
+                bulk::valid_utf8_to_utf32(u, out)
             }
             (Text::Pairs(u), StrData::Four(out)) => {
                 assert!(out.len() == n_chars);
-                // SAFETY: measured: u is valid, and out has a unit for each character.
-                unsafe { bulk::valid_utf16_to_utf32(u, out) };
+                bulk::valid_utf16_to_utf32(u, out)
             }
             (Text::Ucs4(u), StrData::One(out)) => {
                 assert!(out.len() == n_chars && kind <= Kind::Latin1);
                 out.iter_mut().zip(u).for_each(|(to, &c)| {
                     to.write(c as u8);
                 });
+                true
             }
             (Text::Ucs4(u), StrData::Two(out)) => {
                 assert!(out.len() == n_chars && kind <= Kind::Ucs2);
                 out.iter_mut().zip(u).for_each(|(to, &c)| {
                     to.write(c as u16);
                 });
+                true
             }
-            (Text::Ucs4(u), StrData::Four(out)) => copy(u, out),
+            (Text::Ucs4(u), StrData::Four(out)) => {
+                copy(u, out);
+                true
+            }
             // Wider data than the text asks for: a part of a larger one.
-            (Text::Bytes(u), StrData::Two(out)) => ordered::widen::<2, false>(u, as_bytes(out)),
-            (Text::Bytes(u), StrData::Four(out)) => ordered::widen::<4, false>(u, as_bytes(out)),
+            (Text::Bytes(u), StrData::Two(out)) => {
+                ordered::widen::<2, false>(u, as_bytes(out));
+                true
+            }
+            (Text::Bytes(u), StrData::Four(out)) => {
+                ordered::widen::<4, false>(u, as_bytes(out));
+                true
+            }
             // Malformed text, and a part of another width: rare, and the simple way is right for all.
             (text, StrData::One(out)) => scalar::fill(text.code_points(), out),
             (text, StrData::Two(out)) => scalar::fill(text.code_points(), out),
@@ -210,28 +251,58 @@ impl Measured<'_> {
     }
 }
 
+/// Returns whether a `str` of this kind, all of whose data was written, holds a character that
+/// needs the kind, and none that needs more.
+#[inline]
+pub(crate) fn is_canonical(kind: Kind, data: StrData<'_>) -> bool {
+    match data {
+        StrData::One(data) if kind == Kind::Ascii => is_ascii(written(data)),
+        StrData::One(data) => find_high(written(data)) < data.len(),
+        StrData::Two(data) => written(data).iter().any(|&u| u > 0xFF),
+        StrData::Four(data) => {
+            (0x1_0000..=0x10_FFFF).contains(&with_kernels(Largest(written(data))))
+        }
+    }
+}
+
+/// The largest of the units.
+struct Largest<'a>(&'a [u32]);
+
+impl Work for Largest<'_> {
+    type Output = u32;
+
+    #[inline(always)]
+    fn run<K: Kernels>(self, _: K) -> u32 {
+        // No branch inside: the compiler makes vectors of it.
+        self.0.iter().fold(0, |max, &c| c.max(max))
+    }
+}
+
+/// Units that were all written.
+fn written<U>(data: &[MaybeUninit<U>]) -> &[U] {
+    // SAFETY: the callers have written each of them: the writers of this file and of `large`
+    // compare or know their number.
+    unsafe { std::slice::from_raw_parts(data.as_ptr().cast(), data.len()) }
+}
+
 /// Appends measured text as UTF-16.
 pub(crate) fn append_utf16(measured: &Measured<'_>, out: &mut Vec<u16>) {
     let Shape { kind, n_chars } = measured.shape;
     match measured.text {
         Text::Wide(u) | Text::Pairs(u) => out.extend_from_slice(u),
         Text::Bytes(u) => out.extend(u.iter().map(|&b| u16::from(b))),
-        Text::Str(text) if kind <= Kind::Ucs2 => {
+        Text::Utf8(u) if kind <= Kind::Ucs2 => {
             out.reserve(n_chars);
-            let room = &mut out.spare_capacity_mut()[..n_chars];
-            // SAFETY: measured: all below U+10000, so UTF-16 has a unit for each character, and so has the room.
-            unsafe { bulk::str_to_utf16::<true>(text, room) };
+            let spare = &mut out.spare_capacity_mut()[..n_chars];
+            let is_whole = bulk::valid_utf8_to_utf16::<true>(u, spare);
+            assert!(is_whole, "{}", MalformedKind::Changed);
             // SAFETY: n_chars units were written behind the length, inside the capacity.
             unsafe { out.set_len(out.len() + n_chars) };
         }
-        Text::Str(text) => out.extend(text.encode_utf16()),
-        text => out.extend(text.code_points().flat_map(|c| {
-            let (high, low) = match c.checked_sub(0x1_0000) {
-                None => (None, c),
-                Some(c) => (Some(0xD800 | c >> 10), 0xDC00 | (c & 0x3FF)),
-            };
-            high.into_iter().chain([low]).map(|u| u as u16)
-        })),
+        Text::Utf8(u) => {
+            out.extend(scalar::utf16_of(scalar::chars_of(u)).map(|u| u as u16));
+        }
+        text => out.extend(scalar::utf16_of(text.code_points()).map(|u| u as u16)),
     }
 }
 
@@ -239,7 +310,7 @@ impl<'a> Text<'a> {
     fn code_points(self) -> impl Iterator<Item = u32> + 'a {
         scalar::lossy(match self {
             Text::Bytes(u) => Units::Latin1(u),
-            Text::Str(text) => Units::Utf8(text.as_bytes()),
+            Text::Utf8(u) => Units::Utf8(u),
             Text::Wide(u) => Units::Ucs2(u),
             Text::Pairs(u) => Units::Utf16(u),
             Text::Ucs4(u) => Units::Utf32(u),

@@ -18,6 +18,7 @@
 //! | `utf8` | the same kernels without escapes: short texts as UTF-8 |
 //! | `float` | floats as their shortest decimals |
 //! | `ordered` | UTF-16 with pairs, in any order of bytes |
+//! | `private` | text that may be written to meanwhile, converted by private copies of its parts |
 //! | `json_read` | what the reader of JSON asks |
 //! | `large` | long text into a `str`, looked at and written in one pass |
 //!
@@ -46,15 +47,18 @@ pub(crate) mod json_read;
 pub(crate) mod large;
 pub(crate) mod measured;
 pub(crate) mod ordered;
+mod private;
 pub(crate) mod put;
 pub(crate) mod scalar;
 #[cfg(target_arch = "x86_64")]
 mod sse2;
 pub(crate) mod utf8;
 
+#[cfg(test)]
+mod changing_tests;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;
-#[cfg(all(test, target_arch = "x86_64"))]
+#[cfg(test)]
 mod texts;
 
 /// Past this many bytes of input the wider vectors repay the call that reaches them.

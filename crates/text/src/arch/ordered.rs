@@ -18,20 +18,17 @@ pub(crate) fn count_utf16<const SWAPPED: bool>(src: &[[u8; 2]]) -> usize {
     src.len() - src.iter().filter(|&&unit| is_second(unit)).count()
 }
 
-/// Decodes text into as many units as [`count_utf16`] says; `false` where it is malformed.
-///
-/// # Panics
-/// Where there are other than as many: a bug of the caller (so below).
+/// Decodes text; `false` where it is malformed or gives other than as many units as `out` takes.
 #[inline]
+#[must_use]
 pub(crate) fn utf16_to_ucs4<const SWAPPED: bool>(
     src: &[[u8; 2]],
     out: &mut [MaybeUninit<u32>],
 ) -> bool {
-    assert_eq!(out.len(), count_utf16::<SWAPPED>(src));
     #[cfg(target_arch = "x86_64")]
     if kernel() == Kernel::Avx512 {
         let (to, n) = (out.as_mut_ptr().cast(), out.len());
-        // SAFETY: AVX-512 is there; out takes a unit for each that is no second half, counted above.
+        // SAFETY: AVX-512 is there; out takes n units.
         return unsafe { avx512::utf16::to_ucs4_ordered::<SWAPPED>(src, to, n) } == Some(n);
     }
     // In the machine's order first, a block at a time: it stays in the first cache.
@@ -44,20 +41,16 @@ pub(crate) fn utf16_to_ucs4<const SWAPPED: bool>(
         }
         // No pair is cut in two.
         let is_cut = n < rest.len() && block[n - 1] & 0xFC00 == 0xD800;
-        let (units, behind) = (
-            &block[..n - usize::from(is_cut)],
-            &rest[n - usize::from(is_cut)..],
-        );
-        let here = out
-            .split_off_mut(..bulk::count_utf16(units))
-            .expect("counted above");
-        // SAFETY: `here` has a unit for each that is no second half, counted just now.
-        if !unsafe { bulk::utf16_to_ucs4_checked(units, here) } {
+        let n = n - usize::from(is_cut);
+        let Some(here) = out.split_off_mut(..bulk::count_utf16(&block[..n])) else {
+            return false;
+        };
+        if !bulk::utf16_to_ucs4_checked(&block[..n], here) {
             return false;
         }
-        rest = behind;
+        rest = &rest[n..];
     }
-    true
+    out.is_empty()
 }
 
 /// Units of a block that is put into another order, on the stack.

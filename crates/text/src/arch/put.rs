@@ -31,8 +31,8 @@ impl<S: ByteSink> Window<'_, S> {
         n
     }
 
-    /// Puts UTF-16 as UTF-8, in a window of 3 bytes a unit, or of the exact length. `false` where it is malformed: then
-    /// nothing is put.
+    /// Puts UTF-16 as UTF-8, in a window of 3 bytes a unit, or of the exact length. `false` where
+    /// it is malformed, and if it has changed since it was measured: then nothing is put.
     #[inline]
     pub(crate) fn put_utf16(&mut self, src: &[u16]) -> bool {
         let rest = self.rest();
@@ -55,12 +55,14 @@ impl<S: ByteSink> Window<'_, S> {
         written.is_some()
     }
 
-    /// Puts Latin-1 as UTF-8, in a window of 2 bytes a unit or of the exact length.
+    /// Puts Latin-1 as UTF-8, in a window of 2 bytes a unit or of the exact length. `false` if it
+    /// has changed since it was measured: then nothing is put.
     #[inline]
-    pub(crate) fn put_latin1(&mut self, src: &[u8]) {
-        let written = encode::latin1_to_utf8(src, self.rest());
+    pub(crate) fn put_latin1(&mut self, src: &[u8]) -> bool {
+        let written = encode::latin1_to_utf8_within(src, self.rest());
         // SAFETY: the kernel has written as many bytes as it says.
-        unsafe { self.advance(written) };
+        unsafe { self.advance(written.unwrap_or(0)) };
+        written.is_some()
     }
 
     /// Puts UTF-32 as the body of a JSON string, in a window of 6 bytes a unit or of the exact length. `false` where it is

@@ -3,11 +3,12 @@
 //!
 //! They are written to be read; the compiler vectorises those that only reduce.
 
-use std::mem::MaybeUninit;
-
 use super::json_read::{Look, ShortNumber, Unescaped};
 use super::{Scan8, Scan16};
-use crate::{Kind, naive};
+use crate::Kind;
+
+mod convert;
+pub(crate) use convert::*;
 
 /// Whether JSON escapes the code point (RFC 8259, section 7).
 #[inline(always)]
@@ -319,168 +320,58 @@ pub(super) unsafe fn narrow_plain<const JSON: bool>(src: &[u16], dst: *mut u8) -
     src.len()
 }
 
+/// Copies units, each converted, up to the first that is not `fit`; returns how many. Each is read
+/// once, so that what was looked at is what is written.
+///
+/// # Safety
+/// `dst` takes `src.len()` units, apart from `src`.
+#[inline(always)]
+unsafe fn copy_while<T: Copy, U>(
+    src: &[T],
+    dst: *mut U,
+    fit: impl Fn(T) -> bool,
+    convert: impl Fn(T) -> U,
+) -> usize {
+    const UNITS: usize = 16;
+    let mut n = 0;
+    for part in src.chunks(UNITS) {
+        let mut units = [part[0]; UNITS];
+        units[..part.len()].copy_from_slice(part);
+        // Without a branch for each.
+        let all_fit = units.iter().fold(true, |all, &u| all & fit(u));
+        let first_other = || units.iter().position(|&u| !fit(u));
+        let n_fit = if all_fit { None } else { first_other() }.unwrap_or(part.len());
+        for &u in &units[..n_fit] {
+            // SAFETY: n is below src.len(), which dst takes (duty of the caller).
+            unsafe { dst.add(n).write(convert(u)) };
+            n += 1;
+        }
+        if n_fit < part.len() {
+            break;
+        }
+    }
+    n
+}
+
 /// # Safety
 /// As `arch::copy_ascii`.
 pub(super) unsafe fn copy_ascii(src: &[u8], dst: *mut u8) -> usize {
-    let n = src.iter().position(|b| !b.is_ascii()).unwrap_or(src.len());
-    // SAFETY: n is at most src.len(), which dst takes, and they do not overlap (duties of the caller).
-    unsafe { std::ptr::copy_nonoverlapping(src.as_ptr(), dst, n) };
-    n
+    // SAFETY: the duty of the caller.
+    unsafe { copy_while(src, dst, |b| b.is_ascii(), |b| b) }
 }
 
 /// # Safety
 /// As `arch::narrow_up_to`.
 pub(super) unsafe fn narrow_up_to<const MAX: u16>(src: &[u16], dst: *mut u8) -> usize {
-    let n = src.iter().position(|&u| u > MAX).unwrap_or(src.len());
-    // SAFETY: n is at most src.len(), which dst takes (duty of the caller).
-    unsafe { narrow_u16(&src[..n], dst) };
-    n
+    // SAFETY: the duty of the caller.
+    unsafe { copy_while(src, dst, |u| u <= MAX, |u| u as u8) }
 }
 
 /// # Safety
 /// As `arch::copy_bmp`.
 pub(super) unsafe fn copy_bmp(src: &[u16], dst: *mut u16) -> usize {
-    let n = find_surrogate(src);
-    // SAFETY: n is at most src.len(), which dst takes, and they do not overlap (duties of the caller).
-    unsafe { std::ptr::copy_nonoverlapping(src.as_ptr(), dst, n) };
-    n
-}
-
-/// Narrows code points to the units of a `str`.
-///
-/// # Panics
-/// Where one does not fit, or the lengths differ: the shape was another text's.
-pub(crate) fn fill<U: TryFrom<u32>>(
-    code_points: impl Iterator<Item = u32>,
-    out: &mut [MaybeUninit<U>],
-) {
-    let mut n = 0;
-    for c in code_points {
-        let Ok(unit) = U::try_from(c) else {
-            panic!("a code point is wider than the shape says");
-        };
-        out[n].write(unit);
-        n += 1;
-    }
-    assert_eq!(n, out.len(), "the text is shorter than the shape says");
-}
-
-/// The code points of text that is known to be well-formed, or else with U+FFFD in place of what is not.
-pub(crate) fn lossy(units: crate::Units<'_>) -> impl Iterator<Item = u32> + '_ {
-    naive::code_points(units).map(|c| c.unwrap_or(naive::REPLACEMENT))
-}
-
-/// Writes a scalar value as UTF-8 and returns its length.
-///
-/// # Safety
-/// `dst` takes the bytes that the value needs (1 to 4).
-#[inline(always)]
-pub(crate) unsafe fn write_utf8(c: u32, dst: *mut u8) -> usize {
-    let tail = |shift: u32| 0x80 | (c >> shift & 0x3F) as u8;
-    // SAFETY: each arm writes as many bytes as the value needs in UTF-8, which dst takes (duty of the caller).
-    unsafe {
-        match c {
-            0..0x80 => {
-                dst.write(c as u8);
-                1
-            }
-            0x80..0x800 => {
-                dst.cast::<[u8; 2]>()
-                    .write_unaligned([0xC0 | (c >> 6) as u8, tail(0)]);
-                2
-            }
-            0x800..0x10000 => {
-                dst.cast::<[u8; 3]>()
-                    .write_unaligned([0xE0 | (c >> 12) as u8, tail(6), tail(0)]);
-                3
-            }
-            _ => {
-                dst.cast::<[u8; 4]>().write_unaligned([
-                    0xF0 | (c >> 18) as u8,
-                    tail(12),
-                    tail(6),
-                    tail(0),
-                ]);
-                4
-            }
-        }
-    }
-}
-
-/// Writes scalar values as UTF-8, `n` bytes in all. The bytes of each are put together in one number and stored as such, with
-/// no branch on how many they are; the last few, behind which is no room for that, one by one.
-///
-/// # Safety
-/// All of `src` are scalar values of `n` bytes, which `dst` takes.
-pub(super) unsafe fn write_all_utf8(src: &[u32], dst: *mut u8, n: usize) {
-    // By how many bytes there are before the last: what makes the first of them a lead.
-    const LEADS: [u32; 4] = [0, 0x40, 0x60, 0x70];
-    let mut at = 0;
-    for &c in src {
-        // SAFETY: four bytes where there is room for them, else as many as the value needs (duty of the caller).
-        unsafe {
-            if at + 4 > n {
-                at += write_utf8(c, dst.add(at));
-                continue;
-            }
-            let more = u32::from(c >= 0x80) + u32::from(c >= 0x800) + u32::from(c >= 0x1_0000);
-            let six =
-                c >> 18 | (c >> 4 & 0x3F00) | (c << 10 & 0x003F_0000) | (c << 24 & 0x3F00_0000);
-            let bytes = (six | 0x8080_8080) >> (24 - 8 * more) | LEADS[more as usize & 3];
-            let bytes = if c < 0x80 { c } else { bytes };
-            dst.add(at).cast::<u32>().write_unaligned(bytes.to_le());
-            at += 1 + more as usize;
-        }
-    }
-}
-
-// Those below are counted in numbers as narrow as the units, in parts that these hold, so that the compiler has whole
-// vectors of them; inlined where wider vectors are on.
-
-/// Characters of UTF-16 that is valid.
-#[inline(always)]
-pub(crate) fn count_utf16(src: &[u16]) -> usize {
-    let of = |part: &[u16]| -> u16 { part.iter().map(|&u| u16::from(u & 0xFC00 != 0xDC00)).sum() };
-    src.chunks(60_000).map(|part| usize::from(of(part))).sum()
-}
-
-/// Bytes of Latin-1 as UTF-8.
-#[inline(always)]
-pub(crate) fn utf8_len_of_latin1(src: &[u8]) -> usize {
-    let of = |part: &[u8]| -> u8 { part.iter().map(|&b| b >> 7).sum() };
-    let more: usize = src.chunks(255).map(|part| usize::from(of(part))).sum();
-    src.len() + more
-}
-
-/// Bytes of 16-bit units as UTF-8, each half of a pair 2, and whether there is a surrogate.
-#[inline(always)]
-pub(crate) fn utf8_len_of_wide(src: &[u16]) -> (usize, bool) {
-    let (mut n, mut any) = (src.len(), 0);
-    for part in src.chunks(20_000) {
-        let (mut more, mut halves) = (0_u16, 0_u16);
-        for &u in part {
-            more += u16::from(u >= 0x80) + u16::from(u >= 0x800);
-            halves += u16::from(is_surrogate(u));
-        }
-        n += usize::from(more - halves);
-        any |= halves;
-    }
-    (n, any != 0)
-}
-
-/// Bytes of 32-bit units as UTF-8; `None` where one is a surrogate or past U+10FFFF.
-#[inline(always)]
-pub(crate) fn utf8_len_of_ucs4(src: &[u32]) -> Option<usize> {
-    let (mut n, mut bad) = (src.len(), 0);
-    for part in src.chunks(1 << 20) {
-        let mut more = 0_u32;
-        for &c in part {
-            more += u32::from(c >= 0x80) + u32::from(c >= 0x800) + u32::from(c >= 0x1_0000);
-            bad |= u32::from(c & 0xFFFF_F800 == 0xD800) | u32::from(c > 0x10_FFFF);
-        }
-        n += more as usize;
-    }
-    (bad == 0).then_some(n)
+    // SAFETY: the duty of the caller.
+    unsafe { copy_while(src, dst, |u| !is_surrogate(u), |u| u) }
 }
 
 /// Copies 16-bit units, where none is escaped in JSON and none half of a pair.

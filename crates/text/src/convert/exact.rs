@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 
 use super::ordered::utf16_len_of_str;
 use crate::Units;
-use crate::arch::{self, bulk, encode};
+use crate::arch::{self, bulk, decode, encode};
 
 /// Bytes of the text as UTF-8; `None` where it is malformed.
 ///
@@ -44,9 +44,7 @@ pub fn utf8_exact(units: Units<'_>, out: &mut [MaybeUninit<u8>]) {
 pub fn utf16_len_exact(units: Units<'_>) -> Option<usize> {
     match units {
         Units::Latin1(u) => Some(u.len()),
-        Units::Utf8(u) => std::str::from_utf8(u)
-            .ok()
-            .map(|u| u.encode_utf16().count()),
+        Units::Utf8(u) => decode::valid_utf16_len(u),
         Units::Utf16(u) => bulk::is_utf16(u).then_some(u.len()),
         Units::Ucs2(u) => (!arch::scan_u16(u).surrogate).then_some(u.len()),
         Units::Utf32(_) => utf16_len_of_str(units),

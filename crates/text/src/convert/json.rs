@@ -26,7 +26,7 @@ pub fn to_json_body<S: ByteSink>(
     let done = match units {
         Units::Utf8(u) if u.len() <= SHORT_UNITS => {
             let (n, high) = sink.window(u.len())?.put_to_escape(u);
-            if n == u.len() && (!high || bulk::as_str(u).is_some()) {
+            if n == u.len() && (!high || bulk::is_utf8(u)) {
                 return Ok(n);
             }
             n < u.len() && undone(put_escapes_utf8(u, n, high, sink), sink, start)?
@@ -120,8 +120,8 @@ fn put_escaped_latin1<S: ByteSink>(u: &[u8], sink: &mut S) -> Result<bool, Stop>
         let run = &rest[..n];
         if arch::is_ascii(run) {
             sink.put(run)?;
-        } else {
-            put_latin1(run, sink)?;
+        } else if !put_latin1(run, sink)? {
+            return Ok(false);
         }
         let Some(&c) = rest.get(n) else { break };
         put_escape(c, sink)?;

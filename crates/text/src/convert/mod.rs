@@ -17,7 +17,7 @@ use std::fmt;
 
 pub use self::exact::{utf8_exact, utf8_len_exact, utf16_len_exact};
 pub use self::json::to_json_body;
-pub(crate) use self::ordered::make_ordered_one_to_one;
+pub(crate) use self::ordered::{Unit as OrderedUnit, make_ordered_one_to_one};
 pub use self::ordered::{
     make_ordered_utf16, make_ordered_utf32, ordered_utf16, ordered_utf32, utf32_len_exact,
 };
@@ -32,7 +32,7 @@ use crate::arch::encode;
 pub use crate::arch::float::{EIGHT_DIGITS, FLOAT_BYTES, eight_digits, put_float, put_float32};
 pub use crate::arch::json::{JSON_PLAIN_BYTES, JSON_PLAIN_UNITS, JsonKernels, json_room};
 pub use crate::arch::json_read::{Ascii, JsonSteps, Look, Plain, Scan, ShortNumber, Unescaped};
-pub use crate::arch::large::volatile::{VolatileBytes, make_volatile};
+pub use crate::arch::large::volatile::{VolatileBytes, make_large_volatile, make_volatile};
 pub use crate::arch::large::{Made, NewStr, make_large};
 pub use crate::arch::measured::{Measured, measure};
 pub use crate::arch::utf8::{UTF8_SHORT_BYTES, Utf8Kernels, utf8_room};
@@ -136,7 +136,7 @@ fn write_strict<F: Form, S: ByteSink>(units: Units<'_>, sink: &mut S) -> Result<
             Stop::SinkFull(e) => ConvertError::SinkFull(e),
             Stop::Malformed => {
                 // Looked at with what follows the block: its end must not look like the end of the text.
-                let found = find_malformed(rest).expect("a fast path has found malformed text");
+                let found = find_malformed(rest).unwrap_or(Malformed::CHANGED);
                 ConvertError::Malformed(found.later_by(at))
             }
         })?;

@@ -16,6 +16,17 @@ pub enum StrData<'a> {
     Four(&'a mut [MaybeUninit<u32>]),
 }
 
+impl StrData<'_> {
+    /// The same data, borrowed again.
+    pub(crate) fn reborrow(&mut self) -> StrData<'_> {
+        match self {
+            StrData::One(data) => StrData::One(data),
+            StrData::Two(data) => StrData::Two(data),
+            StrData::Four(data) => StrData::Four(data),
+        }
+    }
+}
+
 /// Kind and length of the narrowest `str` that holds the text: what `PyUnicode_New` needs.
 ///
 /// Who writes the text next takes [`measure`], whose result needs no second validation.

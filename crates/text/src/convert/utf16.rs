@@ -49,8 +49,8 @@ pub fn to_utf16(
 pub fn string_from_utf16(units: &[u16]) -> String {
     let mut out = Vec::new();
     match super::to_utf8(Units::Utf16(units), Policy::Replace, &mut out) {
-        Ok(_) => String::from_utf8(out).expect("`to_utf8` writes UTF-8"),
-        // Only for want of memory.
+        Ok(_) => String::from_utf8(out).unwrap_or_default(),
+        // Without memory, or the text changed meanwhile.
         Err(_) => String::new(),
     }
 }

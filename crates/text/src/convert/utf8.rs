@@ -51,10 +51,10 @@ impl Form for Utf8 {
             Units::Latin1(u) => {
                 if arch::is_ascii(u) {
                     sink.put(u)?;
+                    true
                 } else {
-                    put_latin1(u, sink)?;
+                    put_latin1(u, sink)?
                 }
-                true
             }
             Units::Utf16(u) => put_utf16(u, sink)?,
             // No surrogate at all: then it is UTF-16 as well.
@@ -72,11 +72,10 @@ impl Form for Utf8 {
     }
 }
 
-/// Appends Latin-1 as UTF-8.
-pub(super) fn put_latin1<S: ByteSink>(u: &[u8], sink: &mut S) -> Result<(), Stop> {
+/// Appends Latin-1 as UTF-8; `false` if it has changed meanwhile.
+pub(super) fn put_latin1<S: ByteSink>(u: &[u8], sink: &mut S) -> Result<bool, Stop> {
     let exact = || encode::utf8_len_from_latin1(u);
-    window_for(sink, 2 * u.len(), exact)?.put_latin1(u);
-    Ok(())
+    Ok(window_for(sink, 2 * u.len(), exact)?.put_latin1(u))
 }
 
 /// Appends UTF-16 as UTF-8; `false` where it is malformed.

@@ -1,7 +1,8 @@
-//! Text into a place of somebody else's, of any size: nothing is written past it, and one pass does where the text is well-formed
-//! and fits.
+//! Text into a destination of the caller, of any size: nothing is written past it, and one pass is
+//! enough where the text is well-formed and fits.
 //!
-//! Where a conversion stops, the place holds anything.
+//! Where a conversion stops, the contents of the destination are unspecified. Others may write to
+//! the text meanwhile: the result is then a mix of what was there at different times, or an error.
 
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -82,8 +83,9 @@ pub fn utf8_to_utf16(
 /// [`WithinError`]; its position is that of the first character which is malformed or past U+00FF.
 #[inline]
 pub fn utf8_to_latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Result<usize, WithinError> {
-    decode::utf8_to_latin1_within(src, out)
-        .ok_or_else(|| find_beyond_latin1(src).map_or(WithinError::NoRoom, WithinError::Malformed))
+    decode::utf8_to_latin1_within(src, out).ok_or_else(|| {
+        find_beyond_latin1(src).map_or_else(|| no_room(src, 1, 0, out), WithinError::Malformed)
+    })
 }
 
 /// Writes Latin-1 as UTF-8 and returns the bytes written.
@@ -135,6 +137,8 @@ const ONE_BY_ONE: usize = 32;
 trait Conversion {
     type From: Copy;
     type To: Copy + Default;
+    /// Units that one of the text gives at most.
+    const MOST: usize;
     fn units(src: &[Self::From]) -> Units<'_>;
     /// `None` where the text is malformed or the place too short.
     fn convert(src: &[Self::From], out: &mut [MaybeUninit<Self::To>]) -> Option<usize>;
@@ -149,6 +153,7 @@ struct Utf16ToUtf8;
 impl Conversion for Utf16ToUtf8 {
     type From = u16;
     type To = u8;
+    const MOST: usize = 3;
     fn units(src: &[u16]) -> Units<'_> {
         Units::Utf16(src)
     }
@@ -168,6 +173,7 @@ struct Utf8ToUtf16;
 impl Conversion for Utf8ToUtf16 {
     type From = u8;
     type To = u16;
+    const MOST: usize = 1;
     fn units(src: &[u8]) -> Units<'_> {
         Units::Utf8(src)
     }
@@ -224,8 +230,21 @@ fn slowly<C: Conversion>(
         }
         rest = &other[used..];
     }
-    let last = C::convert(rest, &mut out[n..]).ok_or(WithinError::NoRoom)?;
-    Ok(n + last)
+    let at_units = src.len() - rest.len();
+    match C::convert(rest, &mut out[n..]) {
+        Some(last) => Ok(n + last),
+        None => Err(no_room(rest, C::MOST, at_units, &out[n..])),
+    }
+}
+
+/// Why text in which nothing malformed was found was not converted: it does not fit, or if it must
+/// fit, it has changed.
+fn no_room<F, T>(rest: &[F], most: usize, at_units: usize, out: &[T]) -> WithinError {
+    if out.len() / most >= rest.len() {
+        WithinError::Malformed(Malformed::CHANGED.later_by(at_units))
+    } else {
+        WithinError::NoRoom
+    }
 }
 
 /// The length of malformed text with its replacements.

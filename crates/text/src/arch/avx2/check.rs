@@ -4,7 +4,7 @@
 use std::arch::x86_64::*;
 
 use super::out::Unit;
-use crate::arch::bulk::as_str;
+use crate::arch::bulk::is_utf8;
 
 /// Whether what was decoded is well-formed: continuation bytes stand where the leads before them call for, and nowhere else, which is a
 /// matter of bits; and no character could be shorter or is a surrogate, which is a matter of two bytes each.
@@ -115,6 +115,6 @@ impl Check {
                 .take_while(|&b| b & 0xC0 == 0x80)
                 .count()
         };
-        as_str(&src[at.saturating_sub(n_begun)..]).is_some()
+        is_utf8(&src[at.saturating_sub(n_begun)..])
     }
 }

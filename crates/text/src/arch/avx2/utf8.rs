@@ -13,7 +13,7 @@ use std::arch::x86_64::*;
 
 use super::check::Check;
 use super::out::{Out, Unit};
-use crate::arch::bulk::as_str;
+use crate::arch::bulk::is_utf8;
 use crate::arch::sse2::load_padded;
 
 mod ucs4;
@@ -202,7 +202,7 @@ unsafe fn decode<U: Unit, const CHECKED: bool, const PAIRS: bool>(
     // those of the last vector end with the text. A step puts as many units as bytes that continue nothing, and third bytes of four.
     unsafe {
         if len < 16 {
-            if CHECKED && as_str(src).is_none() {
+            if CHECKED && !is_utf8(src) {
                 return None;
             }
             if len > 0 {

@@ -71,25 +71,29 @@ impl Steps for Common {
 
     #[inline(always)]
     fn make_utf8<N: NewStr>(self, text: &[u8], new: &mut N) -> Tried<N> {
-        let (text, Shape { kind, n_chars: n }) = bulk::as_str_of_shape(text)?;
+        let Shape { kind, n_chars: n } = bulk::shape_of_utf8(text)?;
         if n < 2 {
             return None;
         }
-        // SAFETY: measured: a text of this kind, and `one`, `two` and `four` have checked that out takes a unit for each
-        // character.
-        Some(unsafe {
+        let mut is_whole = false;
+        // SAFETY: `one`, `two` and `four` have checked that out takes a unit for each character.
+        let made = unsafe {
             match kind {
                 Kind::Ascii | Kind::Latin1 => one(new, kind, n, false, |out| {
-                    bulk::str_to_latin1(text, place(out, n));
+                    is_whole = bulk::valid_utf8_to_latin1(text, place(out, n));
                 }),
                 Kind::Ucs2 => two(new, kind, n, false, |out| {
-                    bulk::str_to_utf16::<false>(text, place(out, n));
+                    is_whole = bulk::valid_utf8_to_utf16::<false>(text, place(out, n));
                 }),
                 Kind::Ucs4 => four(new, kind, n, false, |out| {
-                    bulk::str_to_utf32(text, place(out, n));
+                    is_whole = bulk::valid_utf8_to_utf32(text, place(out, n));
                 }),
             }
-        })
+        };
+        match made {
+            Ok(_) if !is_whole => None,
+            made => Some(made),
+        }
     }
 
     #[inline(always)]

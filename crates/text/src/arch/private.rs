@@ -1,0 +1,64 @@
+//! Text that may be written to meanwhile, converted by private copies of its parts: for conversions
+//! that read a text more than once and do not know where their destination ends.
+
+use std::mem::MaybeUninit;
+
+use super::bulk::uninit;
+
+/// Units of a part: it stays in the first cache with what it becomes.
+const PART_UNITS: usize = 1024;
+
+/// A text and its encoding, which says where a part may end.
+#[derive(Clone, Copy)]
+pub(super) enum Encoded<'a, U> {
+    Utf8(&'a [U]),
+    Utf16(&'a [U]),
+}
+
+impl<U: Copy + Into<u32>> Encoded<'_, U> {
+    fn units(&self) -> &[U] {
+        match self {
+            Encoded::Utf8(units) | Encoded::Utf16(units) => units,
+        }
+    }
+
+    /// Units of a part of this text that begin no character whose end is missing, if the text is
+    /// well-formed.
+    fn whole(&self, part: &[U]) -> usize {
+        let n = part.len();
+        let last = |n_back: usize| part.get(n.wrapping_sub(n_back)).map_or(0, |&u| u.into());
+        match self {
+            Encoded::Utf16(_) => n - usize::from(last(1) & 0xFC00 == 0xD800),
+            // Up to the last byte that begins a character.
+            Encoded::Utf8(_) => (1..=4)
+                .find(|&n_back| last(n_back) & 0xC0 != 0x80)
+                .map_or(n, |n_back| n - n_back),
+        }
+    }
+}
+
+/// Converts each part of the text by `convert`, which is given a private copy of it and what is
+/// left of the destination, and returns how many units it wrote. `None` where it returns none.
+#[inline]
+pub(super) fn by_private_parts<U: Copy + Into<u32>, T>(
+    text: Encoded<'_, U>,
+    out: &mut [MaybeUninit<T>],
+    convert: impl Fn(&[U], &mut [MaybeUninit<T>]) -> Option<usize>,
+) -> Option<usize> {
+    let mut copy = [const { MaybeUninit::<U>::uninit() }; PART_UNITS];
+    let (mut rest, mut n) = (text.units(), 0);
+    while !rest.is_empty() {
+        let len = rest.len().min(PART_UNITS);
+        copy[..len].copy_from_slice(uninit(&rest[..len]));
+        // SAFETY: len units were written on the line above.
+        let part = unsafe { std::slice::from_raw_parts(copy.as_ptr().cast::<U>(), len) };
+        let len = if len < rest.len() {
+            text.whole(part)
+        } else {
+            len
+        };
+        n += convert(&part[..len], &mut out[n..])?;
+        rest = &rest[len..];
+    }
+    Some(n)
+}
