@@ -17,6 +17,9 @@
  * is no room. Nothing is ever written outside the first `capacity` units of a destination; after an error these may hold anything,
  * and so may those behind the count after a success.
  *
+ * Another thread, process or device may write to a source while a function reads it. The result is then that of a mix of what was
+ * there at different times, or -1 - k; nothing is written outside of the destination then either.
+ *
  * `replacement`: 0 makes malformed text an error; another number is the code point that is written in place of each malformed part:
  * in UTF-16 each surrogate that is not half of a pair, in UTF-8 each maximal subpart of an ill-formed sequence (Unicode 16, section
  * 3.9; WHATWG Encoding). 0xFFFD is usual.
@@ -56,7 +59,7 @@ extern "C" {
  * `n_units` units are readable at `src`. Returns the bytes, or -1 - k. Writes nothing.
  *
  * Duties of the caller:
- * `src` is readable for `n_units`, and nobody writes there meanwhile.
+ * `src` is readable for `n_units`.
  */
 int64_t onecopy_utf8_len_from_utf16(const uint16_t *src,
                                     size_t n_units,
@@ -69,7 +72,8 @@ int64_t onecopy_utf8_len_from_utf16(const uint16_t *src,
  * which take 4. Returns the bytes written, -1 - k or ONECOPY_NO_ROOM. The text is read once.
  *
  * Duties of the caller:
- * `src` is readable for `n_units`, `dst` writable for `capacity_bytes`, both used by nobody else meanwhile.
+ * `src` is readable for `n_units`. `dst` is writable for `capacity_bytes`, and nobody else uses it
+ * meanwhile.
  */
 int64_t onecopy_utf16_to_utf8(const uint16_t *src,
                               size_t n_units,
@@ -84,7 +88,8 @@ int64_t onecopy_utf16_to_utf8(const uint16_t *src,
  * Returns the units written, -1 - k or ONECOPY_NO_ROOM.
  *
  * Duties of the caller:
- * `src` is readable for `n_bytes`, `dst` writable for `capacity_units`, both used by nobody else meanwhile.
+ * `src` is readable for `n_bytes`. `dst` is writable for `capacity_units`, and nobody else uses it
+ * meanwhile.
  */
 int64_t onecopy_utf8_to_utf16(const uint8_t *src,
                               size_t n_bytes,
@@ -99,7 +104,8 @@ int64_t onecopy_utf8_to_utf16(const uint8_t *src,
  * there is always room.
  *
  * Duties of the caller:
- * `src` is readable for `n_bytes`, `dst` writable for `capacity_bytes`, both used by nobody else meanwhile.
+ * `src` is readable for `n_bytes`. `dst` is writable for `capacity_bytes`, and nobody else uses it
+ * meanwhile.
  */
 int64_t onecopy_utf8_to_latin1(const uint8_t *src,
                                size_t n_bytes,
@@ -112,7 +118,8 @@ int64_t onecopy_utf8_to_latin1(const uint8_t *src,
  * With a capacity of 2 * n_bytes there is always room. Returns the bytes written, or ONECOPY_NO_ROOM.
  *
  * Duties of the caller:
- * `src` is readable for `n_bytes`, `dst` writable for `capacity_bytes`, both used by nobody else meanwhile.
+ * `src` is readable for `n_bytes`. `dst` is writable for `capacity_bytes`, and nobody else uses it
+ * meanwhile.
  */
 int64_t onecopy_latin1_to_utf8(const uint8_t *src,
                                size_t n_bytes,
@@ -125,7 +132,8 @@ int64_t onecopy_latin1_to_utf8(const uint8_t *src,
  * For callers that can name the beginning of an array alone, as managed runtimes. Positions and counts are from those places on.
  *
  * Duties of the caller:
- * `src` is readable for `src_at` + `n_units`, `dst` writable from `dst_at` on for `capacity_bytes`, both used by nobody else meanwhile.
+ * `src` is readable for `src_at` + `n_units`. `dst` is writable from `dst_at` on for
+ * `capacity_bytes`, and nobody else uses it meanwhile.
  */
 int64_t onecopy_utf16_to_utf8_at(const uint16_t *src,
                                  size_t src_at,
@@ -141,7 +149,8 @@ int64_t onecopy_utf16_to_utf8_at(const uint16_t *src,
  * For callers that can name the beginning of an array alone, as managed runtimes. Positions and counts are from those places on.
  *
  * Duties of the caller:
- * `src` is readable for `src_at` + `n_bytes`, `dst` writable from `dst_at` on for `capacity_units`, both used by nobody else meanwhile.
+ * `src` is readable for `src_at` + `n_bytes`. `dst` is writable from `dst_at` on for
+ * `capacity_units`, and nobody else uses it meanwhile.
  */
 int64_t onecopy_utf8_to_utf16_at(const uint8_t *src,
                                  size_t src_at,
@@ -157,7 +166,8 @@ int64_t onecopy_utf8_to_utf16_at(const uint8_t *src,
  * For callers that can name the beginning of an array alone, as managed runtimes. Positions and counts are from those places on.
  *
  * Duties of the caller:
- * `src` is readable for `src_at` + `n_bytes`, `dst` writable from `dst_at` on for `capacity_bytes`, both used by nobody else meanwhile.
+ * `src` is readable for `src_at` + `n_bytes`. `dst` is writable from `dst_at` on for
+ * `capacity_bytes`, and nobody else uses it meanwhile.
  */
 int64_t onecopy_utf8_to_latin1_at(const uint8_t *src,
                                   size_t src_at,
@@ -172,7 +182,8 @@ int64_t onecopy_utf8_to_latin1_at(const uint8_t *src,
  * For callers that can name the beginning of an array alone, as managed runtimes. Positions and counts are from those places on.
  *
  * Duties of the caller:
- * `src` is readable for `src_at` + `n_bytes`, `dst` writable from `dst_at` on for `capacity_bytes`, both used by nobody else meanwhile.
+ * `src` is readable for `src_at` + `n_bytes`. `dst` is writable from `dst_at` on for
+ * `capacity_bytes`, and nobody else uses it meanwhile.
  */
 int64_t onecopy_latin1_to_utf8_at(const uint8_t *src,
                                   size_t src_at,
@@ -187,7 +198,7 @@ int64_t onecopy_latin1_to_utf8_at(const uint8_t *src,
  * Returns the units, or -1 - k. Writes nothing.
  *
  * Duties of the caller:
- * `src` is readable for `n_bytes`, and nobody writes there meanwhile.
+ * `src` is readable for `n_bytes`.
  */
 int64_t onecopy_utf16_len_from_utf8(const uint8_t *src,
                                     size_t n_bytes,
@@ -200,7 +211,7 @@ int64_t onecopy_utf16_len_from_utf8(const uint8_t *src,
  * as -1 - k here.
  *
  * Duties of the caller:
- * `src` is readable for `n_bytes`, and nobody writes there meanwhile.
+ * `src` is readable for `n_bytes`.
  */
 int64_t onecopy_utf8_find_malformed(const uint8_t *src,
                                     size_t n_bytes);
@@ -209,7 +220,7 @@ int64_t onecopy_utf8_find_malformed(const uint8_t *src,
  * Bytes before the first that is not ASCII; n_bytes where all are.
  *
  * Duties of the caller:
- * `src` is readable for `n_bytes`, and nobody writes there meanwhile.
+ * `src` is readable for `n_bytes`.
  */
 int64_t onecopy_utf8_ascii_prefix(const uint8_t *src, size_t n_bytes);
 
@@ -221,7 +232,8 @@ int64_t onecopy_utf8_ascii_prefix(const uint8_t *src, size_t n_bytes);
  * -1 - k or ONECOPY_NO_ROOM; ONECOPY_INVALID_ARGUMENT for a text of 2 GiB. A U+0000 in the text is written as it is, which BSON allows.
  *
  * Duties of the caller:
- * `src` is readable for `n_units`, `dst` writable for `capacity_bytes`, both used by nobody else meanwhile.
+ * `src` is readable for `n_units`. `dst` is writable for `capacity_bytes`, and nobody else uses it
+ * meanwhile.
  */
 int64_t onecopy_bson_string(const uint16_t *src,
                             size_t n_units,
