@@ -61,6 +61,7 @@ MODULES = [
     "compat",
     "observe",
     "static",
+    "_wsgi",
     "server",
     "systemd",
     "workers",
