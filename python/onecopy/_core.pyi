@@ -97,6 +97,7 @@ __all__ = [
     "load",
     "loads",
     "loads_lines",
+    "raise_open_files",
     "recv_file",
     "run_call",
     "run_command",

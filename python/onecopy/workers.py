@@ -38,9 +38,9 @@ LATE_GRACE_S = 2.0
 
 #: The words of the supervisor to a worker.
 _STOP, _RETIRE, _CUT, _REOPEN = b"s", b"r", b"c", b"o"
-#: The words of a worker: it is ready; its interpreter is late; it is not any more; it is stuck, since
-#: a thread does not release the interpreter's lock, or since all its threads are busy. The stacks of
-#: its threads follow the last two, and a zero byte.
+#: The words of a worker: it is ready; its interpreter is late; it is not any more; it is stuck,
+#: since a thread does not release the interpreter's lock, or since all its threads are busy. The
+#: stacks of its threads follow the last two, and a zero byte.
 _READY, _LATE, _BEATING, _NO_BEAT, _ALL_BUSY = b"RLBST"
 #: Has faulthandler write the stacks of all threads, without the interpreter's lock.
 _DUMP = signal.SIGRTMAX - 1

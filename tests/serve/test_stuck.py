@@ -73,7 +73,7 @@ def _ends_without_an_answer(line: http.client.HTTPConnection) -> None:
 
 
 @pytest.mark.parametrize("n_workers", [1, 2])
-def test_a_worker_that_holds_the_interpreter_is_replaced_and_its_line_logged(folder: Folder, n_workers: int) -> None:
+def test_a_worker_that_holds_the_interpreter_is_replaced_and_logged(folder: Folder, n_workers: int) -> None:
     options = ("--workers", str(n_workers), "--threads", "4", "--timeout", "1")
     with running(folder, *options) as supervised, _request(supervised.serves(), "/hold") as line:
         pid = supervised.until(r"worker (\d+) has run no Python code: .* for 1 s; it is killed and rep")[1]

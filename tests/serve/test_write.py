@@ -89,7 +89,7 @@ def test_start_response_after_a_block_raises_the_error_of_its_exc_info(server: S
 
 
 @pytest.mark.parametrize("how", ["passes", "swallows"])
-def test_a_client_that_leaves_is_a_broken_pipe_without_a_line_in_the_log(server: Serving, how: str) -> None:
+def test_a_client_that_leaves_is_a_broken_pipe_and_not_logged(server: Serving, how: str) -> None:
     word = f"{uuid.uuid4().hex}-{how}"
     with server.connect() as line:
         line.send(request(f"/write-endless/{word}"))

@@ -104,13 +104,19 @@ pub fn run(args: impl Iterator<Item = OsString>, extra: Extra) -> i32 {
     };
     match cli.command {
         args::Command::Query(query) => query::run(&query),
-        args::Command::Serve(serve) => serve::run(&serve, again.as_deref()),
-        args::Command::ServeFiles(files) => serve_files::run(&files),
+        args::Command::Serve(serve) => {
+            raise_open_files();
+            serve::run(&serve, again.as_deref())
+        }
+        args::Command::ServeFiles(files) => {
+            raise_open_files();
+            serve_files::run(&files)
+        }
         args::Command::Run(_) => {
             console::error(
                 "`run` serves a Python application, and this command was built without Python\n\
-                 build the wheel (`make wheel` in the repository), \
-                 install it with `pip install dist/*.whl`, and run the `onecopy` command of that environment",
+                 build the wheel (`make wheel` in the repository), install it with \
+                 `pip install dist/*.whl`, and run the `onecopy` command of that environment",
             );
             exit::USAGE
         }
@@ -120,5 +126,14 @@ pub fn run(args: impl Iterator<Item = OsString>, extra: Extra) -> i32 {
         args::Command::Send(send) => transfer::run_send(&send),
         args::Command::Receive(receive) => transfer::run_receive(&receive),
         args::Command::Doctor(doctor) => doctor::run(&doctor, &features),
+    }
+}
+
+/// Raises the limit of open files to what the default number of connections needs, as far as the
+/// system permits.
+fn raise_open_files() {
+    let n_connections = onecopy_serve::Limits::default().n_connections;
+    if let Err(error) = onecopy_serve::raise_open_files(n_connections) {
+        console::notice(&error.to_string());
     }
 }

@@ -9,7 +9,7 @@ use onecopy_serve::access::{Format, To};
 use onecopy_serve::static_files::{FilesError, Options};
 use onecopy_serve::{
     AccessLog, Address, Config, Error, Files, Handler, Request, Response, Server, Tls,
-    host_is_loopback, raise_open_files, reopen_on_signal, stop_on_signals,
+    host_is_loopback, reopen_on_signal, stop_on_signals,
 };
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 
@@ -92,7 +92,6 @@ fn open(args: &ServeFiles) -> Result<Files, Failure> {
 
 fn serve(args: &ServeFiles, files: Files) -> Result<(), Failure> {
     let mut config = Config::default();
-    raise_open_files(config.limits.n_connections)?;
     if let Some(certificates) = &args.certfile {
         let key = args.keyfile.as_ref().unwrap_or(certificates);
         config.tls = Some(Tls::from_files(certificates, key)?);

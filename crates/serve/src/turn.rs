@@ -16,8 +16,9 @@ const TICK: Duration = Duration::from_millis(1);
 const QUICK_TICK: Duration = Duration::from_millis(25);
 /// Between two looks where handlers come and go by dozens: none of them is late for long, and each look interrupts one.
 const BUSY_TICK: Duration = Duration::from_millis(4);
-/// So many handlers were entered and left between two looks, at least: the clients of one that is late wait
-/// for some milliseconds more, and each look costs tens of microseconds on a busy processor.
+/// So many handlers were entered and left between two looks, at least: the clients of one that is
+/// late wait for some milliseconds more, and each look costs tens of microseconds on a busy
+/// processor.
 const BUSY_MOVES: u64 = 4;
 /// The watch goes on so many ticks after the last handler: waking it costs more than it does.
 const QUIET_TICKS: u32 = 100;
@@ -98,8 +99,8 @@ impl Turns {
         mut poll: impl FnMut(&mut Vec<Arc<Connection>>) -> io::Result<()>,
     ) -> Next {
         let mut turn = lock(&self.turn);
-        // A thread whose handler was late finds that others have gone on. More of them than processors
-        // only interrupt each other.
+        // A thread whose handler was late finds that others have gone on. More of them than
+        // processors only interrupt each other.
         let mut rests = turn.n_active.saturating_sub(turn.n_handling) > self.n_processors;
         loop {
             if turn.finished {

@@ -1,9 +1,9 @@
 //! Detection of handlers that make no progress (decision 0104).
 //!
-//! No progress is no beat, or no handler free and none of them moving. After a second of it (half the
-//! timeout where that is shorter) the server accepts no connection: another process that shares the
-//! listener does. After half the timeout without a beat it closes connections that have no request
-//! under way. After the timeout it is stuck, and that is reported once.
+//! No progress is no beat, or no handler free and none of them moving. After a second of it (half
+//! the timeout where that is shorter) the server accepts no connection: another process that shares
+//! the listener does. After half the timeout without a beat it closes connections that have no
+//! request under way. After the timeout it is stuck, and that is reported once.
 
 use std::fmt;
 use std::sync::Arc;

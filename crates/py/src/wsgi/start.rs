@@ -15,11 +15,12 @@ use crate::raw::ending;
 use crate::raw::environ::latin1;
 use crate::raw::held::HeldBytes;
 
-/// The function by which a WSGI application begins its answer: called with status and headers. It returns
-/// the `write` function of PEP 3333, which is this object again: called with ``bytes``, it sends
-/// them before it returns, but for 256 KiB at most that wait for the client. `BrokenPipeError`: the
-/// client has closed the connection. `TimeoutError`: it received nothing for ``write_timeout``.
-/// `ConnectionAbortedError`: the server was stopped. `RuntimeError`: the application has returned.
+/// The function by which a WSGI application begins its answer: called with status and headers. It
+/// returns the `write` function of PEP 3333, which is this object again: called with ``bytes``, it
+/// sends them before it returns, but for 256 KiB at most that wait for the client.
+/// `BrokenPipeError`: the client has closed the connection. `TimeoutError`: it received nothing for
+/// ``write_timeout``. `ConnectionAbortedError`: the server was stopped. `RuntimeError`: the
+/// application has returned.
 #[pyclass(frozen, module = "onecopy")]
 pub(crate) struct StartResponse {
     state: Mutex<State>,
