@@ -14,6 +14,7 @@
 //! | `frames` | the containers that the walk is inside of, and who holds them |
 //! | `inner` | lists, tuples and dicts inside of each other, without a frame |
 //! | `keys` | keys as they were written before |
+//! | `marked` | values of BSON's own types, read in place |
 //! | `plain` | the loop where all options are as they are by default |
 //! | `step` | values that take a few instructions |
 //! | `texts` | texts of any length and form |
@@ -34,6 +35,7 @@ mod dict;
 mod frames;
 mod inner;
 mod keys;
+mod marked;
 mod native;
 mod object;
 mod other;
@@ -56,6 +58,7 @@ use pyo3::{Borrowed, ffi};
 pub(crate) use asked::{Failed, Other, Others, Shape, Stop, Style, Surrogates, Target};
 pub(crate) use beside::Beside;
 use classes::Class;
+pub(crate) use classes::hints;
 use frames::{Form, Frames};
 use inner::Rest;
 use keys::Keys;

@@ -10,6 +10,7 @@ use onecopy_wire::json;
 use pyo3::ffi;
 
 use super::classes::{self, Class, Form};
+use super::marked::ShortValue;
 use super::object::{self, Kind};
 use crate::raw::temporal;
 
@@ -24,7 +25,7 @@ pub(crate) struct Natives {
     pub(crate) subclasses: bool,
     pub(crate) floats: bool,
     pub(crate) tuples: bool,
-    /// Whether BSON's own types are written as any others.
+    /// Whether BSON's own types are written as any others; else as [`Native::Short`] or by code.
     pub(crate) marked: bool,
     /// Whether the fields of a dataclass are written whose names begin with an underscore.
     pub(crate) private_fields: bool,
@@ -57,6 +58,8 @@ pub(super) enum Native {
     Date(Date),
     Time(Time),
     Uuid([u8; 16]),
+    /// One of BSON's own types.
+    Short(ShortValue),
     /// That of a member of an enumeration: another object, which the member has.
     Instead(*mut ffi::PyObject),
     /// The contents that it has of one of CPython's own types.
@@ -153,7 +156,7 @@ unsafe fn of_class(object: *mut ffi::PyObject, natives: &Natives) -> Option<Nati
     unsafe {
         let class = classes::of(object)?;
         if class.is_marked && !natives.marked {
-            return None;
+            return Some(Native::Short(class.marked.as_ref()?.read(object)?));
         }
         match &class.form {
             Form::Uuid(number) if natives.uuid => {
