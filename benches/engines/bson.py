@@ -7,6 +7,7 @@ database.
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
 import json
 import random
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from typing import Any
 
 import bson
 import bsonjs
+from bson import tz_util
 from bson.binary import UuidRepresentation
 from bson.codec_options import CodecOptions, TypeRegistry
 from bson.raw_bson import RawBSONDocument
@@ -106,8 +108,12 @@ def ours(way: str) -> Call:
 
 
 def plain_of(way: str) -> Callable[[Any], str]:
-    """How answers are compared: whole, and of JSON as what it says."""
-    return (lambda answer: repr([json.loads(each) for each in answer])) if way == "to_json" else repr
+    """How answers are compared: whole, of JSON by its values, of aware datetimes without the name of UTC."""
+    if way == "to_json":
+        return lambda answer: repr([json.loads(each) for each in answer])
+    if way == "decode_aware":
+        return lambda answer: repr(answer).replace(repr(tz_util.utc), repr(dt.timezone.utc))
+    return repr
 
 
 def nested() -> list[dict[str, Any]]:
@@ -176,7 +182,7 @@ def given(corpus: str, way: str) -> tuple[Any, Any]:
     if way == "encode_numpy":
         made = getattr(arrays, corpus)()
         return made, made
-    name, _, is_theirs = corpus.partition(" of pymongo")
+    name, is_theirs, _ = corpus.partition(" of pymongo")
     made = _made(name)
     if way.startswith("encode"):
         return made, _TYPES[name](onecopy.bson) if name in _TYPES and not is_theirs else made

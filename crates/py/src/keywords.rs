@@ -3,7 +3,7 @@
 use pyo3::Borrowed;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyString, PyTuple};
 
 use crate::raw::{ending, method, text};
 
@@ -68,9 +68,17 @@ pub(crate) fn choose_many<T: Copy + Into<u16>>(
         )));
     }
     let mut chosen = 0;
-    for name in object.try_iter()? {
-        let choice = choose(name?.as_borrowed(), parameter, choices)?;
-        chosen |= 1 << choice.into();
+    let mut add = |name: Borrowed<'_, '_, PyAny>| -> PyResult<()> {
+        chosen |= 1 << choose(name, parameter, choices)?.into();
+        Ok(())
+    };
+    if let Ok(names) = object.cast_exact::<PyTuple>() {
+        // No iterator: this is most of what a call with names costs.
+        names.iter_borrowed().try_for_each(&mut add)?;
+    } else {
+        for name in object.try_iter()? {
+            add(name?.as_borrowed())?;
+        }
     }
     Ok(chosen)
 }

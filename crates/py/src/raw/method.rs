@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 use pyo3::{Borrowed, ffi};
 
-use super::{ending, stack};
+use super::{ending, stack, text};
 
 /// A function of the module.
 pub(crate) trait Function {
@@ -276,7 +276,9 @@ impl Signature {
         given[..n].copy_from_slice(unsafe { std::slice::from_raw_parts(args, n) });
         for (i, name) in names.iter().enumerate() {
             let name = name.cast_into::<PyString>()?;
-            let at = self.parameters.iter().position(|&p| name == p);
+            let word = text::ascii(name.as_any().as_borrowed());
+            let named = |p: &&str| word == Some(p.as_bytes());
+            let at = self.parameters.iter().position(named);
             let Some(at) = at else {
                 return Err(PyTypeError::new_err(format!(
                     "{function}() got an unexpected keyword argument '{name}'"

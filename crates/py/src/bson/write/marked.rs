@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
 use crate::bson::{REGEX_FLAGS, RawDocument, object_id};
+use crate::raw::walk;
 use crate::raw::walk::bson::{Other, Stop};
 use crate::raw::{binary, buffer, text};
 
@@ -28,10 +29,7 @@ pub(super) fn write<'py>(
     out: &mut dyn ByteSink,
 ) -> Result<Option<Other<'py>>, Stop> {
     let py = object.py();
-    let marker = object
-        .get_type()
-        .getattr_opt(pyo3::intern!(py, "_type_marker"))?;
-    let marker = marker.and_then(|marker| marker.extract::<u8>().ok());
+    let marker = walk::hints(object)?.marker;
     // Our own has no marker: pymongo takes it as any mapping, for of a raw document it wants `bytes`.
     let is_raw = marker.is_none() && object.is_exact_instance_of::<RawDocument>();
     let Some(marker) = marker.or(is_raw.then_some(RAW)) else {

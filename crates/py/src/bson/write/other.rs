@@ -14,6 +14,7 @@ use super::marked::{self, put_binary, put_buffer, put_regex};
 use super::options::{Options, Passed, Range};
 use crate::bson::moments;
 use crate::raw::ndarray::{self, Described};
+use crate::raw::walk;
 use crate::raw::walk::bson::{FIRST_MS, LAST_MS, Other, Others, Stop, class_name};
 use crate::raw::{number, text, uuid};
 
@@ -244,6 +245,7 @@ impl<'py> Others<'py> for Options {
             return Ok(Some(Other::Put(Tag::Binary)));
         }
         if !self.passes(Passed::Dataclass)
+            && walk::hints(object)?.has_fields
             && let Some(other) = self.dataclass(object)?
         {
             return Ok(Some(other));

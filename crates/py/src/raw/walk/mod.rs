@@ -17,6 +17,7 @@
 //! | `inner` | lists, tuples and dicts inside of each other, without a frame |
 //! | `items` | the items of an array of NumPy of one dimension |
 //! | `keys` | keys as they were written before |
+//! | `marked` | values of BSON's own types, read in place |
 //! | `plain` | the loop where all options are as they are by default |
 //! | `scalar` | numbers, booleans and moments of NumPy |
 //! | `step` | values that take a few instructions |
@@ -41,6 +42,7 @@ mod frames;
 mod inner;
 mod items;
 mod keys;
+mod marked;
 mod native;
 mod object;
 mod other;
@@ -65,6 +67,7 @@ use crate::raw::ndarray::Memory;
 pub(crate) use asked::{Failed, Other, Others, Shape, Stop, Style, Surrogates, Target};
 pub(crate) use beside::Beside;
 use classes::Class;
+pub(crate) use classes::hints;
 use frames::{Form, Frames};
 use inner::Rest;
 use keys::Keys;

@@ -9,6 +9,7 @@ use pyo3::ffi;
 
 use super::classes::{Class, Form, RecentClasses};
 use super::decimal::{self, ShortDecimal};
+use super::marked::ShortValue;
 use super::object::{self, Kind};
 use super::{Style, scalar};
 use crate::raw::ndarray::{Choice, Scalar};
@@ -26,7 +27,7 @@ pub(crate) struct Natives {
     pub(crate) floats: bool,
     pub(crate) tuples: bool,
     pub(crate) numpy: Choice,
-    /// Whether BSON's own types are written as any others.
+    /// Whether BSON's own types are written as any others; else as [`Native::Short`] or by code.
     pub(crate) marked: bool,
     /// Whether the fields of a dataclass are written whose names begin with an underscore.
     pub(crate) private_fields: bool,
@@ -66,6 +67,8 @@ impl Natives {
 pub(super) enum Native {
     Uuid([u8; 16]),
     Decimal(ShortDecimal),
+    /// One of BSON's own types.
+    Short(ShortValue),
     /// That of a member of an enumeration: another object, which the member has.
     Instead(*mut ffi::PyObject),
     /// The contents that it has of one of CPython's own types.
@@ -184,8 +187,12 @@ pub(super) unsafe fn read(
         let Some(class) = known.as_ref() else {
             return Native::Other;
         };
-        if (class.is_marked && !natives.marked) || (natives.orjson && !class.is_orjson) {
+        if natives.orjson && !class.is_orjson {
             return Native::Other;
+        }
+        if class.is_marked && !natives.marked {
+            let value = class.marked.as_ref().and_then(|marked| marked.read(object));
+            return value.map_or(Native::Other, Native::Short);
         }
         match &class.form {
             Form::EnumContents(Kind::Int) if !is_short(object, natives.exact_ints) => Native::Other,

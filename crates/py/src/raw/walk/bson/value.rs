@@ -119,6 +119,11 @@ impl<'py> Walk<'_, 'py> {
                             return Ok(pen);
                         }
                         match native::read(value, &self.style.natives, &mut self.recent) {
+                            Native::Short(short) => {
+                                self.tag_of(short.tag, value, n_behind, &pen)?;
+                                pen.put(short.bytes());
+                                return Ok(pen);
+                            }
                             Native::Contents(Kind::Float) => {
                                 self.tag_of(Tag::Double, value, n_behind, &pen)?;
                                 pen.put(&object::float(value).to_le_bytes());
