@@ -280,7 +280,7 @@ def test_a_subclass_of_decimal_is_written_by_its_own_str() -> None:
 def test_lists_of_none_and_bools_are_written_between_others() -> None:
     rng = random.Random(13)
     for n in (0, 1, 2, 3, 50, 5000):
-        values = rng.choices([None, True, False, 1, "a", 1.5, []], [20, 20, 20, 1, 1, 1, 1], k=n)
+        values: list[Any] = rng.choices([None, True, False, 1, "a", 1.5, []], [20, 20, 20, 1, 1, 1, 1], k=n)
         for given in (values, tuple(values), [values], {"a": values}):
             assert json.loads(json.dumps(given)) == json.loads(standard.dumps(given))
 
