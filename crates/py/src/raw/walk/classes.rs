@@ -14,6 +14,7 @@ use pyo3::types::{PyDate, PyDict, PyFloat, PyInt, PyList, PyString, PyTime, PyTu
 
 use super::attributes::{self, Attribute};
 use super::decimal;
+use super::hints::Hints;
 use super::marked::Marked;
 use super::object::Kind;
 use crate::raw::ndarray::{self, ScalarClass};
@@ -58,39 +59,6 @@ pub(super) struct Class {
     /// How BSON reads it in place, of those types.
     pub(super) marked: Option<Marked>,
     pub(super) hints: Hints,
-}
-
-/// Attributes of a class, as they are without a metaclass being called for each instance.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Hints {
-    /// Its `_type_marker`, where that is a small number.
-    pub(crate) marker: Option<u8>,
-    /// Whether it has `__dataclass_fields__`.
-    pub(crate) has_fields: bool,
-}
-
-/// The hints of the class of an object, read anew where the class is not known.
-///
-/// # Errors
-/// What a metaclass raises.
-pub(crate) fn hints(object: &Bound<'_, PyAny>) -> PyResult<Hints> {
-    // SAFETY: alive.
-    match unsafe { of(object.as_ptr()) } {
-        Some(known) => Ok(known.hints),
-        None => Hints::of(&object.get_type()),
-    }
-}
-
-impl Hints {
-    fn of(class: &Bound<'_, PyType>) -> PyResult<Hints> {
-        let py = class.py();
-        let marker = class.getattr_opt(pyo3::intern!(py, "_type_marker"))?;
-        let fields = class.getattr_opt(pyo3::intern!(py, "__dataclass_fields__"))?;
-        Ok(Hints {
-            marker: marker.and_then(|marker| marker.extract().ok()),
-            has_fields: fields.is_some(),
-        })
-    }
 }
 
 /// The fields of a dataclass, in order.

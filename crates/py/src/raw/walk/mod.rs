@@ -14,6 +14,7 @@
 //! | `other` | objects that Python code may have to run for |
 //! | `dict` | the members of a `dict`, read in place |
 //! | `frames` | the containers that the walk is inside of, and who holds them |
+//! | `hints` | attributes of classes |
 //! | `inner` | lists, tuples and dicts inside of each other, without a frame |
 //! | `items` | the items of an array of NumPy of one dimension |
 //! | `keys` | keys as they were written before |
@@ -39,6 +40,7 @@ mod classes;
 mod decimal;
 mod dict;
 mod frames;
+mod hints;
 mod inner;
 mod items;
 mod keys;
@@ -67,8 +69,8 @@ use crate::raw::ndarray::Memory;
 pub(crate) use asked::{Failed, Other, Others, Shape, Stop, Style, Surrogates, Target};
 pub(crate) use beside::Beside;
 use classes::Class;
-pub(crate) use classes::hints;
 use frames::{Form, Frames};
+pub(crate) use hints::hints;
 use inner::Rest;
 use keys::Keys;
 pub(crate) use native::Natives;
