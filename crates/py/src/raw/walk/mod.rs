@@ -65,6 +65,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use pyo3::{Borrowed, ffi};
 
+use crate::raw::ending;
 use crate::raw::ndarray::Memory;
 pub(crate) use asked::{Failed, Other, Others, Shape, Stop, Style, Surrogates, Target};
 pub(crate) use beside::Beside;
@@ -298,7 +299,7 @@ impl<'py> Walk<'_, 'py> {
             self.before_code();
             let object = Bound::from_borrowed_ptr(self.py(), object);
             let name = Bound::from_borrowed_ptr(self.py(), name).cast_into_unchecked::<PyString>();
-            let value = object.getattr(name)?;
+            let value = ending::calls(self.py(), || object.getattr(name))?;
             let borrowed = value.as_ptr();
             self.frames.push_owned(value, Form::Held, 0);
             Ok((self.open(ROOM)?, Some(borrowed)))
@@ -437,7 +438,7 @@ impl<'py> Walk<'_, 'py> {
             } else {
                 let key = Bound::from_borrowed_ptr(self.py(), key);
                 self.before_code();
-                let text = self.others.key(&key)?;
+                let text = ending::calls(self.py(), || self.others.key(&key))?;
                 self.any_text(kernels, text.as_ptr(), pen)?
             };
             // Code that ran meanwhile may have changed the dict: what stands there now is looked up.

@@ -9,6 +9,7 @@ use pyo3::types::PyList;
 use super::asked::{Other, Stop};
 use super::frames::Form;
 use super::{Next, ROOM, Walk, classes, object};
+use crate::raw::ending;
 
 impl<'py> Walk<'_, 'py> {
     /// Writes an object that is none of CPython's own types, or an `int` past two digits. Any Python code may run.
@@ -43,11 +44,13 @@ impl<'py> Walk<'_, 'py> {
             }
         } else {
             self.before_code();
-            classes::learn(&object);
-            let other = match self.others.other(&object)? {
-                Some(other) => other,
-                None => Other::Instead(self.others.default(&object)?),
-            };
+            let other = ending::calls(self.py(), || {
+                classes::learn(&object);
+                Ok::<_, Stop>(match self.others.other(&object)? {
+                    Some(other) => other,
+                    None => Other::Instead(self.others.default(&object)?),
+                })
+            })?;
             match other {
                 Other::Text(text) => text,
                 Other::Instead(instead) => {

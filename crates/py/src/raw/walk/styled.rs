@@ -11,6 +11,7 @@ use super::native::{self, Native};
 use super::object::{self, Kind};
 use super::{Next, ROOM, Stop, Walk};
 use super::{classes, dict};
+use crate::raw::ending;
 
 /// Walks and writes.
 ///
@@ -202,7 +203,7 @@ impl Walk<'_, '_> {
         let dict = unsafe { Bound::from_borrowed_ptr(self.py(), dict) };
         self.close(&pen);
         self.before_code();
-        let pairs = self.others.sorted(&dict)?;
+        let pairs = ending::calls(self.py(), || self.others.sorted(&dict))?;
         let n = pairs.len() as isize;
         self.frames.push_owned(pairs.into_any(), Form::Pairs, n);
         self.open(ROOM)

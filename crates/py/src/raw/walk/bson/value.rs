@@ -18,7 +18,7 @@ use super::step::{LENGTH_BYTES, step};
 use super::texts::class_name;
 use super::{ROOM, Stop, Walk};
 use crate::bson::ObjectId;
-use crate::raw::ndarray;
+use crate::raw::{ending, ndarray};
 
 /// Milliseconds of the first and of the last moment of the years 1 to 9999.
 pub(crate) const FIRST_MS: i64 = -62_135_596_800_000;
@@ -177,13 +177,16 @@ impl<'py> Walk<'_, 'py> {
                 self.close(&pen);
                 self.before_code();
                 let object = Bound::from_borrowed_ptr(self.py(), value);
-                classes::learn(&object);
+                let py = self.py();
                 let sink: &mut dyn ByteSink = self.target.sink;
-                let made = match self.others.other(&object, sink) {
-                    Ok(None) => self.others.default(&object).map(Other::Instead),
-                    Ok(Some(other)) => Ok(other),
-                    Err(stop) => Err(stop),
-                };
+                let made = ending::calls(py, || {
+                    classes::learn(&object);
+                    match self.others.other(&object, sink) {
+                        Ok(None) => self.others.default(&object).map(Other::Instead),
+                        Ok(Some(other)) => Ok(other),
+                        Err(stop) => Err(stop),
+                    }
+                });
                 let other = match made {
                     Ok(other) => other,
                     Err(stop) => return Err(self.no_form(object.as_ptr(), stop)),
@@ -279,7 +282,7 @@ impl<'py> Walk<'_, 'py> {
                 name.cast_into_unchecked::<PyString>(),
             )
         };
-        let value = object.getattr(name)?;
+        let value = ending::calls(self.py(), || object.getattr(name))?;
         let borrowed = value.as_ptr();
         self.hold(value, false);
         Ok((self.open(ROOM)?, borrowed))
