@@ -6,13 +6,14 @@ use onecopy_text::{
 };
 use pyo3::exceptions::{PyUnicodeDecodeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString};
+use pyo3::types::{PyList, PyString};
 
 use super::codec::{Codec, Order};
 use super::decode::decode_bytes;
 use super::legacy;
 use super::named::Named;
 use crate::ledger;
+use crate::raw::binary;
 use crate::raw::buffer::Bytes;
 
 /// Decodes a stream of bytes in parts cut anywhere.
@@ -201,7 +202,7 @@ impl Named {
             Codec::Latin1 => "latin_1_decode",
             Codec::Ascii | Codec::Legacy(_) => "ascii_decode",
         };
-        let data = PyBytes::new(py, &bytes[n_mark..]);
+        let data = binary::make(py, &bytes[n_mark..])?;
         let codecs = py.import("codecs")?;
         let made = match codec {
             Codec::Latin1 | Codec::Ascii => codecs.call_method1(name, (data, &self.errors_name))?,
@@ -224,7 +225,7 @@ impl Named {
         };
         let before = state.n_given;
         state.n_given += part.len() as u64;
-        let mut utf8 = Vec::with_capacity(part.len() + part.len() / 2);
+        let mut utf8 = Vec::new();
         let mut tally = Tally::default();
         let parts = PyList::empty(py);
         let mut from = 0;
@@ -247,7 +248,7 @@ impl Named {
             let raised = legacy::decode_error(
                 py,
                 encoding.name(),
-                &PyBytes::new(py, &object),
+                &binary::make(py, &object)?,
                 start,
                 end,
                 &error.reason.to_string(),

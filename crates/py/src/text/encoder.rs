@@ -3,11 +3,12 @@
 use onecopy_text::{Encoding, OnUnencodable, TranscodeError, Transcoder};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::PyString;
 
 use super::codec::{Codec, Order};
 use super::legacy;
 use super::named::Named;
+use crate::raw::binary;
 
 /// Encodes a text in parts.
 ///
@@ -137,7 +138,7 @@ impl Named {
             false => Ok(()),
         });
         match ended {
-            Ok(()) => Ok(PyBytes::new(py, &out).into_any()),
+            Ok(()) => binary::make(py, &out),
             // For its error: the part alone fails in the same place.
             Err(TranscodeError::Unencodable { .. }) => {
                 legacy::encode_or(string.as_borrowed(), Codec::Legacy(encoding), None)

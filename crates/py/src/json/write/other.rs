@@ -14,7 +14,7 @@ use pyo3::types::{
 
 use super::options::{BigInts, Options, Passed};
 use crate::raw::walk::{Other, Others, Stop};
-use crate::raw::{binary, number, temporal, text, uuid};
+use crate::raw::{buffer, number, temporal, text, uuid};
 
 /// JSON that is encoded already: it is put as it is, between what is around it.
 ///
@@ -49,7 +49,7 @@ impl Fragment {
             })?
             .into_bytes()
         } else {
-            binary::copy_of_buffer(&data)?.ok_or_else(|| {
+            buffer::copy_of(data.as_borrowed())?.ok_or_else(|| {
                 PyTypeError::new_err("a Fragment takes a str or an object with a buffer")
             })?
         };
