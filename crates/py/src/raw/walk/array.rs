@@ -155,9 +155,8 @@ impl<'py> Walk<'_, 'py> {
             indent_bytes: 0,
         };
         // SAFETY: the rest of the space of the pen, which is not used until that is done.
-        let place =
-            Pen::new(unsafe { std::slice::from_raw_parts_mut(pen.at().cast(), pen.room()) });
-        match self.part(kernels, &array, view.whole(), place) {
+        let rest = unsafe { std::slice::from_raw_parts_mut(pen.at().cast(), pen.room()) };
+        match self.part(kernels, &array, view.whole(), Pen::new(rest)) {
             Ok(mut end) => {
                 end.put_byte(b',');
                 // SAFETY: all up to there was put.

@@ -269,7 +269,7 @@ pub(super) unsafe fn inside<'s, K: Kernels>(
         Kind::Dict => Form::Dict,
         // SAFETY: the duties are the caller's.
         Kind::Fields => return unsafe { inside_fields(kernels, walk, value, at, levels, pen) },
-        // SAFETY: as above.
+        // SAFETY: the duties are the caller's.
         Kind::Array => return unsafe { inside_array(kernels, walk, value, at, levels, pen) },
         _ => Form::Held,
     };
