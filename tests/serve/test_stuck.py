@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.supervised import Folder, Supervised, of_command, running, wait_for_end
+from tests.support.supervised import Folder, Supervised, running, wait_for_end
 
 BROKEN = (ConnectionError, http.client.HTTPException)
 #: Of the application: the lines that hang, and what they are named by in a stack.
@@ -162,16 +162,6 @@ def test_a_stuck_worker_without_a_supervisor_ends_by_itself(folder: Folder) -> N
             supervised.until("holds the lock")
             supervised.send(signal.SIGKILL)
             wait_for_end(pid)
-
-
-def test_gunicorn_replaces_a_worker_that_holds_the_interpreter(folder: Folder) -> None:
-    words = ["-m", "gunicorn", "-k", "onecopy.gunicorn.Worker", "--no-control-socket"]
-    words += ["--timeout", "2", "--bind", "127.0.0.1:0", "--threads", "4", "application:app"]
-    with of_command(folder, words) as supervised, _request(supervised.serves(), "/hold") as line:
-        supervised.until("WORKER TIMEOUT")
-        supervised.until("Booting worker")
-        assert supervised.ask()[0] == "1"
-        _ends_without_an_answer(line)
 
 
 @pytest.mark.parametrize("value", ["-1", "nan", "inf", "x"])
