@@ -119,14 +119,6 @@ def test_an_asgi_application_is_refused_at_the_start(folder: Folder, options: li
     assert "uvicorn application:app" in said and "http://" not in said
 
 
-def test_a_fastapi_application_is_refused_at_the_start(folder: Folder) -> None:
-    pytest.importorskip("fastapi")
-    (folder.path / "application.py").write_text("import fastapi\napp = fastapi.FastAPI()\n")
-    with running(folder) as supervised:
-        code, said = supervised.ends()
-    assert code == 2 and "`application:app` is an ASGI application" in said
-
-
 @contextlib.contextmanager
 def _with_files(folder: Folder, soft: int, hard: int, *options: str) -> Iterator[Supervised]:
     """`onecopy run` under limits of open files."""
