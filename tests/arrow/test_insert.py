@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import onecopy
-from tests.support import table
+from tests.support import changing, table
 from tests.support.properties import tried
 
 pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
@@ -167,3 +167,8 @@ def test_a_stream_means_the_same_as_its_rows(rows: list[tuple[Any, ...]], chunk:
     con.cursor().insert_arrow("by_stream", pa.RecordBatchReader.from_batches(schema, made.to_batches(chunk)))
     assert con.execute("select * from by_stream").fetchall() == con.execute("select * from by_row").fetchall()
     con.close()
+
+
+@pytest.mark.parametrize("writer", ["thread", "process"])
+def test_an_array_that_changes_gives_rows_of_well_formed_text_or_an_error(writer: str) -> None:
+    changing.run("insert_arrow", "", writer)

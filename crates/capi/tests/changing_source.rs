@@ -98,7 +98,7 @@ fn race(n_units: usize, n_rounds: usize) {
                 // for theirs.
                 unsafe {
                     let n = onecopy_utf8_len_from_utf16(units, n_units, replacement);
-                    // What a caller allocates who measures first, and other sizes.
+                    // The size for a caller that measures first, and other sizes.
                     for capacity in [n.max(0) as usize, 3 * n_units * share / 6] {
                         call(n_units, capacity, |dst, capacity| {
                             onecopy_utf16_to_utf8(units, n_units, dst, capacity, replacement)

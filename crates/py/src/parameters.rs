@@ -15,7 +15,7 @@ use pyo3::types::{
 
 use crate::errors;
 use crate::raw::method::call_one;
-use crate::raw::{binary, ending, number, text, uuid};
+use crate::raw::{binary, buffer, ending, number, text, uuid};
 
 /// The text of `string` as UTF-8; `what` names it in the error.
 pub(crate) fn utf8(
@@ -86,7 +86,7 @@ impl Statement {
     ) -> PyResult<Vec<Value>> {
         let adapters = adapters.filter(|a| !a.is_empty());
         let mut tally = Tally::default();
-        let mut values = Vec::with_capacity(parameters.len().unwrap_or(0));
+        let mut values = Vec::with_capacity(likely_len(parameters));
         match &self.names {
             None => {
                 if parameters.is_instance_of::<PyString>() || is_mapping(parameters) {
@@ -141,11 +141,17 @@ pub(crate) fn column(
         )));
     }
     let adapters = adapters.filter(|a| !a.is_empty());
-    let mut made = Vec::with_capacity(values.len().unwrap_or(0));
+    let mut made = Vec::with_capacity(likely_len(values));
     for item in values.try_iter()? {
         made.push(value(&item?, position, adapters, dialect, tally)?);
     }
     Ok(made)
+}
+
+/// The number of items, as far as memory is allocated for them in advance: what `__len__` returns
+/// need not be true.
+fn likely_len(items: &Bound<'_, PyAny>) -> usize {
+    items.len().unwrap_or(0).min(ROWS_AHEAD)
 }
 
 fn is_mapping(parameters: &Bound<'_, PyAny>) -> bool {
@@ -245,7 +251,7 @@ fn plain_value(
             )),
         };
     }
-    if let Some(bytes) = binary::copy_of_buffer(item)? {
+    if let Some(bytes) = buffer::copy_of(item.as_borrowed())? {
         return Ok(Value::Bytes(bytes));
     }
     Err(refused(

@@ -174,7 +174,7 @@ impl<'py> PyRows<'py> {
             Cell::I64(v) => number::int(py, v).map_err(Why::Python),
             Cell::F64(v) => number::float(py, v).map_err(Why::Python),
             Cell::Decimal(digits) => {
-                let digits = text::make(
+                let digits = text::make_of_cell(
                     py,
                     Units::Latin1(digits),
                     self.policy,
@@ -220,7 +220,7 @@ impl<'py> PyRows<'py> {
         let (py, policy, tally) = (self.py, self.policy, &mut self.tally);
         let made = match self.seen.get_mut(column) {
             Some(seen) => seen.make(py, units, policy, tally),
-            None => text::make(py, units, policy, tally),
+            None => text::make_of_cell(py, units, policy, tally),
         };
         made.map_err(|e| {
             let counted = match units {

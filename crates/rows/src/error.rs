@@ -141,6 +141,15 @@ impl Error {
         self.is_transient = meaning.is_transient;
     }
 
+    /// The system has no memory for so many bytes, whose number came from a driver, a file or
+    /// another library.
+    pub(crate) fn no_memory(n_bytes: usize) -> Error {
+        Error::new(
+            ErrorKind::Operational,
+            format!("out of memory: {n_bytes} bytes were requested"),
+        )
+    }
+
     /// Adds the column at fault.
     #[must_use]
     pub fn at_column(mut self, index: usize, name: &str) -> Error {

@@ -5,6 +5,7 @@ use onecopy_rows::{
     Cell, Column as Described, ColumnType, Error, ErrorKind, LongKind, RowSink, Schema,
 };
 use onecopy_text::Policy;
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
@@ -23,22 +24,23 @@ enum Made<'py> {
 
 /// Why a cell does not go into its column.
 pub(crate) enum ColumnError {
-    Misfit { column: usize, is_range: bool },
+    Misfit { column: usize, misfit: NumberMisfit },
     Cell(CellError),
 }
 
 impl ColumnError {
     /// The exception, with the column and the row (from 0).
     pub(crate) fn into_py(self, py: Python<'_>, schema: &Schema, row: u64) -> PyErr {
-        let (column, is_range) = match self {
+        let (column, misfit) = match self {
             ColumnError::Cell(error) => return error.into_py(py, schema, row),
-            ColumnError::Misfit { column, is_range } => (column, is_range),
+            ColumnError::Misfit { column, misfit } => (column, misfit),
         };
         let described = schema.columns.get(column);
         let (name, type_name) = described.map_or(("", ""), |c| (&c.name, &c.type_name));
-        let what = match is_range {
-            true => "a value is outside of what its column's buffer holds",
-            false => "a value does not go into a column of numbers",
+        let what = match misfit {
+            NumberMisfit::Memory => return no_memory(),
+            NumberMisfit::Range => "a value is outside of what its column's buffer holds",
+            NumberMisfit::Kind => "a value does not go into a column of numbers",
         };
         let message =
             format!("{what} (declared `{type_name}`)\ncast it in the query, or fetch rows");
@@ -114,24 +116,22 @@ impl<'py> PyColumns<'py> {
         let made = made.map(|(made, described)| match made {
             Made::Numbers(numbers) => number_column(py, described, *numbers),
             Made::Objects(objects) => Ok(PyList::new(py, objects)?.into_any()),
-            Made::Undecided(_) => {
-                let nulls: Vec<_> = (0..n_rows).map(|_| py.None()).collect();
-                Ok(PyList::new(py, nulls)?.into_any())
-            }
+            Made::Undecided(_) => Ok(PyList::new(py, nones(py, n_rows)?)?.into_any()),
         });
         PyList::new(py, made.collect::<PyResult<Vec<_>>>()?)
     }
 
     #[inline]
     fn put(&mut self, column: usize, cell: Cell<'_>) -> Result<(), ColumnError> {
+        let misfit = |misfit| ColumnError::Misfit { column, misfit };
         match &mut self.columns[column] {
-            Made::Numbers(numbers) => numbers.put(cell).map_err(|e| ColumnError::Misfit {
-                column,
-                is_range: e == NumberMisfit::Range,
-            }),
+            Made::Numbers(numbers) => numbers.put(cell).map_err(misfit),
             Made::Objects(objects) => {
                 let object = self.objects.object_of(column, cell);
-                objects.push(object.map_err(ColumnError::Cell)?);
+                let object = object.map_err(ColumnError::Cell)?;
+                let reserved = objects.try_reserve(1);
+                reserved.map_err(|_| misfit(NumberMisfit::Memory))?;
+                objects.push(object);
                 Ok(())
             }
             Made::Undecided(n_nulls) if cell == Cell::Null => {
@@ -141,10 +141,13 @@ impl<'py> PyColumns<'py> {
             Made::Undecided(n_nulls) => {
                 let n_nulls = *n_nulls;
                 let floats = arrow::has_fractions(&self.schema.columns[column]);
-                let none = || self.py.None().into_bound(self.py);
-                self.columns[column] = match NumberColumn::of_first(&cell, floats, n_nulls) {
+                let numbers = NumberColumn::of_first(&cell, floats, n_nulls);
+                self.columns[column] = match numbers.map_err(misfit)? {
                     Some(numbers) => Made::Numbers(Box::new(numbers)),
-                    None => Made::Objects(std::iter::repeat_with(none).take(n_nulls).collect()),
+                    None => {
+                        let nones = nones(self.py, n_nulls);
+                        Made::Objects(nones.map_err(|_| misfit(NumberMisfit::Memory))?)
+                    }
                 };
                 self.put(column, cell)
             }
@@ -154,6 +157,18 @@ impl<'py> PyColumns<'py> {
     fn parts(&self, column: usize) -> ColumnError {
         ColumnError::Cell(CellError::in_parts(column))
     }
+}
+
+fn no_memory() -> PyErr {
+    PyMemoryError::new_err("no memory for the values of a column")
+}
+
+/// `n` times None.
+fn nones(py: Python<'_>, n: usize) -> PyResult<Vec<Bound<'_, PyAny>>> {
+    let mut nones = Vec::new();
+    nones.try_reserve_exact(n).map_err(|_| no_memory())?;
+    nones.resize_with(n, || py.None().into_bound(py));
+    Ok(nones)
 }
 
 fn number_column<'py>(
@@ -171,7 +186,8 @@ fn number_column<'py>(
         DataType::Timestamp { unit, zone } => Some((*unit, zone.is_some())),
         _ => None,
     };
-    let column = Column::new(py, &described.name, code, timestamp, numbers.finish())?;
+    let numbers = numbers.finish().map_err(|_| no_memory())?;
+    let column = Column::new(py, &described.name, code, timestamp, numbers)?;
     Ok(Bound::new(py, column)?.into_any())
 }
 

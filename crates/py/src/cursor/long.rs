@@ -294,7 +294,7 @@ impl LongValue {
         let connection = self.cursor.get().connection.get();
         let mut tally = Tally::default();
         let made = match units {
-            Some(units) => text::make(py, units, connection.policy(), &mut tally),
+            Some(units) => text::make_of_cell(py, units, connection.policy(), &mut tally),
             None => {
                 return Err(errors::interface(
                     py,

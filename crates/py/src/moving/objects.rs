@@ -3,7 +3,7 @@
 use std::os::unix::fs::FileExt;
 
 use onecopy_files::moving::Moved;
-use pyo3::exceptions::{PyBlockingIOError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyBlockingIOError, PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -115,9 +115,17 @@ fn read<'py>(
             Ok(piece)
         }
         FileEnd::Descriptor(file) => {
-            let mut buffer = vec![0; usize::try_from(most_bytes).unwrap_or(0)];
+            let n_bytes = most_bytes.min(PIECE_BYTES) as usize;
+            let mut buffer = Vec::new();
+            let reserved = buffer.try_reserve_exact(n_bytes);
+            reserved.map_err(|_| PyMemoryError::new_err(()))?;
+            buffer.resize(n_bytes, 0);
             let n = ending::detach(py, || file.read_at(&mut buffer, at))?;
-            Ok(PyBytes::new(py, &buffer[..n]).into_any())
+            let piece = PyBytes::new_with(py, n, |piece| {
+                piece.copy_from_slice(&buffer[..n]);
+                Ok(())
+            })?;
+            Ok(piece.into_any())
         }
     }
 }

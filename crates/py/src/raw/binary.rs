@@ -37,29 +37,28 @@ pub(crate) fn bytes_of<'a>(object: &'a Bound<'_, PyAny>) -> &'a [u8] {
         .map_or(&[], |bytes| bytes.as_bytes())
 }
 
-/// The bytes of any object with a contiguous buffer, or `None` for an object that has no buffer. Copies: one.
-pub(crate) fn copy_of_buffer(object: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u8>>> {
-    // SAFETY: any object may be asked.
-    if unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } == 0 {
-        return Ok(None);
+/// A new `bytes` of this length, whose data `write` fills.
+pub(super) fn make_of(
+    py: Python<'_>,
+    len: usize,
+    write: impl FnOnce(&mut [MaybeUninit<u8>]),
+) -> PyResult<Bound<'_, PyAny>> {
+    if len < 2 {
+        // Shared objects.
+        let mut data = [MaybeUninit::new(0)];
+        write(&mut data[..len]);
+        // SAFETY: initialised above, and a write leaves bytes too.
+        return make(py, unsafe {
+            std::slice::from_raw_parts(data.as_ptr().cast(), len)
+        });
     }
-    let mut view = std::mem::MaybeUninit::<ffi::Py_buffer>::uninit();
-    // SAFETY: PyObject_GetBuffer fills `view` where it returns 0. PyBUF_SIMPLE gives a contiguous block of `len` bytes
-    // that stays where it is until the release below; it is copied while we are attached.
-    unsafe {
-        if ffi::PyObject_GetBuffer(object.as_ptr(), view.as_mut_ptr(), ffi::PyBUF_SIMPLE) != 0 {
-            return Err(PyErr::fetch(object.py()));
-        }
-        let mut view = view.assume_init();
-        let len = usize::try_from(view.len).unwrap_or(0);
-        let copy = if len == 0 {
-            Vec::new()
-        } else {
-            std::slice::from_raw_parts(view.buf.cast::<u8>(), len).to_vec()
-        };
-        ffi::PyBuffer_Release(&raw mut view);
-        Ok(Some(copy))
-    }
+    let made = blank(py, len)?;
+    // SAFETY: a `bytes` of this length that nobody else has seen; it is not a shared one.
+    write(unsafe {
+        let data = ffi::PyBytes_AsString(made.as_ptr()).cast();
+        std::slice::from_raw_parts_mut(data, len)
+    });
+    Ok(made.into_any())
 }
 
 /// Up to this many bytes are copied into a larger `bytes` where they have to move: `realloc` would copy them too, and this

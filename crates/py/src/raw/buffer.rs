@@ -1,4 +1,8 @@
 //! Buffers of other objects (PEP 3118, PEP 688), borrowed.
+//!
+//! Only the data of a `bytes` never changes. The owner of any other buffer, another thread or
+//! another process may write to it at any time: `readinto`, `recv_into` and `preadv` do so without
+//! the GIL. Such a buffer is read as [`VolatileBytes`], or copied to private memory first.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -6,43 +10,40 @@ use std::slice;
 
 use onecopy_text::convert::VolatileBytes;
 use pyo3::exceptions::{PyBufferError, PyMemoryError, PyTypeError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView};
 use pyo3::{Borrowed, ffi};
+
+use super::binary;
+use super::private::PrivateBytes;
 
 /// The bytes of an object as they were at one moment.
 pub(crate) enum Bytes<'a, 'py> {
     /// The data of a `bytes`, which never moves or changes.
     Immutable(&'a [u8], PhantomData<Python<'py>>),
-    /// A contiguous view of a `bytes`.
-    View(Held<'py>),
-    /// A private copy of any other buffer, in the order of its elements. Its owner, another thread or another process may
-    /// write to the buffer at any time: `readinto`, `recv_into` and `preadv` do so without the GIL.
-    Copied(Vec<u8>),
+    /// A part of the data of a `bytes`, which is kept alive.
+    Part {
+        _owner: Bound<'py, PyAny>,
+        part: *const [u8],
+    },
+    /// A private copy of any other buffer, in the order of its elements.
+    Copied(PrivateBytes),
 }
 
-/// A buffer that is released when this is dropped.
-pub(crate) struct Held<'py>(Box<ffi::Py_buffer>, PhantomData<Python<'py>>);
+/// A buffer, filled by PyObject_GetBuffer in memory that does not move before it is released.
+struct View<'v, 'py>(&'v mut ffi::Py_buffer, PhantomData<Python<'py>>);
 
-impl Drop for Held<'_> {
+impl Drop for View<'_, '_> {
     fn drop(&mut self) {
-        // SAFETY: filled by PyObject_GetBuffer, released here alone, attached ('py).
-        unsafe { ffi::PyBuffer_Release(&raw mut *self.0) }
+        // SAFETY: filled by PyObject_GetBuffer, released here only, attached ('py).
+        unsafe { ffi::PyBuffer_Release(self.0) }
     }
 }
 
-impl Held<'_> {
+impl View<'_, '_> {
     fn len(&self) -> usize {
         usize::try_from(self.0.len).unwrap_or(0)
-    }
-
-    /// The data of a contiguous view of a `bytes`.
-    fn stable_bytes(&self) -> &[u8] {
-        if self.len() == 0 {
-            return &[];
-        }
-        // SAFETY: as many bytes of a `bytes`, which nobody may change; the view keeps it alive.
-        unsafe { slice::from_raw_parts(self.0.buf.cast(), self.len()) }
     }
 
     /// The memory of a contiguous buffer.
@@ -57,36 +58,77 @@ impl Held<'_> {
     }
 }
 
-/// Whether the object is a memoryview of a `bytes`, whose data never changes.
-fn is_view_of_bytes(object: Borrowed<'_, '_, PyAny>) -> PyResult<bool> {
-    Ok(object.is_exact_instance_of::<PyMemoryView>()
-        && object.getattr("obj")?.is_exact_instance_of::<PyBytes>())
+/// The bytes of an object, borrowed while its buffer is not released.
+pub(crate) enum Source<'a> {
+    /// Bytes that nobody writes to.
+    Stable(&'a [u8]),
+    /// Bytes that others may write to.
+    Volatile(VolatileBytes<'a>),
 }
 
-/// A contiguous buffer that anybody may write to while it is borrowed.
-pub(crate) struct VolatileBuffer<'py>(Held<'py>);
-
-impl<'py> VolatileBuffer<'py> {
-    /// The buffer of any object that has one; `None` of a `bytes`, and of a buffer that is not contiguous.
-    pub(crate) fn of(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Option<Self>> {
-        // SAFETY: any object may be checked.
-        let is_stable = unsafe {
-            ffi::PyBytes_CheckExact(object.as_ptr()) != 0
-                || ffi::PyObject_CheckBuffer(object.as_ptr()) == 0
-        };
-        if is_stable || is_view_of_bytes(object)? {
-            return Ok(None);
-        }
-        match view(object, ffi::PyBUF_SIMPLE) {
-            Ok(view) => Ok(Some(VolatileBuffer(view))),
-            Err(e) if e.is_instance_of::<PyBufferError>(object.py()) => Ok(None),
-            Err(e) => Err(e),
-        }
+/// Lends the bytes of any object with a buffer. Copies: none; one of a buffer that is not
+/// contiguous.
+///
+/// # Errors
+/// `TypeError` for an object without a buffer, `MemoryError`; those of `read`, and what the object
+/// raises.
+#[inline]
+pub(crate) fn with_source<'py, R>(
+    object: Borrowed<'_, 'py, PyAny>,
+    read: impl FnOnce(Source<'_>) -> PyResult<R>,
+) -> PyResult<R> {
+    match of_bytes(object) {
+        Some(bytes) => read(Source::Stable(bytes)),
+        None => with_other_source(object, read),
     }
+}
 
-    pub(crate) fn bytes(&self) -> VolatileBytes<'_> {
-        self.0.bytes()
+fn with_other_source<'py, R>(
+    object: Borrowed<'_, 'py, PyAny>,
+    read: impl FnOnce(Source<'_>) -> PyResult<R>,
+) -> PyResult<R> {
+    check(object)?;
+    let mut place = MaybeUninit::zeroed();
+    match view(object, ffi::PyBUF_SIMPLE, &mut place) {
+        Ok(view) => match part_of_bytes(object, &view)? {
+            // SAFETY: a part of the data of a `bytes`, which the view keeps alive.
+            Some((_bytes, part)) => read(Source::Stable(unsafe { &*part })),
+            None => read(Source::Volatile(view.bytes())),
+        },
+        Err(e) if e.is_instance_of::<PyBufferError>(object.py()) => {
+            let copy = gathered(object)?;
+            read(Source::Stable(&copy))
+        }
+        Err(e) => Err(e),
     }
+}
+
+/// The `bytes` that a contiguous memoryview is of, and the part of it; `None` of any other object.
+fn part_of_bytes<'py>(
+    object: Borrowed<'_, 'py, PyAny>,
+    view: &View<'_, 'py>,
+) -> PyResult<Option<(Bound<'py, PyAny>, *const [u8])>> {
+    if view.0.readonly == 0 || !object.is_exact_instance_of::<PyMemoryView>() {
+        return Ok(None);
+    }
+    let owner = object.getattr(intern!(object.py(), "obj"))?;
+    if !owner.is_exact_instance_of::<PyBytes>() {
+        return Ok(None);
+    }
+    let part = std::ptr::slice_from_raw_parts(view.0.buf.cast_const().cast(), view.len());
+    Ok(Some((owner, part)))
+}
+
+/// # Errors
+/// `TypeError` for an object without a buffer.
+fn check(object: Borrowed<'_, '_, PyAny>) -> PyResult<()> {
+    if Bytes::is_buffer(object) {
+        return Ok(());
+    }
+    let kind = object.get_type().name()?;
+    Err(PyTypeError::new_err(format!(
+        "a bytes-like object is required, not '{kind}'"
+    )))
 }
 
 /// The data of a `bytes`; `None` of any other object.
@@ -104,14 +146,20 @@ pub(crate) fn of_bytes<'a>(object: Borrowed<'a, '_, PyAny>) -> Option<&'a [u8]> 
     }
 }
 
-fn view<'py>(object: Borrowed<'_, 'py, PyAny>, flags: i32) -> PyResult<Held<'py>> {
-    // SAFETY: a Py_buffer of zeros is a valid place for PyObject_GetBuffer to fill.
-    let mut view = unsafe { Box::new(MaybeUninit::<ffi::Py_buffer>::zeroed().assume_init()) };
-    // SAFETY: any object may be asked; the view is filled where 0 comes back.
-    if unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &raw mut *view, flags) } != 0 {
-        return Err(PyErr::fetch(object.py()));
+/// The buffer of an object, in `place`.
+fn view<'v, 'py>(
+    object: Borrowed<'_, 'py, PyAny>,
+    flags: i32,
+    place: &'v mut MaybeUninit<ffi::Py_buffer>,
+) -> PyResult<View<'v, 'py>> {
+    // SAFETY: any object may be passed; `place` takes a Py_buffer, which is filled where 0 comes
+    // back, and is borrowed as long as the view.
+    unsafe {
+        if ffi::PyObject_GetBuffer(object.as_ptr(), place.as_mut_ptr(), flags) != 0 {
+            return Err(PyErr::fetch(object.py()));
+        }
+        Ok(View(place.assume_init_mut(), PhantomData))
     }
-    Ok(Held(view, PhantomData))
 }
 
 impl<'a, 'py> Bytes<'a, 'py> {
@@ -129,25 +177,18 @@ impl<'a, 'py> Bytes<'a, 'py> {
 
     #[inline(never)]
     fn of_other(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Bytes<'a, 'py>> {
-        let py = object.py();
-        // SAFETY: any object may be asked.
-        if unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } == 0 {
-            let kind = object.get_type().name()?;
-            return Err(PyTypeError::new_err(format!(
-                "a bytes-like object is required, not '{kind}'"
-            )));
-        }
-        match view(object, ffi::PyBUF_SIMPLE) {
-            Ok(view) if is_view_of_bytes(object)? => return Ok(Bytes::View(view)),
-            Ok(view) => {
-                let bytes = view.bytes().to_vec();
-                let bytes = bytes.ok_or_else(|| PyMemoryError::new_err(()))?;
-                return Ok(Bytes::Copied(bytes));
+        check(object)?;
+        let mut place = MaybeUninit::zeroed();
+        match view(object, ffi::PyBUF_SIMPLE, &mut place) {
+            Ok(view) => match part_of_bytes(object, &view)? {
+                Some((_owner, part)) => Ok(Bytes::Part { _owner, part }),
+                None => PrivateBytes::copy_of(view.bytes()).map(Bytes::Copied),
+            },
+            Err(e) if e.is_instance_of::<PyBufferError>(object.py()) => {
+                Ok(Bytes::Copied(PrivateBytes::of(gathered(object)?)))
             }
-            Err(e) if e.is_instance_of::<PyBufferError>(py) => {}
-            Err(e) => return Err(e),
+            Err(e) => Err(e),
         }
-        gathered(view(object, ffi::PyBUF_FULL_RO)?, py).map(Bytes::Copied)
     }
 
     /// Whether the object has a buffer.
@@ -161,14 +202,75 @@ impl<'a, 'py> Bytes<'a, 'py> {
     pub(crate) fn as_slice(&self) -> &[u8] {
         match self {
             Bytes::Immutable(bytes, _) => bytes,
-            Bytes::View(view) => view.stable_bytes(),
-            Bytes::Copied(bytes) => bytes,
+            // SAFETY: a part of the data of the `bytes`, which is alive as long as this is.
+            Bytes::Part { part, .. } => unsafe { &**part },
+            Bytes::Copied(bytes) => bytes.as_slice(),
         }
     }
 }
 
+/// A copy of the bytes of an object that is kept; `None` of an object without a buffer. Copies:
+/// one.
+///
+/// # Errors
+/// `MemoryError`; what the object raises.
+pub(crate) fn copy_of(object: Borrowed<'_, '_, PyAny>) -> PyResult<Option<Vec<u8>>> {
+    if !Bytes::is_buffer(object) {
+        return Ok(None);
+    }
+    with_source(object, |source| {
+        let len = match &source {
+            Source::Stable(bytes) => bytes.len(),
+            Source::Volatile(bytes) => bytes.len(),
+        };
+        let mut copy = Vec::new();
+        copy.try_reserve_exact(len)
+            .map_err(|_| PyMemoryError::new_err(()))?;
+        match source {
+            Source::Stable(bytes) => copy.extend_from_slice(bytes),
+            Source::Volatile(bytes) => bytes.append_to(&mut copy),
+        }
+        Ok(Some(copy))
+    })
+}
+
+/// The `bytes` of any object with a buffer that never change: the object where it is a `bytes` or a
+/// memoryview of one, else a new `bytes`. Copies: none of the former, else one.
+///
+/// # Errors
+/// As [`with_source`].
+pub(crate) fn immutable<'py>(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = object.py();
+    if of_bytes(object).is_some() {
+        return Ok(object.to_owned());
+    }
+    check(object)?;
+    let mut place = MaybeUninit::zeroed();
+    match view(object, ffi::PyBUF_SIMPLE, &mut place) {
+        // A view of its own: the other one may be released.
+        Ok(view) if part_of_bytes(object, &view)?.is_some() => {
+            Ok(PyMemoryView::from(&object)?.into_any())
+        }
+        Ok(view) => {
+            let bytes = view.bytes();
+            binary::make_of(py, bytes.len(), |data| _ = bytes.copy_to(0, data))
+        }
+        Err(e) if e.is_instance_of::<PyBufferError>(py) => binary::make(py, &gathered(object)?),
+        Err(e) => Err(e),
+    }
+}
+
 /// The items of a buffer, in the order of its elements. Copies: one.
-fn gathered(mut view: Held<'_>, py: Python<'_>) -> PyResult<Vec<u8>> {
+fn gathered(object: Borrowed<'_, '_, PyAny>) -> PyResult<Vec<u8>> {
+    let mut place = MaybeUninit::zeroed();
+    items(
+        &mut view(object, ffi::PyBUF_FULL_RO, &mut place)?,
+        object.py(),
+    )
+}
+
+/// As [`gathered`], of a view.
+fn items(view: &mut View<'_, '_>, py: Python<'_>) -> PyResult<Vec<u8>> {
     let len = view.len();
     let mut bytes: Vec<u8> = Vec::new();
     bytes
@@ -179,7 +281,7 @@ fn gathered(mut view: Held<'_>, py: Python<'_>) -> PyResult<Vec<u8>> {
         unsafe {
             let (n, order) = (view.0.len, b'C' as std::ffi::c_char);
             let to = bytes.as_mut_ptr().cast();
-            if ffi::PyBuffer_ToContiguous(to, &raw mut *view.0, n, order) != 0 {
+            if ffi::PyBuffer_ToContiguous(to, view.0, n, order) != 0 {
                 return Err(PyErr::fetch(py));
             }
             bytes.set_len(len);
@@ -196,13 +298,16 @@ pub(crate) fn with_writable<'py, R>(
     object: Borrowed<'_, 'py, PyAny>,
     write: impl FnOnce(&mut [MaybeUninit<u8>]) -> PyResult<R>,
 ) -> PyResult<R> {
-    let view = view(object, ffi::PyBUF_WRITABLE)?;
-    let len = usize::try_from(view.0.len).unwrap_or(0);
+    let mut place = MaybeUninit::zeroed();
+    let view = view(object, ffi::PyBUF_WRITABLE, &mut place)?;
+    let len = view.len();
     if len == 0 {
         return write(&mut []);
     }
-    // SAFETY: a writable contiguous buffer of `len` bytes, held by us; nothing else runs meanwhile that is attached, and
-    // the text that is written comes from a `str`, whose data is no buffer.
+    // SAFETY: a writable contiguous buffer of `len` bytes, not released before the call has ended.
+    // Others may write to it too, which a slice does not allow: `write` only stores there, and
+    // relies on nothing that it reads. The text that is written comes from a `str` or private
+    // memory.
     write(unsafe { slice::from_raw_parts_mut(view.0.buf.cast(), len) })
 }
 
@@ -231,8 +336,9 @@ pub(crate) fn with_place<'py, R>(
     object: Borrowed<'_, 'py, PyAny>,
     write: impl FnOnce(Place<'_>) -> PyResult<R>,
 ) -> PyResult<R> {
-    let view = view(object, ffi::PyBUF_WRITABLE)?;
-    let len = usize::try_from(view.0.len).unwrap_or(0);
+    let mut memory = MaybeUninit::zeroed();
+    let view = view(object, ffi::PyBUF_WRITABLE, &mut memory)?;
+    let len = view.len();
     let at = if len == 0 {
         std::ptr::dangling_mut()
     } else {
@@ -270,7 +376,8 @@ pub(crate) fn put(out: &mut [MaybeUninit<u8>], bytes: &[u8]) {
 
 /// The format of an object's elements (PEP 3118); `B` where it gives none.
 pub(crate) fn format_of(object: Borrowed<'_, '_, PyAny>) -> PyResult<String> {
-    let view = view(object, ffi::PyBUF_FORMAT | ffi::PyBUF_ND)?;
+    let mut place = MaybeUninit::zeroed();
+    let view = view(object, ffi::PyBUF_FORMAT | ffi::PyBUF_ND, &mut place)?;
     if view.0.format.is_null() {
         return Ok("B".to_owned());
     }
@@ -293,7 +400,8 @@ pub(crate) struct Items {
 /// # Errors
 /// What the object raises where it lends none.
 pub(crate) fn items_of(object: Borrowed<'_, '_, PyAny>) -> PyResult<Items> {
-    let view = view(object, ffi::PyBUF_FULL_RO)?;
+    let mut place = MaybeUninit::zeroed();
+    let mut view = view(object, ffi::PyBUF_FULL_RO, &mut place)?;
     let format = match view.0.format.is_null() {
         true => "B".to_owned(),
         // SAFETY: not null: a C string that lives as long as the view.
@@ -303,7 +411,7 @@ pub(crate) fn items_of(object: Borrowed<'_, '_, PyAny>) -> PyResult<Items> {
     };
     let item_bytes = usize::try_from(view.0.itemsize).unwrap_or(0);
     let n_dimensions = usize::try_from(view.0.ndim).unwrap_or(0);
-    let bytes = gathered(view, object.py())?;
+    let bytes = items(&mut view, object.py())?;
     Ok(Items {
         format,
         item_bytes,

@@ -22,6 +22,7 @@
 //! | [`arrow`] | capsules of Arrow's interface |
 //! | [`column`] | numbers that Python may write to, by the buffer protocol |
 //! | [`buffer`] | the memory of any object with a buffer, borrowed |
+//! | [`private`] | private copies of buffers that others may write to |
 //! | [`codecs`] | CPython's own codecs, for malformed text |
 //! | [`method`] | functions called with a plain array |
 //! | [`ending`] | threads at the end of the interpreter; all that detaches and attaches |
@@ -59,6 +60,7 @@ pub(crate) mod number;
 pub(crate) mod objects;
 pub(crate) mod output;
 mod pages;
+pub(crate) mod private;
 pub(crate) mod process;
 pub(crate) mod reserve;
 pub(crate) mod row;

@@ -2,6 +2,7 @@
 
 use std::ptr::NonNull;
 
+use pyo3::exceptions::PyMemoryError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -33,7 +34,8 @@ impl<'py> Rows<'py> {
     /// Adds `n_rows` empty tuples.
     #[inline]
     pub(crate) fn grow(&mut self, n_rows: usize) -> PyResult<()> {
-        self.rows.reserve(n_rows);
+        let reserved = self.rows.try_reserve(n_rows);
+        reserved.map_err(|_| PyMemoryError::new_err("no memory for so many rows"))?;
         for _ in 0..n_rows {
             // SAFETY: attached (we hold a token); the length is that of a result's columns. A new tuple has every item
             // null, and its deallocator takes null items.

@@ -27,7 +27,29 @@ struct Slot {
     hash: u32,
     form: Form,
     len: u8,
-    bytes: [u8; MOST_BYTES],
+    copy: Copied,
+}
+
+/// The bytes of a text, and zeros.
+#[derive(Clone, Copy)]
+#[repr(align(4))]
+struct Copied([u8; MOST_BYTES]);
+
+impl Copied {
+    /// The first bytes, as a text in the form that they came in.
+    #[inline(always)]
+    fn units(&self, form: Form, len_bytes: usize) -> Units<'_> {
+        let bytes = &self.0[..len_bytes];
+        // SAFETY: aligned for both, by the type; any bits are a good unit.
+        let (wide, ucs4) = unsafe { (bytes.align_to::<u16>().1, bytes.align_to::<u32>().1) };
+        match form {
+            Form::Latin1 => Units::Latin1(bytes),
+            Form::Utf8 => Units::Utf8(bytes),
+            Form::Utf16 => Units::Utf16(wide),
+            Form::Ucs2 => Units::Ucs2(wide),
+            Form::Utf32 => Units::Utf32(ucs4),
+        }
+    }
 }
 
 /// The encoding that a text came in.
@@ -59,7 +81,8 @@ impl Seen {
         }
     }
 
-    /// The `str` of `text`: the one that was made of an equal text before, or a new one, as [`text::make`] makes it.
+    /// The `str` of `text`: the one that was made of an equal text before, or a new one, as
+    /// [`text::make_of_cell`] makes it.
     ///
     /// # Errors
     /// [`MakeError`].
@@ -76,29 +99,31 @@ impl Seen {
             self.think_over();
         }
         if self.slots.is_empty() || text.len_bytes() > MOST_BYTES {
-            return text::make(py, text, policy, tally);
+            return text::make_of_cell(py, text, policy, tally);
         }
+        // A copy, since the text may change meanwhile.
         let (form, bytes) = bytes_of(text);
+        let mut copy = Copied([0; MOST_BYTES]);
+        copy.0[..bytes.len()].copy_from_slice(bytes);
+        let bytes = &copy.0[..bytes.len()];
         let hash = values::hash(bytes);
         let slot = &mut self.slots[hash as usize % SLOTS];
         if let Some(slot) = slot
             && slot.hash == hash
             && slot.form == form
-            && slot.bytes[..usize::from(slot.len)] == *bytes
+            && slot.copy.0[..usize::from(slot.len)] == *bytes
         {
             self.n_hits += 1;
             tally.found(bytes.len());
             return Ok(slot.made.bind(py).clone());
         }
-        let made = text::make(py, text, policy, tally)?;
-        let mut copy = [0; MOST_BYTES];
-        copy[..bytes.len()].copy_from_slice(bytes);
+        let made = text::make(py, copy.units(form, bytes.len()), policy, tally)?;
         *slot = Some(Slot {
             made: made.clone().unbind(),
             hash,
             form,
             len: bytes.len() as u8,
-            bytes: copy,
+            copy,
         });
         Ok(made)
     }

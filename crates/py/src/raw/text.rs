@@ -38,19 +38,57 @@ pub(crate) fn make<'py>(
     policy: Policy,
     tally: &mut Tally,
 ) -> Result<Bound<'py, PyAny>, MakeError> {
+    make_as::<false>(py, text, policy, tally)
+}
+
+/// As [`make`], of a text in a driver's buffer, which may change meanwhile.
+///
+/// # Errors
+/// [`MakeError`]; [`MalformedKind::Changed`](onecopy_text::MalformedKind::Changed) if it did.
+#[inline]
+pub(crate) fn make_of_cell<'py>(
+    py: Python<'py>,
+    text: Units<'_>,
+    policy: Policy,
+    tally: &mut Tally,
+) -> Result<Bound<'py, PyAny>, MakeError> {
+    make_as::<true>(py, text, policy, tally)
+}
+
+#[inline(always)]
+fn make_as<'py, const VOLATILE: bool>(
+    py: Python<'py>,
+    text: Units<'_>,
+    policy: Policy,
+    tally: &mut Tally,
+) -> Result<Bound<'py, PyAny>, MakeError> {
     planted::extra_work_on_text(text);
-    if let Some(made) = convert::make_large(text, &mut Fresh(py)) {
+    let made = match VOLATILE {
+        true => convert::make_large_volatile(text, &mut Fresh(py)),
+        false => convert::make_large(text, &mut Fresh(py)),
+    };
+    if let Some(made) = made {
         let made = made.map_err(MakeError::Python)?;
         tally.decoded_large(text.len_bytes(), &made);
         return Ok(made.made.0);
     }
     let measured = onecopy_text::measure(text, policy).map_err(MakeError::Malformed)?;
     tally.decoded(&measured);
-    match make_measured(py, &measured) {
-        Some(made) => made,
-        None => shared(py, &measured),
+    let shape = measured.shape();
+    if shape.n_chars <= 1 && shape.kind <= Kind::Latin1 {
+        return shared(py, &measured);
     }
-    .map_err(MakeError::Python)
+    let mut made = blank(py, shape).map_err(MakeError::Python)?;
+    // SAFETY: `blank` has just made it, and n_chars is not 0: it is not shared.
+    let data = unsafe { data(&mut made, shape) };
+    if VOLATILE {
+        measured
+            .write_volatile(data)
+            .map_err(MakeError::Malformed)?;
+    } else {
+        measured.write(data);
+    }
+    Ok(made)
 }
 
 /// As [`make`], of a long text that may change meanwhile; `None` for any other, and for one that is malformed or was changed.
@@ -105,23 +143,6 @@ pub(crate) fn make_bytes_uncounted<'py>(
         std::ptr::copy_nonoverlapping(bytes.as_ptr(), data, n_chars);
     }
     Some(made)
-}
-
-/// A new `str` of measured text; `None` where it is a shared one of no or one character.
-#[inline]
-fn make_measured<'py>(
-    py: Python<'py>,
-    measured: &Measured<'_>,
-) -> Option<PyResult<Bound<'py, PyAny>>> {
-    let shape = measured.shape();
-    if shape.n_chars <= 1 && shape.kind <= Kind::Latin1 {
-        return None;
-    }
-    Some(blank(py, shape).map(|mut made| {
-        // SAFETY: `blank` has just made it, and n_chars is not 0: it is not shared.
-        measured.write(unsafe { data(&mut made, shape) });
-        made
-    }))
 }
 
 /// As [`make`], of UTF-16 in the machine's order of bytes or (`SWAPPED`) the other one, at any address; `None` where it is
@@ -201,19 +222,23 @@ impl<'py> NewStr for Small<'py> {
 }
 
 /// The shared `str` of no or one character of Latin-1.
-fn shared<'py>(py: Python<'py>, measured: &Measured<'_>) -> PyResult<Bound<'py, PyAny>> {
+fn shared<'py>(py: Python<'py>, measured: &Measured<'_>) -> Result<Bound<'py, PyAny>, MakeError> {
     let n_chars = measured.shape().n_chars;
     let mut character = [MaybeUninit::new(0u8); 1];
-    measured.write(StrData::One(&mut character[..n_chars]));
+    let data = StrData::One(&mut character[..n_chars]);
+    measured
+        .write_volatile(data)
+        .map_err(MakeError::Malformed)?;
     // SAFETY: n_chars (0 or 1) units of one byte, initialised.
-    unsafe {
+    let made = unsafe {
         let made = ffi::PyUnicode_FromKindAndData(
             ffi::PyUnicode_1BYTE_KIND as std::ffi::c_int,
             character.as_ptr().cast(),
             n_chars as ffi::Py_ssize_t,
         );
         Bound::from_owned_ptr_or_err(py, made)
-    }
+    };
+    made.map_err(MakeError::Python)
 }
 
 /// The data area of a fresh `str`.
@@ -465,14 +490,8 @@ pub(crate) fn to_string(
     tally: &mut Tally,
 ) -> Result<String, MakeError> {
     let text = units(string).map_err(MakeError::Python)?;
-    if let Units::Utf8(utf8) = text {
-        tally.encoded(text);
-        // SAFETY: `units` gives Utf8 only for ASCII data and for CPython's own cache, which is valid UTF-8 (CPython
-        // refuses to make one for a `str` with surrogates).
-        return Ok(unsafe { String::from_utf8_unchecked(utf8.to_vec()) });
-    }
     tally.encoded(text);
-    let mut out = Vec::with_capacity(text.len_bytes() + text.len_bytes() / 2);
+    let mut out = Vec::new();
     match convert::to_utf8(text, Policy::Strict, &mut out) {
         // SAFETY: `to_utf8` writes valid UTF-8 and nothing else.
         Ok(_) => Ok(unsafe { String::from_utf8_unchecked(out) }),

@@ -11,9 +11,10 @@ use super::cell::{MIDDLING_BYTES, Short, with_encoding};
 use super::codec::{Codec, Order};
 use super::direct::direct_functions;
 use crate::ledger;
-use crate::raw::buffer::{self, Bytes, VolatileBuffer, as_units};
+use crate::raw::buffer::{self, Source, as_units};
 use crate::raw::codecs;
 use crate::raw::method::{self, Args, Function};
+use crate::raw::private::PrivateBytes;
 use crate::raw::text::{self, MakeError};
 
 /// Decodes a short text in a `bytes`, where nobody counts; `None` for any other. Inlined into each direct function, where the
@@ -64,13 +65,32 @@ fn decode<'py>(
     codec: Codec,
     errors: Option<Borrowed<'_, 'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    if let Some(buffer) = VolatileBuffer::of(object)?
-        && let Some(made) = decode_volatile(py, buffer.bytes(), codec)?
-    {
-        return Ok(made);
+    buffer::with_source(object, |source| match source {
+        Source::Stable(bytes) => decode_bytes(py, bytes, codec, errors),
+        Source::Volatile(bytes) => match decode_volatile(py, bytes, codec)? {
+            Some(made) => Ok(made),
+            None => decode_private(py, bytes, codec, errors),
+        },
+    })
+}
+
+/// Texts of up to this many bytes are copied to the stack.
+const STACK_BYTES: usize = 1024;
+
+/// Decodes a private copy.
+fn decode_private<'py>(
+    py: Python<'py>,
+    bytes: VolatileBytes<'_>,
+    codec: Codec,
+    errors: Option<Borrowed<'_, 'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    if bytes.len() <= STACK_BYTES {
+        let mut copy = [MaybeUninit::uninit(); STACK_BYTES];
+        let copy = bytes.copy_to(0, &mut copy[..bytes.len()]);
+        return decode_bytes(py, copy, codec, errors);
     }
-    let bytes = Bytes::of(object)?;
-    decode_bytes(py, bytes.as_slice(), codec, errors)
+    let copy = PrivateBytes::copy_of(bytes)?;
+    decode_bytes(py, copy.as_slice(), codec, errors)
 }
 
 /// Decodes a long text in a buffer that may change meanwhile; `None` for any other, for which a private copy is made.

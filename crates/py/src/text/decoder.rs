@@ -10,6 +10,7 @@ use super::decode::decode_bytes;
 use super::legacy_stream::LegacyDecoder;
 use super::named::Named;
 use crate::ledger;
+use crate::raw::binary;
 use crate::raw::buffer::Bytes;
 
 /// Decodes a stream of bytes in parts cut anywhere, as a `codecs.IncrementalDecoder`.
@@ -304,7 +305,7 @@ impl Named {
             && self.errors_name == "surrogatepass"
             && ends_in_half_surrogate(bytes);
         let n_seen = bytes.len() - usize::from(is_half);
-        let data = PyBytes::new(py, &bytes[n_mark..n_seen]);
+        let data = binary::make(py, &bytes[n_mark..n_seen])?;
         let codecs = py.import("codecs")?;
         let made = match codec {
             Codec::Latin1 | Codec::Ascii => codecs.call_method1(name, (data, &self.errors_name)),
@@ -313,7 +314,7 @@ impl Named {
         let made = match made {
             Err(e) if is_half && e.is_instance_of::<PyUnicodeDecodeError>(py) => {
                 e.value(py)
-                    .setattr("object", PyBytes::new(py, &bytes[n_mark..]))?;
+                    .setattr("object", binary::make(py, &bytes[n_mark..])?)?;
                 return Err(e);
             }
             made => made?,

@@ -85,7 +85,7 @@ pub(super) fn no_memory(_: TranscodeError) -> PyErr {
 pub(super) fn decode_error<'py>(
     py: Python<'py>,
     encoding: &str,
-    object: &Bound<'py, PyBytes>,
+    object: &Bound<'py, PyAny>,
     start: usize,
     end: usize,
     reason: &str,
@@ -194,7 +194,7 @@ fn decode_malformed<'py>(
         let start = base + error.at_bytes as usize;
         let end = start + error.bytes().len();
         let reason = error.reason.to_string();
-        let object = PyBytes::new(py, bytes);
+        let object = binary::make(py, bytes)?;
         let error = decode_error(py, encoding.name(), &object, start, end, &reason)?;
         if name == "strict" {
             return Err(PyErr::from_value(error));
@@ -299,7 +299,7 @@ fn encode<'py>(
             let mut tally = Tally::default();
             tally.encoded(units);
             ledger::enter(py, &mut tally, Stage::Encode)?;
-            return Ok(PyBytes::new(py, u).into_any());
+            return binary::make(py, u);
         }
         (_, Some(table)) => {
             let mut out = with_capacity(units.len_units())?;
@@ -312,7 +312,7 @@ fn encode<'py>(
         tally.converted(units.len_bytes());
         tally.copied_again(out.len());
         ledger::enter(py, &mut tally, Stage::Encode)?;
-        return Ok(PyBytes::new(py, &out).into_any());
+        return binary::make(py, &out);
     }
     let name = handler_name(errors)?;
     let policy = match on_unencodable(&name) {
@@ -373,7 +373,7 @@ fn encode<'py>(
     tally.converted(utf8.len());
     tally.converted_again(utf8.len());
     ledger::enter(py, &mut tally, Stage::Encode)?;
-    Ok(PyBytes::new(py, &out).into_any())
+    binary::make(py, &out)
 }
 
 /// By the table of pairs, or, with characters of four bytes or states, by encoding_rs.

@@ -6,11 +6,12 @@ use onecopy_text::{
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString};
+use pyo3::types::{PyList, PyString};
 
 use super::legacy;
 use super::named::Named;
 use crate::ledger;
+use crate::raw::binary;
 
 /// Bytes of the longest character.
 const CHAR_BYTES: usize = 4;
@@ -117,7 +118,7 @@ impl LegacyDecoder {
             let raised = legacy::decode_error(
                 py,
                 self.encoding.name(),
-                &PyBytes::new(py, &object),
+                &binary::make(py, &object)?,
                 start,
                 end,
                 &error.reason.to_string(),
@@ -228,7 +229,7 @@ impl ShiftingEncoder {
                     .rev()
                     .find_map(|bytes| SHIFTS.iter().position(|(escape, _)| *escape == bytes));
                 self.number = shift.map_or(self.number, |number| number as u8);
-                Ok(PyBytes::new(py, &out).into_any())
+                binary::make(py, &out)
             }
             // For its error: only the part fails in the same place.
             Err(TranscodeError::Unencodable { .. }) => {

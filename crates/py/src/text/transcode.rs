@@ -7,11 +7,12 @@ use onecopy_text::{
 use pyo3::Borrowed;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::PyString;
 
 use super::codec::Codec;
 use super::legacy;
 use crate::ledger;
+use crate::raw::binary;
 use crate::raw::buffer::{Bytes, put, with_writable};
 use crate::raw::method::{self, Args, Function};
 
@@ -232,13 +233,13 @@ impl<'py> Run<'py> {
                 let n = e.bytes().len();
                 match whole {
                     Some(whole) => {
-                        let object = PyBytes::new(py, whole);
+                        let object = binary::make(py, whole)?;
                         let start = e.at_bytes as usize;
                         let reason = e.reason.to_string();
                         legacy::decode_error(py, name, &object, start, start + n, &reason)?
                     }
                     None => {
-                        let object = PyBytes::new(py, e.bytes());
+                        let object = binary::make(py, e.bytes())?;
                         let reason = format!("{} at byte {} of the file", e.reason, e.at_bytes);
                         legacy::decode_error(py, name, &object, 0, n, &reason)?
                     }
@@ -274,7 +275,7 @@ impl<'py> Run<'py> {
 /// Gives all bytes to `write`, which may take fewer at a time.
 fn write_all(py: Python<'_>, write: &Bound<'_, PyAny>, mut bytes: &[u8]) -> PyResult<()> {
     while !bytes.is_empty() {
-        let n = write.call1((PyBytes::new(py, bytes),))?;
+        let n = write.call1((binary::make(py, bytes)?,))?;
         // An object that tells nothing has taken all.
         let n = n.extract::<usize>().unwrap_or(bytes.len());
         if n == 0 {

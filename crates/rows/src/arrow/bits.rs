@@ -1,5 +1,7 @@
 //! Bits, one for each value, as Arrow packs them.
 
+use std::collections::TryReserveError;
+
 /// Bits under construction.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bits {
@@ -8,14 +10,20 @@ pub(crate) struct Bits {
 }
 
 impl Bits {
-    /// `len` bits that are set, with room for as many as `capacity`.
-    pub(crate) fn set(len: usize, capacity: usize) -> Bits {
-        let mut bytes = Vec::with_capacity(capacity.max(len).div_ceil(8));
+    /// `len` bits that are set, with memory for as many as `capacity`.
+    fn set(len: usize, capacity: usize) -> Result<Bits, TryReserveError> {
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(capacity.max(len).div_ceil(8))?;
         bytes.resize(len / 8, 0xFF);
         if !len.is_multiple_of(8) {
             bytes.push((1 << (len % 8)) - 1);
         }
-        Bits { bytes, len }
+        Ok(Bits { bytes, len })
+    }
+
+    /// Memory for so many more.
+    pub(crate) fn reserve(&mut self, n_bits: usize) -> Result<(), TryReserveError> {
+        self.bytes.try_reserve(n_bits.div_ceil(8))
     }
 
     /// Adds a bit.
@@ -51,13 +59,25 @@ impl Nulls {
         }
     }
 
-    /// A NULL behind `len` values.
+    /// Memory for so many more values.
+    pub(crate) fn reserve(&mut self, n_values: usize) -> Result<(), TryReserveError> {
+        match &mut self.bits {
+            Some(bits) => bits.reserve(n_values),
+            None => Ok(()),
+        }
+    }
+
+    /// A NULL that follows `len` values; the first one takes memory for as many values as
+    /// `reserved`.
     #[inline]
-    pub(crate) fn push_null(&mut self, len: usize) {
+    pub(crate) fn push_null(&mut self, len: usize, reserved: usize) -> Result<(), TryReserveError> {
+        let bits = match &mut self.bits {
+            Some(bits) => bits,
+            none => none.insert(Bits::set(len, reserved)?),
+        };
+        bits.push(false);
         self.n_nulls += 1;
-        self.bits
-            .get_or_insert_with(|| Bits::set(len, 1024))
-            .push(false);
+        Ok(())
     }
 
     /// The bits, where a value is NULL, and how many are; starts anew.
@@ -77,7 +97,7 @@ mod tests {
         for n_before in 0..40 {
             let mut nulls = Nulls::default();
             (0..n_before).for_each(|_| nulls.push_valid());
-            nulls.push_null(n_before);
+            nulls.push_null(n_before, 1024).unwrap();
             nulls.push_valid();
             let (bits, n_nulls) = nulls.take();
             let bits = bits.unwrap();

@@ -1,5 +1,7 @@
 //! One column under construction: each cell is written once, straight into the buffer that goes out.
 
+use std::collections::TryReserveError;
+
 use onecopy_text::{Malformed, Policy, Tally, Units};
 
 use super::array::Array;
@@ -12,6 +14,9 @@ use super::text::Strings;
 use super::types::{DataType, Unit};
 use crate::arrow_c::Memory;
 use crate::cell::Cell;
+
+/// The number of values that memory is reserved for at once, at least.
+const LEAST_RESERVED: usize = 1024;
 
 /// Why a value does not go into its column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +31,8 @@ pub(crate) enum Why {
     Malformed(Malformed, &'static str),
     /// Its column would be longer than 2 GiB.
     Long,
+    /// The system gives no memory for it.
+    Memory,
 }
 
 /// What a column holds, in the order of [`DataType`].
@@ -79,6 +86,8 @@ pub(crate) struct Builder {
     pub(super) values: Values,
     pub(super) nulls: Nulls,
     pub(super) len: usize,
+    /// The number of values for which there is memory.
+    reserved: usize,
     pub(super) policy: Policy,
     /// Values tell the type, and the first batch is not full yet: it may still widen.
     pub(super) is_open: bool,
@@ -98,6 +107,7 @@ impl Builder {
             values,
             nulls: Nulls::default(),
             len: 0,
+            reserved: 0,
             policy,
             is_open: !matches!(plan, Plan::Type(_)),
             was_asked,
@@ -125,8 +135,11 @@ impl Builder {
     /// choices behind it fall away: hence inlined, always.
     #[inline(always)]
     pub(crate) fn put(&mut self, cell: Cell<'_>, tally: &mut Tally) -> Result<usize, Why> {
+        if self.len >= self.reserved {
+            self.reserve(self.len.max(LEAST_RESERVED))?;
+        }
         if let Cell::Null = cell {
-            self.put_null();
+            self.put_null()?;
             return Ok(8);
         }
         let n = self.put_value(cell, tally)?;
@@ -135,9 +148,41 @@ impl Builder {
         Ok(n)
     }
 
+    /// Reserves memory for so many more values; an error if the system has none.
+    #[cold]
+    pub(super) fn reserve(&mut self, n_values: usize) -> Result<(), Why> {
+        let reserved = match &mut self.values {
+            Values::Undecided { .. } | Values::Null => Ok(()),
+            Values::Bool(bits) => bits.reserve(n_values),
+            Values::I8(v) => v.try_reserve(n_values),
+            Values::I16(v) => v.try_reserve(n_values),
+            Values::I32(v) | Values::Date(v) | Values::ShortTime(v, _) => v.try_reserve(n_values),
+            Values::I64(v) | Values::LongTime(v, _) | Values::Timestamp(v, ..) => {
+                v.try_reserve(n_values)
+            }
+            Values::U8(v) => v.try_reserve(n_values),
+            Values::U16(v) => v.try_reserve(n_values),
+            Values::U32(v) => v.try_reserve(n_values),
+            Values::U64(v) => v.try_reserve(n_values),
+            Values::F32(v) => v.try_reserve(n_values),
+            Values::F64(v) => v.try_reserve(n_values),
+            Values::Decimal(v, ..) => v.try_reserve(n_values),
+            Values::WideDecimal(v, ..) => v.try_reserve(n_values),
+            Values::Utf8(v) | Values::Binary(v) => v.reserve(n_values),
+            Values::Digits(v) | Values::LargeUtf8(v) | Values::LargeBinary(v) => {
+                v.reserve(n_values)
+            }
+            Values::Uuid(v) => v.try_reserve(n_values),
+        };
+        reserved.and_then(|()| self.nulls.reserve(n_values))?;
+        self.reserved = self.len.saturating_add(n_values);
+        Ok(())
+    }
+
+    /// A NULL; memory for it is reserved.
     #[inline(never)]
-    pub(super) fn put_null(&mut self) {
-        self.nulls.push_null(self.len);
+    pub(super) fn put_null(&mut self) -> Result<(), Why> {
+        self.nulls.push_null(self.len, self.reserved)?;
         self.len += 1;
         match &mut self.values {
             Values::Undecided { .. } | Values::Null => {}
@@ -158,6 +203,7 @@ impl Builder {
             Values::Digits(v) | Values::LargeUtf8(v) | Values::LargeBinary(v) => v.put_nothing(),
             Values::Uuid(v) => v.push([0; 16]),
         }
+        Ok(())
     }
 
     #[inline(always)]
@@ -371,6 +417,7 @@ impl Builder {
             Values::Digits(v) | Values::LargeUtf8(v) | Values::LargeBinary(v) => v.take(),
             Values::Uuid(v) => memory(v),
         };
+        self.reserved = 0;
         let is_null = data_type == DataType::Null;
         let (validity, n_nulls) = self.nulls.take();
         Ok(Array {
@@ -435,10 +482,17 @@ pub(crate) fn is_made(data_type: &DataType) -> bool {
     }
 }
 
-/// The values as one buffer; room for as many is left behind.
+/// The values as one buffer; memory for as many is reserved for the next batch, if there is any.
 fn memory<T: crate::arrow_c::Plain>(values: &mut Vec<T>) -> Vec<Memory> {
-    let room = Vec::with_capacity(values.len());
-    vec![Memory::of(std::mem::replace(values, room))]
+    let mut next = Vec::new();
+    let _ = next.try_reserve_exact(values.len());
+    vec![Memory::of(std::mem::replace(values, next))]
+}
+
+impl From<TryReserveError> for Why {
+    fn from(_: TryReserveError) -> Why {
+        Why::Memory
+    }
 }
 
 #[inline]

@@ -1,5 +1,7 @@
 //! What the values of a column say of its type: the first one, and all of the first batch.
 
+use std::collections::TryReserveError;
+
 use onecopy_text::Tally;
 
 use super::array::bit;
@@ -33,15 +35,21 @@ impl Builder {
         let plan = Plan::Type(data_type);
         *self = Builder::new(&plan, self.policy, self.was_asked);
         self.is_open = true;
-        (0..n_nulls).for_each(|_| self.put_null());
-        Ok(())
+        self.reserve(n_nulls.saturating_add(1))?;
+        (0..n_nulls).try_for_each(|_| self.put_null())
     }
 
     /// Integers to floats, where each of them is one.
     pub(super) fn widen(&mut self) -> Result<(), Why> {
         if let Values::I64(integers) = &self.values {
-            let floats: Result<Vec<f64>, Why> = integers.iter().map(|n| exact_f64(*n)).collect();
-            self.values = Values::F64(floats?);
+            let mut floats = Vec::new();
+            // For one more too: that of the value that asks for it.
+            floats.try_reserve(integers.len() + 1)?;
+            for n in integers {
+                floats.push(exact_f64(*n)?);
+            }
+            self.values = Values::F64(floats);
+            self.reserve(1)?;
         }
         Ok(())
     }
@@ -86,11 +94,16 @@ impl Builder {
     }
 
     /// The values of a column of numbers, the bits of those that are not NULL, and how many values there are.
-    pub(crate) fn into_numbers(mut self) -> (Numbers, Option<Vec<u8>>, usize) {
+    pub(crate) fn into_numbers(
+        mut self,
+    ) -> Result<(Numbers, Option<Vec<u8>>, usize), TryReserveError> {
         let numbers = match self.values {
             Values::Bool(bits) => {
                 let bits = bits.into_bytes();
-                Numbers::Bool((0..self.len).map(|at| u8::from(bit(&bits, at))).collect())
+                let mut bytes = Vec::new();
+                bytes.try_reserve_exact(self.len)?;
+                bytes.extend((0..self.len).map(|at| u8::from(bit(&bits, at))));
+                Numbers::Bool(bytes)
             }
             Values::I8(v) => Numbers::I8(v),
             Values::I16(v) => Numbers::I16(v),
@@ -103,10 +116,18 @@ impl Builder {
             Values::F32(v) => Numbers::F32(v),
             Values::F64(v) => Numbers::F64(v),
             // No value came, or the caller asked for no numbers.
-            _ => Numbers::F64(vec![f64::NAN; self.len]),
+            _ => Numbers::F64(repeated(f64::NAN, self.len)?),
         };
-        (numbers, self.nulls.take().0, self.len)
+        Ok((numbers, self.nulls.take().0, self.len))
     }
+}
+
+/// `n` times the same value.
+pub(super) fn repeated<T: Clone>(value: T, n: usize) -> Result<Vec<T>, TryReserveError> {
+    let mut values = Vec::new();
+    values.try_reserve_exact(n)?;
+    values.resize(n, value);
+    Ok(values)
 }
 
 pub(super) fn exact_f64(n: i64) -> Result<f64, Why> {

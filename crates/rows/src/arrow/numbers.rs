@@ -4,6 +4,7 @@ use onecopy_text::Tally;
 
 use super::array::bit;
 use super::builder::{Builder, Plan, Why};
+use super::decided::repeated;
 use super::types::DataType;
 use crate::cell::Cell;
 
@@ -41,6 +42,8 @@ pub enum NumberMisfit {
     Kind,
     /// It is outside of what the column's type holds, or finer.
     Range,
+    /// The system gives no memory for it.
+    Memory,
 }
 
 /// A column of numbers under construction.
@@ -65,18 +68,21 @@ impl NumberColumn {
 
     /// One whose type the first value tells, integer or float, behind `n_nulls` values that are NULL; integers become floats
     /// where a float comes behind them. `None` where that value is no number.
-    #[must_use]
-    pub fn of_first(first: &Cell<'_>, floats: bool, n_nulls: usize) -> Option<NumberColumn> {
+    ///
+    /// # Errors
+    /// [`NumberMisfit::Memory`].
+    pub fn of_first(
+        first: &Cell<'_>,
+        floats: bool,
+        n_nulls: usize,
+    ) -> Result<Option<NumberColumn>, NumberMisfit> {
         if !matches!(first, Cell::I64(_) | Cell::F64(_)) {
-            return None;
+            return Ok(None);
         }
         let plan = Plan::FirstValue { floats };
-        let mut builder = Builder::new(&plan, onecopy_text::Policy::Strict, false);
-        for _ in 0..n_nulls {
-            let null = builder.put(Cell::Null, &mut Tally::default());
-            debug_assert!(null.is_ok());
-        }
-        Some(NumberColumn(builder))
+        let mut column = NumberColumn(Builder::new(&plan, onecopy_text::Policy::Strict, false));
+        (0..n_nulls).try_for_each(|_| column.put(Cell::Null))?;
+        Ok(Some(column))
     }
 
     /// The next value.
@@ -88,6 +94,7 @@ impl NumberColumn {
         match self.0.put(cell, &mut Tally::default()) {
             Ok(_) => Ok(()),
             Err(Why::Range | Why::Scale) => Err(NumberMisfit::Range),
+            Err(Why::Memory) => Err(NumberMisfit::Memory),
             Err(_) => Err(NumberMisfit::Kind),
         }
     }
@@ -99,10 +106,13 @@ impl NumberColumn {
     }
 
     /// The values, and a byte for each that is 1 where it is NULL; there a float is NaN, and anything else 0.
-    #[must_use]
-    pub fn finish(self) -> (Numbers, Vec<u8>) {
-        let (mut numbers, validity, len) = self.0.into_numbers();
-        let mut nulls = vec![0; len];
+    ///
+    /// # Errors
+    /// [`NumberMisfit::Memory`].
+    pub fn finish(self) -> Result<(Numbers, Vec<u8>), NumberMisfit> {
+        let none = |_| NumberMisfit::Memory;
+        let (mut numbers, validity, len) = self.0.into_numbers().map_err(none)?;
+        let mut nulls = repeated(0, len).map_err(none)?;
         if let Some(validity) = validity {
             for (at, null) in nulls.iter_mut().enumerate() {
                 *null = u8::from(!bit(&validity, at));
@@ -114,7 +124,7 @@ impl NumberColumn {
                 _ => {}
             }
         }
-        (numbers, nulls)
+        Ok((numbers, nulls))
     }
 }
 
@@ -132,13 +142,15 @@ mod tests {
 
     #[test]
     fn nulls_are_told_beside_the_values() {
-        let mut column = NumberColumn::of_first(&Cell::I64(1), false, 2).unwrap();
+        let mut column = NumberColumn::of_first(&Cell::I64(1), false, 2)
+            .unwrap()
+            .unwrap();
         for cell in [Cell::I64(1), Cell::F64(2.5), Cell::Null] {
             column.put(cell).unwrap();
         }
         assert_eq!(column.put(Cell::Bytes(b"x")), Err(NumberMisfit::Kind));
         assert_eq!(column.data_type(), DataType::Float64);
-        let (numbers, nulls) = column.finish();
+        let (numbers, nulls) = column.finish().unwrap();
         assert_eq!(nulls, [1, 1, 0, 0, 1]);
         let Numbers::F64(values) = numbers else {
             panic!("{numbers:?}")
@@ -153,7 +165,7 @@ mod tests {
         for cell in [Cell::Bool(true), Cell::Bool(false), Cell::Null] {
             column.put(cell).unwrap();
         }
-        let (numbers, nulls) = column.finish();
+        let (numbers, nulls) = column.finish().unwrap();
         assert!(matches!(numbers, Numbers::Bool(v) if v == [1, 0, 0]));
         assert_eq!(nulls, [0, 0, 1]);
         assert!(NumberColumn::new(&DataType::Utf8).is_none());

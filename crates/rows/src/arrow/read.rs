@@ -139,19 +139,19 @@ impl Array {
                 }
             }),
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
-                let text = std::str::from_utf8(self.bytes(at)?);
-                let text = text.map_err(|e| {
-                    let at = e.valid_up_to();
-                    let message = format!("malformed text: no UTF-8 from byte {at} on");
+                // Copied, and then validated: others may write to the array.
+                let text = String::from_utf8(copied(self.bytes(at)?)?);
+                Value::Text(text.map_err(|e| {
+                    let at = e.utf8_error().valid_up_to();
+                    let message = format!("malformed text: not UTF-8 from byte {at} on");
                     Error::new(ErrorKind::Malformed, message)
-                })?;
-                Value::Text(text.to_owned())
+                })?)
             }
             DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
-                Value::Bytes(self.bytes(at)?.to_vec())
+                Value::Bytes(copied(self.bytes(at)?)?)
             }
             DataType::FixedBinary(n) => {
-                Value::Bytes(nth(self.buffer(0)?.bytes(), at, *n)?.to_vec())
+                Value::Bytes(copied(nth(self.buffer(0)?.bytes(), at, *n)?)?)
             }
             DataType::Uuid => Value::Uuid(self.fixed(at)?),
             DataType::Date32 => {
@@ -224,6 +224,7 @@ impl Array {
         if matches!(self.data_type, DataType::Utf8View | DataType::BinaryView) {
             return self.view(at);
         }
+        // Each place is read once, and looked at then: others may write to it.
         let (from, to) = (place(at)?, place(at + 1)?);
         self.buffer(1)?.bytes().get(from..to).ok_or_else(too_short)
     }
@@ -231,6 +232,7 @@ impl Array {
     /// The bytes of a view: in the view itself up to 12, else at a place of one of the buffers behind.
     fn view(&self, at: usize) -> Result<&[u8], Error> {
         let view = nth(self.buffer(0)?.bytes(), at, 16)?;
+        // Each number is read once.
         let number = |from: usize| {
             let bytes = view[from..from + 4].try_into().unwrap_or([0; 4]);
             usize::try_from(i32::from_ne_bytes(bytes)).map_err(|_| too_short())
@@ -251,6 +253,15 @@ fn nth(bytes: &[u8], at: usize, width: usize) -> Result<&[u8], Error> {
     let to = from.and_then(|from| from.checked_add(width));
     let place = from.zip(to).and_then(|(from, to)| bytes.get(from..to));
     place.ok_or_else(too_short)
+}
+
+/// A copy of bytes, as many as an array of another library holds.
+fn copied(bytes: &[u8]) -> Result<Vec<u8>, Error> {
+    let mut copy = Vec::new();
+    let reserved = copy.try_reserve_exact(bytes.len());
+    reserved.map_err(|_| Error::no_memory(bytes.len()))?;
+    copy.extend_from_slice(bytes);
+    Ok(copy)
 }
 
 fn too_short() -> Error {

@@ -152,6 +152,11 @@ impl ArrowRows {
                 "a batch of this column is longer than 2 GiB".to_owned(),
                 "ask for the type `large_string` or `large_binary`, or for smaller batches",
             ),
+            Why::Memory => (
+                ErrorKind::Operational,
+                "out of memory for the values of a column".to_owned(),
+                "ask for smaller batches",
+            ),
             Why::Kind => (
                 ErrorKind::Data,
                 format!("{is} does not go into a column of `{data_type}`"),

@@ -1,5 +1,7 @@
 //! Texts and bytes of one column, one behind the other.
 
+use std::collections::TryReserveError;
+
 use onecopy_text::{ByteSink, Policy, Tally, Units, convert, find_malformed, is_utf8, planted};
 
 use super::builder::Why;
@@ -59,6 +61,11 @@ impl<P: Place> Strings<P> {
         let end = P::of(self.bytes.committed().len()).ok_or(Why::Long)?;
         self.ends.push(end);
         Ok(())
+    }
+
+    /// Memory for the ends of so many more.
+    pub(crate) fn reserve(&mut self, n_values: usize) -> Result<(), TryReserveError> {
+        self.ends.try_reserve(n_values)
     }
 
     /// A value of no bytes: what stands in a NULL's place.
@@ -126,7 +133,8 @@ impl<P: Place> Strings<P> {
     /// The buffers, places first; starts anew.
     pub(crate) fn take(&mut self) -> Vec<Memory> {
         let done = std::mem::replace(self, Strings::new());
-        self.ends.reserve(done.ends.len());
+        // Where there is no memory for as many again, the next value finds that out.
+        let _ = self.ends.try_reserve(done.ends.len());
         vec![Memory::of(done.ends), done.bytes.into_memory()]
     }
 

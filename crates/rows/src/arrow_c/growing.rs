@@ -26,7 +26,8 @@ impl Growing {
     pub fn into_memory(self) -> Memory {
         match self.pages {
             Some(mut pages) if self.len > 0 => {
-                pages.resize(self.len);
+                // To give memory back may fail like any call; then it stays.
+                let _ = pages.resize(self.len);
                 let at = pages.bytes().as_ptr();
                 // SAFETY: `len` bytes of the mapping, all initialised; it stays where it is when its owner is moved, and nobody
                 // writes to it any more.
@@ -45,10 +46,13 @@ impl Growing {
         isize::try_from(wanted).map_err(|_| full)?;
         match &mut self.pages {
             Some(pages) => {
-                let room = pages.bytes().len();
-                pages.resize(wanted.max(room + STEP_BYTES.max(room / 4)));
+                let before = pages.bytes().len();
+                let with_a_step = wanted.max(before + STEP_BYTES.max(before / 4));
+                if !pages.resize(with_a_step) && !pages.resize(wanted) {
+                    return Err(full);
+                }
             }
-            None => self.pages = Some(Pages::new(wanted.max(FIRST_BYTES))),
+            None => self.pages = Some(Pages::new(wanted.max(FIRST_BYTES)).ok_or(full)?),
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::pages::Pages;
+use crate::error::Error;
 
 /// Bytes aligned for 16-bit text, in pieces that stay valid by their offsets while the arena grows.
 #[derive(Debug, Default)]
@@ -13,8 +14,8 @@ pub(crate) struct Arena {
     /// Room for more.
     pages: Option<Pages>,
     len: usize,
-    /// Finished cells, by the number that their indicator carries.
-    cells: Vec<Range<usize>>,
+    /// Finished cells, by the number that their indicator carries, each with its slot.
+    cells: Vec<(usize, Range<usize>)>,
     /// Bytes that growing has moved since they were last asked for.
     moved_bytes: usize,
 }
@@ -33,7 +34,7 @@ impl Arena {
     /// One for more of the same, which need not grow as this one had to.
     pub(crate) fn another(&self) -> Arena {
         Arena {
-            pages: self.pages.as_ref().map(|_| Pages::new(BLOCK_BYTES)),
+            pages: self.pages.as_ref().and_then(|_| Pages::new(BLOCK_BYTES)),
             ..Arena::default()
         }
     }
@@ -45,7 +46,8 @@ impl Arena {
         if let Some(pages) = &mut self.pages
             && pages.bytes().len() > KEEP_BYTES
         {
-            pages.resize(BLOCK_BYTES);
+            // To give memory back may fail like any call; then it stays.
+            let _ = pages.resize(BLOCK_BYTES);
         }
     }
 
@@ -66,27 +68,35 @@ impl Arena {
     }
 
     /// A window of `n` bytes at the end of what is held.
-    pub(crate) fn window(&mut self, n: usize) -> &mut [u8] {
-        if self.bytes().len() < self.len + n {
-            self.grow(self.len + n);
+    ///
+    /// # Errors
+    /// Without memory: a driver may report any length.
+    pub(crate) fn window(&mut self, n: usize) -> Result<&mut [u8], Error> {
+        let end = self.len.saturating_add(n);
+        if self.bytes().len() < end {
+            self.grow(end).ok_or_else(|| Error::no_memory(n))?;
         }
         let len = self.len;
-        &mut self.bytes_mut()[len..len + n]
+        Ok(&mut self.bytes_mut()[len..end])
     }
 
     #[cold]
-    fn grow(&mut self, n_bytes: usize) {
+    fn grow(&mut self, n_bytes: usize) -> Option<()> {
         if let Some(pages) = &mut self.pages {
             let doubled = 2 * pages.bytes().len();
-            pages.resize(n_bytes.max(doubled));
-        } else if n_bytes <= FIRST_BYTES {
-            self.words = vec![0; FIRST_BYTES / 8];
-        } else {
-            let mut pages = Pages::new(n_bytes.max(BLOCK_BYTES));
-            pages.bytes_mut()[..self.len].copy_from_slice(&self.bytes()[..self.len]);
-            self.moved_bytes += self.len;
-            (self.words, self.pages) = (Vec::new(), Some(pages));
+            let is_grown = pages.resize(n_bytes.max(doubled)) || pages.resize(n_bytes);
+            return is_grown.then_some(());
         }
+        if n_bytes <= FIRST_BYTES {
+            self.words.try_reserve_exact(FIRST_BYTES / 8).ok()?;
+            self.words.resize(FIRST_BYTES / 8, 0);
+            return Some(());
+        }
+        let mut pages = Pages::new(n_bytes.max(BLOCK_BYTES))?;
+        pages.bytes_mut()[..self.len].copy_from_slice(&self.bytes()[..self.len]);
+        self.moved_bytes += self.len;
+        (self.words, self.pages) = (Vec::new(), Some(pages));
+        Some(())
     }
 
     /// Keeps the first `n` bytes of the last window.
@@ -95,28 +105,38 @@ impl Arena {
         debug_assert!(self.len <= self.bytes().len());
     }
 
-    /// Ends a cell that began at `start`; returns its number.
-    pub(crate) fn end_cell(&mut self, start: usize) -> usize {
-        self.cells.push(start..self.len);
+    /// Ends a cell of `slot` that began at `start`; returns its number.
+    pub(crate) fn end_cell(&mut self, slot: usize, start: usize) -> usize {
+        self.cells.push((slot, start..self.len));
         self.cells.len() - 1
     }
 
-    /// The bytes of cell `number`.
-    pub(crate) fn cell(&self, number: usize) -> &[u8] {
-        &self.bytes()[self.cells[number].clone()]
+    /// The bytes of cell `number`; `None` unless it is one of `slot`. The number is in memory that
+    /// a driver may write to.
+    pub(crate) fn cell(&self, slot: usize, number: usize) -> Option<&[u8]> {
+        let (_, range) = self.cells.get(number).filter(|(of, _)| *of == slot)?;
+        self.bytes().get(range.clone())
     }
 
-    /// Length of cell `number`; 0 where there is none.
+    /// Length of cell `number`; 0 if none has it.
     pub(crate) fn cell_len(&self, number: usize) -> usize {
-        self.cells.get(number).map_or(0, Range::len)
+        self.cells.get(number).map_or(0, |(_, range)| range.len())
     }
 
-    /// Puts the value that began at `start` right in place; it may grow by one byte.
-    pub(crate) fn tidy(&mut self, start: usize, tidy: fn(&mut [u8], usize) -> usize) {
-        self.window(1);
+    /// Corrects the form of the value that began at `start`; it may grow by one byte.
+    ///
+    /// # Errors
+    /// Without memory.
+    pub(crate) fn tidy(
+        &mut self,
+        start: usize,
+        tidy: fn(&mut [u8], usize) -> usize,
+    ) -> Result<(), Error> {
+        self.window(1)?;
         let len = self.len - start;
         let end = self.len + 1;
         self.len = start + tidy(&mut self.bytes_mut()[start..end], len);
+        Ok(())
     }
 
     /// The bytes at `range`.
@@ -156,25 +176,48 @@ mod tests {
         for i in 0..100u8 {
             let start = arena.begin();
             assert_eq!(start % 8, 0);
-            arena.window(usize::from(i) + 3).fill(i);
+            arena.window(usize::from(i) + 3).unwrap().fill(i);
             arena.commit(usize::from(i));
-            numbers.push(arena.end_cell(start));
+            numbers.push(arena.end_cell(10 * usize::from(i), start));
         }
         assert_eq!(arena.take_moved_bytes(), 0, "it had room for all");
         let held = arena.len();
-        arena.window(FIRST_BYTES);
+        arena.window(FIRST_BYTES).unwrap();
         assert_eq!(arena.take_moved_bytes(), held);
-        arena.window(BLOCK_BYTES - held);
+        arena.window(BLOCK_BYTES - held).unwrap();
         assert_eq!(
             arena.take_moved_bytes(),
             0,
             "it grew once for the whole block"
         );
         let mut another = arena.another();
-        another.window(FIRST_BYTES + 1);
+        another.window(FIRST_BYTES + 1).unwrap();
         assert_eq!((another.len(), another.take_moved_bytes()), (0, 0));
         for (i, number) in numbers.into_iter().enumerate() {
-            assert_eq!(arena.cell(number), vec![i as u8; i]);
+            assert_eq!(arena.cell(10 * i, number), Some(&vec![i as u8; i][..]));
+            assert_eq!(
+                arena.cell(10 * i + 1, number),
+                None,
+                "the cell of another slot"
+            );
+        }
+        assert_eq!(arena.cell(0, 100), None);
+    }
+
+    #[test]
+    fn a_window_of_a_length_that_no_machine_has_is_an_error() {
+        let mut arena = Arena::default();
+        for held in [0, 100, FIRST_BYTES + 1] {
+            arena.window(held).unwrap().fill(7);
+            arena.commit(held);
+            for n in [1 << 60, isize::MAX as usize, usize::MAX] {
+                let error = arena.window(n).map(|_| ()).unwrap_err();
+                assert!(error.message.starts_with("out of memory"), "{error}");
+            }
+            assert!(
+                arena.at(0..held).iter().all(|b| *b == 7),
+                "what it held stays"
+            );
         }
     }
 }

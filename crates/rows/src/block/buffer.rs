@@ -4,6 +4,8 @@ use std::alloc::{self, Layout};
 use std::ptr::NonNull;
 use std::sync::Once;
 
+use crate::error::Error;
+
 /// Alignment of every buffer: that of the widest C type bound.
 const ALIGN: usize = 8;
 
@@ -37,21 +39,26 @@ unsafe impl Sync for Buffer {}
 
 impl Buffer {
     /// `len` zeroed bytes (pages that are never touched cost nothing).
-    pub(crate) fn zeroed(len: usize) -> Buffer {
-        let layout = Buffer::layout(len);
+    ///
+    /// # Errors
+    /// Without memory: the length may come from a driver's description of a column.
+    pub(crate) fn zeroed(len: usize) -> Result<Buffer, Error> {
+        let layout = Buffer::layout(len).ok_or_else(|| Error::no_memory(len))?;
         // SAFETY: the layout's size is at least `ALIGN`, hence not zero.
         let ptr = unsafe { alloc::alloc_zeroed(layout) };
-        let Some(ptr) = NonNull::new(ptr) else {
-            alloc::handle_alloc_error(layout)
-        };
-        Buffer { ptr, len }
+        let ptr = NonNull::new(ptr).ok_or_else(|| Error::no_memory(len))?;
+        Ok(Buffer { ptr, len })
     }
 
     /// At least `len` bytes: `spare` where it is large enough (with what it held), else a fresh one.
-    pub(crate) fn reuse(spare: Option<Buffer>, len: usize) -> Buffer {
-        spare
-            .filter(|b| b.len >= len)
-            .unwrap_or_else(|| Buffer::zeroed(len))
+    ///
+    /// # Errors
+    /// As [`Buffer::zeroed`].
+    pub(crate) fn reuse(spare: Option<Buffer>, len: usize) -> Result<Buffer, Error> {
+        match spare.filter(|b| b.len >= len) {
+            Some(buffer) => Ok(buffer),
+            None => Buffer::zeroed(len),
+        }
     }
 
     /// Size in bytes.
@@ -59,9 +66,8 @@ impl Buffer {
         self.len
     }
 
-    fn layout(len: usize) -> Layout {
-        Layout::from_size_align(len.max(ALIGN), ALIGN)
-            .expect("a block's size is far below isize::MAX")
+    fn layout(len: usize) -> Option<Layout> {
+        Layout::from_size_align(len.max(ALIGN), ALIGN).ok()
     }
 
     /// The start, for binding. Writing through it needs exclusive access to the buffer's owner.
@@ -85,7 +91,9 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: allocated by `zeroed` with this same layout.
-        unsafe { alloc::dealloc(self.ptr.as_ptr(), Buffer::layout(self.len)) };
+        if let Some(layout) = Buffer::layout(self.len) {
+            // SAFETY: allocated by `zeroed` with this same layout, which there was then.
+            unsafe { alloc::dealloc(self.ptr.as_ptr(), layout) };
+        }
     }
 }

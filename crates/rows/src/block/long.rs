@@ -18,7 +18,7 @@ use std::ops::Range;
 
 use super::arena::Arena;
 use super::piece::{Value, piece, value, window_for};
-use super::rowset::{Access, Rowset};
+use super::rowset::{Access, Fit, Rowset};
 use crate::column::Today;
 use crate::error::{Error, ErrorKind};
 use crate::odbc::ffi::{self, c};
@@ -389,17 +389,19 @@ impl Walk {
         for column in from..rowset.columns.len() {
             let slots = &rowset.columns[column];
             let (spec, access) = (slots.spec, slots.access);
-            if access == Access::Deferred || (access == Access::Bound && !rowset.is_cut(slots, row))
-            {
-                continue;
-            }
-            self.position(row, rowset, calls)?;
             let known = match access {
-                Access::Bound => {
-                    usize::try_from(rowset.indicator(&rowset.columns[column], row)).ok()
-                }
-                Access::GetData | Access::Deferred => None,
+                Access::Deferred => continue,
+                Access::GetData => None,
+                Access::Bound => match rowset.fit(slots, row) {
+                    Fit::Whole => continue,
+                    Fit::Cut(len) => len,
+                    Fit::Invalid(indicator) => {
+                        let message = format!("the driver reports a length of {indicator} bytes");
+                        return Err(Error::new(ErrorKind::Internal, message).at_column(column, ""));
+                    }
+                },
             };
+            self.position(row, rowset, calls)?;
             let streams = slots.kind.streams();
             let start = arena.begin();
             match value(
@@ -415,9 +417,10 @@ impl Walk {
                 Value::Null => rowset.set_indicator(column, row, ffi::NULL_DATA),
                 Value::Whole => {
                     if let Some(tidy) = rowset.columns[column].kind.tidy() {
-                        arena.tidy(start, tidy);
+                        arena.tidy(start, tidy)?;
                     }
-                    let number = arena.end_cell(start);
+                    let slot = Rowset::slot(&rowset.columns[column], row);
+                    let number = arena.end_cell(slot, start);
                     rowset.set_arena_cell(column, row, number);
                 }
                 Value::FirstPart => {

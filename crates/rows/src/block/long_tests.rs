@@ -239,7 +239,7 @@ fn read(
         (column(sql::BIGINT), Access::Bound),
         (column(sql::LONGVARCHAR), text_access),
     ];
-    let mut rowset = Rowset::new(&columns, capacity, manner.by_row, None);
+    let mut rowset = Rowset::new(&columns, capacity, manner.by_row, None).unwrap();
     let mut fake = Fake {
         rows: rows.to_vec(),
         manner,

@@ -1,6 +1,5 @@
 //! Memory straight from the system: it grows by moving its pages, never its bytes, and comes as zeros that nobody wrote.
 
-use std::alloc::{Layout, handle_alloc_error};
 use std::ptr::NonNull;
 
 /// A mapping of our own.
@@ -16,8 +15,8 @@ unsafe impl Send for Pages {}
 unsafe impl Sync for Pages {}
 
 impl Pages {
-    /// `len` bytes (above 0) of zeros. Copies: none. Ends the program where there is no memory, as a `Vec` does.
-    pub(crate) fn new(len: usize) -> Pages {
+    /// `len` bytes (above 0) of zeros; `None` without memory. Copies: none.
+    pub(crate) fn new(len: usize) -> Option<Pages> {
         // SAFETY: a new private mapping at a place of the system's choice touches no other memory.
         let at = unsafe {
             libc::mmap(
@@ -29,19 +28,25 @@ impl Pages {
                 0,
             )
         };
-        Pages {
-            at: mapped(at, len),
+        Some(Pages {
+            at: mapped(at)?,
             len,
-        }
+        })
     }
 
-    /// Makes it `len` bytes (above 0): what it held stays, what is new is zeros. Copies: none.
-    pub(crate) fn resize(&mut self, len: usize) {
+    /// Makes it `len` bytes (above 0): what it held stays, what is new is zeros. Without memory
+    /// nothing changes, and it returns `false`. Copies: none.
+    #[must_use]
+    pub(crate) fn resize(&mut self, len: usize) -> bool {
         let (before, may_move) = (self.at.as_ptr().cast(), libc::MREMAP_MAYMOVE);
         // SAFETY: at and len are those of a mapping of ours, to which nobody has a reference (`&mut self`); it may be
         // moved, and is known by its new place from here on.
         let at = unsafe { libc::mremap(before, self.len, len, may_move) };
-        (self.at, self.len) = (mapped(at, len), len);
+        let Some(at) = mapped(at) else {
+            return false;
+        };
+        (self.at, self.len) = (at, len);
+        true
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
@@ -63,12 +68,9 @@ impl Drop for Pages {
     }
 }
 
-/// The place that a call gave, which says with its own word that it failed.
-fn mapped(at: *mut libc::c_void, len: usize) -> NonNull<u8> {
-    match NonNull::new(at.cast::<u8>()) {
-        Some(at) if at.as_ptr().cast() != libc::MAP_FAILED => at,
-        _ => handle_alloc_error(Layout::array::<u8>(len).unwrap_or(Layout::new::<u8>())),
-    }
+/// The address that a call returned; `None` if it failed.
+fn mapped(at: *mut libc::c_void) -> Option<NonNull<u8>> {
+    NonNull::new(at.cast::<u8>()).filter(|at| at.as_ptr().cast() != libc::MAP_FAILED)
 }
 
 #[cfg(test)]
@@ -77,14 +79,18 @@ mod tests {
 
     #[test]
     fn what_it_held_stays_and_what_is_new_is_zero() {
-        let mut pages = Pages::new(5000);
+        let mut pages = Pages::new(5000).unwrap();
         assert_eq!(pages.at.as_ptr() as usize % 4096, 0);
         pages.bytes_mut().fill(7);
-        pages.resize(100_000_000); // More than it is likely to find room for where it stands.
+        // More than is likely to be free after it.
+        assert!(pages.resize(100_000_000));
         assert!(pages.bytes()[..5000].iter().all(|b| *b == 7));
         // The rest of the first pages was there before; past them all is new.
         assert!(pages.bytes()[8192..1 << 20].iter().all(|b| *b == 0));
-        pages.resize(4096);
+        assert!(pages.resize(4096));
         assert_eq!(pages.bytes(), [7; 4096]);
+        assert!(!pages.resize(1 << 62), "no machine has as much");
+        assert_eq!(pages.bytes(), [7; 4096]);
+        assert!(Pages::new(1 << 62).is_none());
     }
 }

@@ -2,7 +2,7 @@
 
 use super::arena::Arena;
 use super::long::Calls;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::odbc::ffi;
 use crate::source::LongValues;
 
@@ -10,6 +10,9 @@ use crate::source::LongValues;
 const FIRST_WINDOW: usize = 16 << 10;
 /// Largest window for such a value: windows double up to this.
 const LARGEST_WINDOW: usize = 4 << 20;
+
+/// Calls in a row that may return nothing of a value that is not at its end.
+const MOST_EMPTY: usize = 3;
 
 /// How many bytes short of a full window a driver may stop and be noticed; a character has at most 4.
 const MARKED: usize = 64;
@@ -38,14 +41,19 @@ pub(super) fn value<C: Calls>(
         _ => None,
     };
     let mut window = match (known, part) {
-        (Some(len), None) => len + terminator,
+        (Some(len), None) => len.saturating_add(terminator),
         (Some(len), Some(part)) => len.min(part) + terminator,
         (None, None) => FIRST_WINDOW,
         (None, Some(part)) => part.min(FIRST_WINDOW) + terminator,
     };
-    let mut held = 0;
+    let (mut held, mut n_empty) = (0, 0);
     loop {
         let piece = piece(calls, arena, column, c_type, terminator, window)?;
+        n_empty = if piece.len > 0 { 0 } else { n_empty + 1 };
+        if n_empty > MOST_EMPTY && !piece.last {
+            let message = "the driver reports more of a value and returns none of it";
+            return Err(Error::new(ErrorKind::Internal, message).at_column(column, ""));
+        }
         if piece.null {
             return Ok(Value::Null);
         }
@@ -60,7 +68,7 @@ pub(super) fn value<C: Calls>(
             _ => {}
         }
         window = match piece.rest {
-            Some(rest) => rest + terminator,
+            Some(rest) => rest.saturating_add(terminator),
             None => (window * 2).min(LARGEST_WINDOW),
         };
     }
@@ -92,7 +100,7 @@ pub(super) fn piece<C: Calls>(
     terminator: usize,
     window: usize,
 ) -> Result<Piece, Error> {
-    let piece = piece_into(calls, column, c_type, terminator, arena.window(window))?;
+    let piece = piece_into(calls, column, c_type, terminator, arena.window(window)?)?;
     arena.commit(piece.len);
     Ok(piece)
 }

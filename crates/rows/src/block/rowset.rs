@@ -9,6 +9,7 @@ use super::arena::Arena;
 use super::buffer::Buffer;
 use crate::cell::Cell;
 use crate::column::{Kind, Planned, Raw, Spec, Today};
+use crate::error::Error;
 use crate::odbc::ffi;
 
 /// Indicators at or below this are ours: cell `BASE - indicator` of the arena.
@@ -23,6 +24,17 @@ pub(crate) enum Access {
     GetData,
     /// Not bound, and NULL in its row: who wants the value asks for it part by part.
     Deferred,
+}
+
+/// How a bound value is in its slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fit {
+    /// It is NULL, or all of it is there.
+    Whole,
+    /// It did not fit; its length, if the driver reports one.
+    Cut(Option<usize>),
+    /// The driver reports a length that ODBC does not have.
+    Invalid(isize),
 }
 
 /// A column of a rowset.
@@ -53,12 +65,15 @@ pub(crate) struct Rowset {
 impl Rowset {
     /// Buffers for `capacity` rows; `by_row` chooses the layout. They are made in `spare` where that is large enough: the
     /// pages of a fresh block cost more than the driver's call for a short result (128 faults for 512 KiB).
+    ///
+    /// # Errors
+    /// Without memory.
     pub(crate) fn new(
         columns: &[(Planned, Access)],
         capacity: usize,
         by_row: bool,
         spare: Option<Buffer>,
-    ) -> Rowset {
+    ) -> Result<Rowset, Error> {
         let row_bytes: usize = columns.iter().map(|(p, _)| slot_bytes(&p.spec) + 8).sum();
         let mut slots = Vec::with_capacity(columns.len());
         let mut at = 0;
@@ -88,7 +103,7 @@ impl Rowset {
             });
         }
         let len = if by_row { row_bytes * capacity } else { at };
-        let mut data = Buffer::reuse(spare, len);
+        let mut data = Buffer::reuse(spare, len)?;
         // No indicator of an earlier statement is left, should a driver leave one unwritten.
         for s in &slots {
             let bytes = data.bytes_mut();
@@ -100,12 +115,12 @@ impl Rowset {
                 bytes[s.indicators..][..8 * capacity].fill(0);
             }
         }
-        Rowset {
+        Ok(Rowset {
             columns: slots,
             data,
             capacity,
             row_bytes: if by_row { row_bytes } else { 0 },
-        }
+        })
     }
 
     /// Its memory, for the next statement. No driver may write into it any more.
@@ -148,9 +163,14 @@ impl Rowset {
         }
     }
 
-    /// The indicator of `row`.
+    /// A number that no other slot has: where its indicator is.
+    pub(crate) fn slot(column: &Slots, row: usize) -> usize {
+        column.indicators + row * column.indicator_stride
+    }
+
+    /// The indicator of `row`, read once: a driver may write to it at any time.
     pub(crate) fn indicator(&self, column: &Slots, row: usize) -> isize {
-        let at = column.indicators + row * column.indicator_stride;
+        let at = Rowset::slot(column, row);
         let bytes = self.data.bytes()[at..at + 8]
             .try_into()
             .expect("eight bytes were taken");
@@ -170,20 +190,26 @@ impl Rowset {
         self.data.bytes_mut()[at..at + 8].copy_from_slice(&value.to_ne_bytes());
     }
 
-    /// Whether the bound value of `row` did not fit its slot.
-    pub(crate) fn is_cut(&self, column: &Slots, row: usize) -> bool {
+    /// How the bound value of `row` is in its slot.
+    pub(crate) fn fit(&self, column: &Slots, row: usize) -> Fit {
         if !column.spec.variable {
-            return false;
+            return Fit::Whole;
         }
-        let indicator = self.indicator(column, row);
-        indicator == ffi::NO_TOTAL
-            || usize::try_from(indicator)
-                .is_ok_and(|len| len > column.spec.bytes - column.spec.terminator)
+        let most = column.spec.bytes - column.spec.terminator;
+        match self.indicator(column, row) {
+            ffi::NULL_DATA => Fit::Whole,
+            ffi::NO_TOTAL => Fit::Cut(None),
+            indicator => match usize::try_from(indicator) {
+                Ok(len) if len <= most => Fit::Whole,
+                Ok(len) => Fit::Cut(Some(len)),
+                Err(_) => Fit::Invalid(indicator),
+            },
+        }
     }
 
-    /// Whether any bound value among the first `n_rows` rows of `column` did not fit.
+    /// Returns whether any bound value among the first `n_rows` rows of `column` is not whole.
     pub(crate) fn any_cut(&self, column: &Slots, n_rows: usize) -> bool {
-        column.spec.variable && (0..n_rows).any(|row| self.is_cut(column, row))
+        column.spec.variable && (0..n_rows).any(|row| self.fit(column, row) != Fit::Whole)
     }
 
     /// Puts values right that a driver writes in another form (a decimal without its leading zero, money with its sign),
@@ -265,12 +291,13 @@ impl Rowset {
             Some(Raw::new(&self.data.bytes()[at..at + len]))
         } else if indicator == ffi::NULL_DATA {
             None
-        } else if indicator <= ARENA_BASE {
-            Some(Raw::new(arena.cell((ARENA_BASE - indicator) as usize)))
-        } else {
+        } else if !column.spec.variable && column.access == Access::Bound {
             // Fixed-size values need no length: some drivers leave another negative number there.
-            (!column.spec.variable)
-                .then(|| Raw::new(&self.data.bytes()[at..at + column.spec.bytes]))
+            Some(Raw::new(&self.data.bytes()[at..at + column.spec.bytes]))
+        } else {
+            // Ours, unless the driver has written to it since the walk over the block.
+            let number = ARENA_BASE.wrapping_sub(indicator) as usize;
+            arena.cell(Rowset::slot(column, row), number).map(Raw::new)
         }
     }
 

@@ -32,9 +32,16 @@ pub(crate) fn cell(text: &[u8]) -> Cell<'_> {
 
 const SECOND: i64 = 1_000_000;
 
+/// Bytes of the longest text of a span, and some more.
+const MOST_BYTES: usize = 64;
+
 /// `[n day[s]] [[+-]h:mm:ss[.ffffff]]`, in microseconds.
 fn parse(text: &[u8]) -> Option<i64> {
-    let text = std::str::from_utf8(text).ok()?;
+    // A copy: a driver may write to the text. A longer text is no exact span.
+    let mut copy = [0; MOST_BYTES];
+    let copy = copy.get_mut(..text.len())?;
+    copy.copy_from_slice(text);
+    let text = std::str::from_utf8(copy).ok()?;
     let mut words = text.split(' ');
     let first = words.next()?;
     let (days, time) = match (words.next(), words.next(), words.next()) {

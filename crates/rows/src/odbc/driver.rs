@@ -183,7 +183,7 @@ impl<'a> Driver<'a> {
             "22021".clone_into(&mut error.sqlstate);
             return Err(error);
         }
-        self.execute_with(&mut Parameters::new(values, self.shared))
+        self.execute_with(&mut Parameters::new(values, self.shared)?)
     }
 
     /// Whether the driver takes these values whole.

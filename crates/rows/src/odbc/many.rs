@@ -236,7 +236,8 @@ impl Run<'_, '_, '_> {
         if !self.many.is_sliced || rows.len() < LEAST_ROWS || !is_fit {
             return self.one(&rows[0]).map(|()| 1);
         }
-        let mut parameters = Parameters::of_rows(rows, self.driver.shared, self.many.memory.take());
+        let memory = self.many.memory.take();
+        let mut parameters = Parameters::of_rows(rows, self.driver.shared, memory)?;
         let n_rows = parameters.n_rows();
         let is_whole = |row: &Row| self.driver.carries(row);
         let ran = if n_rows < LEAST_ROWS || !rows[..n_rows].iter().all(is_whole) {
@@ -308,7 +309,7 @@ impl Run<'_, '_, '_> {
         let driver = self.driver;
         let n_rows = parameters.n_rows();
         // The count of those processed, then their statuses, in memory that no reference claims while the driver writes.
-        let statuses = Buffer::zeroed(8 + 2 * n_rows);
+        let statuses = Buffer::zeroed(8 + 2 * n_rows)?;
         // SAFETY: an integer in the pointer's place, and pointers into a buffer that outlives the reset below.
         let is_set = unsafe {
             driver.set_attribute(ffi::ATTR_PARAMSET_SIZE, n_rows as *mut c_void)

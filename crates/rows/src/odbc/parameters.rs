@@ -9,6 +9,7 @@ use super::connection::Shared;
 use super::ffi::{self, Handle};
 use super::form::{Form, put};
 use crate::block::buffer::Buffer;
+use crate::error::Error;
 use crate::value::Value;
 
 /// Memory that the values of many rows take at most, unless one row takes more.
@@ -35,7 +36,10 @@ const LENGTH_BYTES: usize = size_of::<ffi::Len>();
 
 impl Parameters {
     /// Buffers for the values of one execution.
-    pub(crate) fn new(values: &[Value], shared: &Shared) -> Parameters {
+    ///
+    /// # Errors
+    /// Without memory (so below).
+    pub(crate) fn new(values: &[Value], shared: &Shared) -> Result<Parameters, Error> {
         let forms = values.iter();
         let forms = forms.map(|v| Form::of(v, shared.width, shared.quirks));
         Parameters::made(&[values], forms.collect(), None)
@@ -47,7 +51,7 @@ impl Parameters {
         rows: &[R],
         shared: &Shared,
         spare: Option<Buffer>,
-    ) -> Parameters {
+    ) -> Result<Parameters, Error> {
         let of = |value: &Value| Form::of(value, shared.width, shared.quirks);
         let mut forms: Vec<Form> = rows[0].as_ref().iter().map(of).collect();
         // Those of the next row and all before it, where it goes with them.
@@ -70,7 +74,11 @@ impl Parameters {
         Parameters::made(&rows[..n_rows], forms, spare)
     }
 
-    fn made<R: AsRef<[Value]>>(rows: &[R], forms: Vec<Form>, spare: Option<Buffer>) -> Parameters {
+    fn made<R: AsRef<[Value]>>(
+        rows: &[R],
+        forms: Vec<Form>,
+        spare: Option<Buffer>,
+    ) -> Result<Parameters, Error> {
         let n_rows = rows.len();
         let mut len = 0;
         let mut take = |bytes: usize| {
@@ -90,7 +98,7 @@ impl Parameters {
                 }
             })
             .collect();
-        let mut memory = Buffer::reuse(spare, len);
+        let mut memory = Buffer::reuse(spare, len)?;
         let bytes = memory.bytes_mut();
         for (k, row) in rows.iter().enumerate() {
             for (value, column) in row.as_ref().iter().zip(&columns) {
@@ -100,11 +108,11 @@ impl Parameters {
                 bytes[at..][..LENGTH_BYTES].copy_from_slice(&length.to_ne_bytes());
             }
         }
-        Parameters {
+        Ok(Parameters {
             columns,
             memory,
             n_rows,
-        }
+        })
     }
 
     /// Rows of values that stand here.

@@ -56,22 +56,24 @@ struct Layout {
 }
 
 impl Reader {
-    pub(crate) fn new(columns: Vec<Planned>) -> Reader {
-        Reader {
+    /// # Errors
+    /// Without memory.
+    pub(crate) fn new(columns: Vec<Planned>) -> Result<Reader, Error> {
+        Ok(Reader {
             columns,
             layout: None,
             bound: 0,
             long_values: LongValues::Whole,
             fetch_size: FIRST_FETCH,
             walk: Walk::new(),
-            registers: Registers::new(0),
+            registers: Registers::new(0)?,
             tails: false,
             array_size: 0,
             open: false,
             most_rows: usize::MAX,
             deferred: Vec::new(),
             reading: None,
-        }
+        })
     }
 
     /// The columns, for the statement's next execution; this one reads no more.
@@ -178,7 +180,7 @@ impl Reader {
         };
         let mut rowset = match block.rowset.take() {
             Some(rowset) => rowset,
-            None => self.make(&layout, driver),
+            None => self.make(&layout, driver)?,
         };
         self.layout = Some(layout);
         self.bind(driver, &rowset)?;
@@ -282,7 +284,7 @@ impl Reader {
         if !self.deferred.is_empty() {
             (by_row, capacity) = (false, 1);
         }
-        self.registers = Registers::new(capacity);
+        self.registers = Registers::new(capacity)?;
         if by_row && !self.can_bind_by_row(driver, Rowset::bytes_per_row(&self.columns)) {
             (by_row, capacity) = (false, 1);
         }
@@ -308,13 +310,13 @@ impl Reader {
     }
 
     /// Buffers for a block.
-    fn make(&self, layout: &Layout, driver: &Driver<'_>) -> Rowset {
+    fn make(&self, layout: &Layout, driver: &Driver<'_>) -> Result<Rowset, Error> {
         let spare = driver.shared.take_spare();
-        let mut rowset = Rowset::new(&layout.columns, layout.capacity, layout.by_row, spare);
+        let mut rowset = Rowset::new(&layout.columns, layout.capacity, layout.by_row, spare)?;
         for &index in &self.deferred {
             rowset.set_indicator(index, 0, ffi::NULL_DATA);
         }
-        rowset
+        Ok(rowset)
     }
 
     /// Lets the driver write into `rowset`, unless it does so already.

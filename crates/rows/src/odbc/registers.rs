@@ -4,6 +4,7 @@ use std::ffi::c_void;
 
 use super::ffi;
 use crate::block::buffer::Buffer;
+use crate::error::Error;
 
 /// `SQL_ATTR_ROWS_FETCHED_PTR`, `SQL_ATTR_ROW_BIND_OFFSET_PTR` and the array of `SQL_ATTR_ROW_STATUS_PTR`, one behind the
 /// other in memory that no Rust reference claims while the driver writes.
@@ -16,11 +17,13 @@ pub(super) struct Registers {
 const UNWRITTEN: u8 = 0xFF;
 
 impl Registers {
-    pub(super) fn new(n_rows: usize) -> Registers {
-        Registers {
-            memory: Buffer::zeroed(16 + 2 * n_rows),
+    /// # Errors
+    /// Without memory.
+    pub(super) fn new(n_rows: usize) -> Result<Registers, Error> {
+        Ok(Registers {
+            memory: Buffer::zeroed(16 + 2 * n_rows)?,
             n_rows,
-        }
+        })
     }
 
     pub(super) fn rows_fetched_ptr(&self) -> *mut c_void {

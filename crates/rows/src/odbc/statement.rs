@@ -222,7 +222,7 @@ pub(crate) fn execute(
                 pending: None,
                 takes_more: false,
             };
-            let mut reader = Reader::new(planned);
+            let mut reader = Reader::new(planned)?;
             if statement.is_short() {
                 // One more than there are, so that the first block is seen to be the last.
                 reader.expect(kept::MOST_SHORT_ROWS as usize + 1);
@@ -307,7 +307,7 @@ impl Statement {
         self.schema = Schema::new(columns.iter().map(|p| p.column.clone()).collect());
         self.row_count = row_count;
         let reader = self.reader()?;
-        *reader = Reader::new(columns);
+        *reader = Reader::new(columns)?;
         reader.long_values = long_values;
         reader.fetch_size = fetch_size;
         (self.n_asked, self.n_wanted) = (0, ahead::FIRST_BLOCKS);

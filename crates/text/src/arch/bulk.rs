@@ -8,6 +8,8 @@
 
 use std::mem::MaybeUninit;
 
+use super::cell::with_kernels;
+use super::measured::{Largest, written};
 use super::{Kernel, kernel, scalar, scan_utf8};
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512};
@@ -398,9 +400,13 @@ pub(super) fn utf8_to_utf16_checked(src: &[u8], out: &mut [MaybeUninit<u16>]) ->
     }
 }
 
-/// As [`utf8_to_latin1_checked`], of any bytes.
+/// As [`utf8_to_latin1_checked`], of any bytes. With `VOLATILE`, each unit is a code point even if
+/// the text changes meanwhile.
 #[must_use]
-pub(super) fn utf8_to_ucs4_checked(src: &[u8], out: &mut [MaybeUninit<u32>]) -> bool {
+pub(super) fn utf8_to_ucs4_checked<const VOLATILE: bool>(
+    src: &[u8],
+    out: &mut [MaybeUninit<u32>],
+) -> bool {
     #[cfg(target_arch = "x86_64")]
     {
         let (dst, n) = (out.as_mut_ptr().cast::<u32>(), out.len());
@@ -411,9 +417,10 @@ pub(super) fn utf8_to_ucs4_checked(src: &[u8], out: &mut [MaybeUninit<u32>]) -> 
                 return avx512::utf8::to_ucs4::<true>(src, dst, n) == Some(n);
             }
             assert!(is_avx2());
-            by_blocks(src, |block, at| {
+            let made = by_blocks(src, |block, at| {
                 avx2::utf8::to_ucs4(block, dst.add(at), n - at)
-            }) == Some(n)
+            });
+            made == Some(n) && (!VOLATILE || are_code_points(out))
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -421,14 +428,22 @@ pub(super) fn utf8_to_ucs4_checked(src: &[u8], out: &mut [MaybeUninit<u32>]) -> 
 }
 
 /// Decodes and validates UTF-16 at once; `false` where it is malformed or gives other than as many
-/// units as `out` takes.
+/// units as `out` takes. `VOLATILE`: as of [`utf8_to_ucs4_checked`].
 #[must_use]
-pub(super) fn utf16_to_ucs4_checked(src: &[u16], out: &mut [MaybeUninit<u32>]) -> bool {
+pub(super) fn utf16_to_ucs4_checked<const VOLATILE: bool>(
+    src: &[u16],
+    out: &mut [MaybeUninit<u32>],
+) -> bool {
     #[cfg(target_arch = "x86_64")]
     if is_avx512() {
         // SAFETY: AVX-512 is there; `out` takes as many units as is said.
         let made = unsafe { avx512::utf16::to_ucs4(src, out.as_mut_ptr().cast(), out.len()) };
         return made == Some(out.len());
     }
-    is_utf16(src) && valid_utf16_to_utf32(src, out)
+    is_utf16(src) && valid_utf16_to_utf32(src, out) && (!VOLATILE || are_code_points(out))
+}
+
+/// Returns whether units that were all written are code points.
+fn are_code_points(units: &[MaybeUninit<u32>]) -> bool {
+    with_kernels(Largest(written(units))) <= 0x10_FFFF
 }

@@ -277,7 +277,8 @@ fn changed_text_of_utf8_stays_inside_of_its_destination() {
                 if bulk::checks_while_decoding() {
                     fills(n, |out| bulk::utf8_to_latin1_checked(text, out));
                     fills(n, |out| bulk::utf8_to_ucs2_checked(text, out));
-                    fills(n, |out| bulk::utf8_to_ucs4_checked(text, out));
+                    fills(n, |out| bulk::utf8_to_ucs4_checked::<false>(text, out));
+                    fills(n, |out| bulk::utf8_to_ucs4_checked::<true>(text, out));
                 }
             }
         }
@@ -294,7 +295,8 @@ fn changed_text_of_wide_units_stays_inside_of_its_destination() {
             let bytes = bytes_of(text);
             for &n in &counts {
                 fills(n, |out| bulk::valid_utf16_to_utf32(text, out));
-                fills(n, |out| bulk::utf16_to_ucs4_checked(text, out));
+                fills(n, |out| bulk::utf16_to_ucs4_checked::<false>(text, out));
+                fills(n, |out| bulk::utf16_to_ucs4_checked::<true>(text, out));
                 fills(n, |out| ordered::utf16_to_ucs4::<false>(&bytes, out));
                 fills(n, |out| ordered::utf16_to_ucs4::<true>(&bytes, out));
             }
@@ -334,8 +336,8 @@ fn every_kernel_stays_inside_of_its_destination() {
             .env("SIMDUTF_FORCE_IMPLEMENTATION", theirs)
             .output()
             .expect("the test program runs");
-        let told = String::from_utf8_lossy(&out.stdout);
-        assert!(out.status.success(), "{ours}, {theirs}:\n{told}");
-        assert!(told.contains("5 passed"), "{ours}, {theirs}:\n{told}");
+        let output = String::from_utf8_lossy(&out.stdout);
+        assert!(out.status.success(), "{ours}, {theirs}:\n{output}");
+        assert!(output.contains("5 passed"), "{ours}, {theirs}:\n{output}");
     }
 }

@@ -229,7 +229,7 @@ fn make_utf8<N: NewStr, const VOLATILE: bool>(
             all(bulk::utf8_to_ucs2_checked(u, data))
         }),
         Kind::Ucs4 => try_kind(new, kind, n, |data| {
-            all(bulk::utf8_to_ucs4_checked(u, data))
+            all(bulk::utf8_to_ucs4_checked::<VOLATILE>(u, data))
         }),
     };
     match tried {
@@ -265,7 +265,7 @@ fn make_utf16<N: NewStr, const VOLATILE: bool>(
             Kind::Ucs4 => {
                 let n = bulk::count_utf16(u);
                 let tried = try_kind(new, kind, n, |data| {
-                    match bulk::utf16_to_ucs4_checked(u, data) {
+                    match bulk::utf16_to_ucs4_checked::<VOLATILE>(u, data) {
                         true => n,
                         false => usize::MAX,
                     }

@@ -188,7 +188,7 @@ impl Measured<'_> {
             }
             _ => self.write_slowly(here),
         };
-        if is_whole && is_canonical(kind, data) {
+        if is_whole && is_canonical::<false>(kind, data) {
             Ok(())
         } else {
             Err(Malformed::CHANGED)
@@ -252,21 +252,29 @@ impl Measured<'_> {
 }
 
 /// Returns whether a `str` of this kind, all of whose data was written, holds a character that
-/// needs the kind, and none that needs more.
+/// needs the kind, and none that needs more. `CODE_POINTS`: units of 32 bits are known to be code
+/// points.
 #[inline]
-pub(crate) fn is_canonical(kind: Kind, data: StrData<'_>) -> bool {
+pub(crate) fn is_canonical<const CODE_POINTS: bool>(kind: Kind, data: StrData<'_>) -> bool {
     match data {
         StrData::One(data) if kind == Kind::Ascii => is_ascii(written(data)),
         StrData::One(data) => find_high(written(data)) < data.len(),
         StrData::Two(data) => written(data).iter().any(|&u| u > 0xFF),
+        StrData::Four(data) if CODE_POINTS => {
+            let mut parts = written(data).chunks(PART_UNITS);
+            parts.any(|part| with_kernels(Largest(part)) >= 0x1_0000)
+        }
         StrData::Four(data) => {
             (0x1_0000..=0x10_FFFF).contains(&with_kernels(Largest(written(data))))
         }
     }
 }
 
+/// Units that are looked at before a look can end.
+const PART_UNITS: usize = 256;
+
 /// The largest of the units.
-struct Largest<'a>(&'a [u32]);
+pub(super) struct Largest<'a>(pub(super) &'a [u32]);
 
 impl Work for Largest<'_> {
     type Output = u32;
@@ -279,9 +287,9 @@ impl Work for Largest<'_> {
 }
 
 /// Units that were all written.
-fn written<U>(data: &[MaybeUninit<U>]) -> &[U] {
-    // SAFETY: the callers have written each of them: the writers of this file and of `large`
-    // compare or know their number.
+pub(super) fn written<U>(data: &[MaybeUninit<U>]) -> &[U] {
+    // SAFETY: the callers have written each of them: the writers of this file, of `bulk` and of
+    // `large` compare or know their number.
     unsafe { std::slice::from_raw_parts(data.as_ptr().cast(), data.len()) }
 }
 

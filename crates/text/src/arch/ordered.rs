@@ -45,7 +45,7 @@ pub(crate) fn utf16_to_ucs4<const SWAPPED: bool>(
         let Some(here) = out.split_off_mut(..bulk::count_utf16(&block[..n])) else {
             return false;
         };
-        if !bulk::utf16_to_ucs4_checked(&block[..n], here) {
+        if !bulk::utf16_to_ucs4_checked::<false>(&block[..n], here) {
             return false;
         }
         rest = &rest[n..];

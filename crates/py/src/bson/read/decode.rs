@@ -6,11 +6,11 @@ use onecopy_wire::bson::read::{ReadError, read, read_all};
 use pyo3::prelude::*;
 
 use super::build::Build;
-use super::document::{RawDocument, owner_of};
+use super::document::RawDocument;
 use super::error;
 use super::options::{Document, Given, options_signature, with_options};
 use crate::ledger;
-use crate::raw::buffer::Bytes;
+use crate::raw::buffer::{Bytes, immutable};
 use crate::raw::method::{self, Args, Function};
 
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -26,7 +26,8 @@ impl Function for Decode {
     const DOC: &'static str = "\
 The document of BSON 1.1 that a buffer holds, with nothing behind it: a dict.
 
-``buffer`` is any contiguous buffer; of one in pieces a copy is made.
+``buffer`` is any buffer. If it is not ``bytes``, a private copy is read, because others may
+write to it meanwhile.
 
 ``types`` is whose classes the values have that Python has no type for: ``'onecopy'`` or ``'pymongo'``, which reads the deprecated types
 as others: undefined as `None`, a symbol as a `str`, a DBPointer as a `DBRef`. Datetimes are aware, in UTC;
@@ -88,7 +89,7 @@ fn decode<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let options = Given::of(args)?;
     if matches!(options.document, Document::Raw) {
-        let owner = owner_of(args.required(0))?;
+        let owner = immutable(args.required(0))?;
         let bytes = Bytes::of(owner.as_borrowed())?;
         let made = RawDocument::of(&owner, bytes.as_slice(), extent, &options);
         return made.map_err(|e| e.into_py(py));

@@ -6,16 +6,15 @@ use onecopy_text::convert::with_kernels;
 use onecopy_text::{Stage, Tally};
 use onecopy_wire::bson::Tag;
 use onecopy_wire::bson::read::{Element, Elements, Reason, document_len};
-use pyo3::Borrowed;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyMemoryView, PySlice, PyString};
+use pyo3::types::{PyDict, PyMemoryView, PySlice, PyString};
 
 use super::decode::{Extent, Failed, objects};
 use super::fields::{Part, Value, find, item, key, read_failed, with_utf8};
 use super::options::{Document, Given, Kept, Options};
 use crate::ledger;
-use crate::raw::buffer::Bytes;
+use crate::raw::buffer::{Bytes, immutable};
 use crate::raw::stack;
 
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -25,8 +24,9 @@ pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// A document in a buffer, each field of which is read where it lies when it is asked for.
 ///
 /// ``RawDocument(buffer, /, *, types='onecopy', tz_aware=True, datetime_range='error', uuid_representation='standard',
-/// on_invalid_utf8='strict', decimals='decimal128', array_keys='any', max_depth=1000, max_size=2147483647)``: any buffer, which is
-/// held and must not change meanwhile; it holds one document and nothing behind it. The options are those of `decode`.
+/// on_invalid_utf8='strict', decimals='decimal128', array_keys='any', max_depth=1000, max_size=2147483647)``: any buffer,
+/// which holds one document and nothing else; the document keeps it alive. If the buffer is not
+/// ``bytes``, the document keeps a copy. The options are those of `decode`.
 ///
 /// A mapping of `str` to values. Documents inside are `RawDocument` too, of the same buffer, in arrays as well. Of a key that stands
 /// twice the last one counts, as for `decode`. A key that an error handler made of malformed text is listed, and not found by its name.
@@ -34,14 +34,15 @@ pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// Raises `BSONDecodeError` with a byte of the whole buffer: the length and the end of the document when it is made; what stands
 /// in front of a field and behind it when one is asked for, by lengths; what stands in other fields is not looked at.
 ///
-/// Copies: none; of a value that is read the one that `decode` makes.
+/// Copies: none of a ``bytes`` or a view of one, one of any other buffer; of a value that is read
+/// the one that `decode` makes.
 ///
 /// >>> doc = onecopy.bson.RawDocument(b'\x0c\0\0\0\x10a\0\x01\0\0\0\0')
 /// >>> doc['a'], 'b' in doc
 /// (1, False)
 #[pyclass(frozen, mapping, module = "onecopy.bson")]
 pub(crate) struct RawDocument {
-    /// A `bytes`, or a view that holds the buffer.
+    /// A `bytes`, or a memoryview of one.
     owner: Py<PyAny>,
     at: usize,
     len: usize,
@@ -72,16 +73,6 @@ impl Parent<'_> {
             settings: self.settings.cloned(),
         };
         Ok(Bound::new(py, made)?.into_any())
-    }
-}
-
-/// The `bytes` that a document is in: the buffer itself, or a copy of any other one, which could change.
-pub(super) fn owner_of<'py>(buffer: Borrowed<'_, 'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let py = buffer.py();
-    match Bytes::of(buffer)? {
-        Bytes::Immutable(..) => Ok(buffer.to_owned()),
-        Bytes::View(_) => Ok(PyMemoryView::from(&buffer)?.into_any()),
-        Bytes::Copied(bytes) => Ok(PyBytes::new(py, &bytes).into_any()),
     }
 }
 
@@ -271,7 +262,7 @@ impl RawDocument {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<RawDocument> {
         let py = buffer.py();
-        let owner = owner_of(buffer.as_borrowed())?;
+        let owner = immutable(buffer.as_borrowed())?;
         let (settings, max_size) = match options {
             None => (None, usize::MAX),
             Some(keywords) => {

@@ -5,12 +5,13 @@ use std::sync::{Mutex, TryLockError};
 use onecopy_wire::bson::read::{ReadError, Reason, document_len};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::PyString;
 
 use super::decode::{Extent, Failed, objects};
-use super::document::{RawDocument, owner_of};
+use super::document::RawDocument;
 use super::options::{Document, Given, Kept, options_signature, with_options};
-use crate::raw::buffer::Bytes;
+use crate::raw::binary;
+use crate::raw::buffer::{Bytes, immutable};
 use crate::raw::method::{self, Args, Function};
 
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -29,8 +30,8 @@ impl Function for DecodeIter {
     const DOC: &'static str = "\
 An iterator over documents that stand one behind the other, each decoded when it is asked for.
 
-``source`` is any buffer, which must not change meanwhile; a binary file, read from where it stands in pieces of 64 KiB; or an
-iterable of buffers, parted anywhere. The options, and what is raised, are those of :func:`decode`; offsets are those in the whole.
+``source`` is any buffer (a copy of it is read if it is not ``bytes``); a binary file, read from
+its position on in pieces of 64 KiB; or an iterable of buffers, parted anywhere. The options, and what is raised, are those of :func:`decode`; offsets are those in the whole.
 The document behind one that was wrong may be asked for, but where the length of that one was wrong: nobody knows where
 it ends, and the iterator is at its end.
 
@@ -49,7 +50,7 @@ that lies in several pieces.
         let options = Given::of(args)?.kept();
         let source = args.required(0);
         let (piece, more) = if Bytes::is_buffer(source) {
-            (Some(owner_of(source)?.unbind()), None)
+            (Some(immutable(source)?.unbind()), None)
         } else if source.is_instance_of::<PyString>() {
             return Err(PyTypeError::new_err(
                 "the source must be a bytes-like object, a binary file or an iterable of buffers, not 'str'",
@@ -240,7 +241,7 @@ impl State {
         match place {
             Some((piece, at)) => RawDocument::of_part(piece, at, document, options),
             None => {
-                let own = PyBytes::new(py, document).into_any();
+                let own = binary::make(py, document)?;
                 RawDocument::of_part(&own, 0, document, options)
             }
         }
@@ -268,7 +269,7 @@ impl State {
             self.more = None;
             return Ok(false);
         };
-        self.piece = Some(owner_of(next.as_borrowed())?.unbind());
+        self.piece = Some(immutable(next.as_borrowed())?.unbind());
         self.at = 0;
         Ok(true)
     }

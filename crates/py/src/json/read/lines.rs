@@ -8,7 +8,7 @@ use onecopy_wire::json::read::{Form, Latin1, Ucs2, Ucs4, Utf8};
 use pyo3::Borrowed;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyMemoryView, PyString};
+use pyo3::types::PyString;
 
 use super::load::{no_data, value};
 use super::options::{Kept, Options, PARAMETERS};
@@ -31,8 +31,8 @@ impl Function for LoadsLines {
     const DOC: &'static str = "\
 An iterator over the values of lines of JSON (NDJSON, JSON Lines), each read when it is asked for.
 
-``data`` is any buffer of UTF-8, or a `str`; it must not change meanwhile. Each line holds one value; lines of white space
-alone are passed over. Line feeds part the lines, with or without a carriage return before them.
+``data`` is any buffer of UTF-8 (a copy of it is read if it is not ``bytes``), or a `str`. Each
+line holds one value; lines of white space are skipped. Line feeds part the lines, with or without a carriage return before them.
 
 The options, and what is raised, are those of :func:`loads`; places are those in the whole text. The line behind one that was
 wrong may be asked for.
@@ -49,11 +49,10 @@ Copies: one, of each text into its `str`.
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
         let options = Options::of(args)?.unbind();
         let data = args.required(0);
-        let data = if buffer::of_bytes(data).is_some() || data.cast::<PyString>().is_ok() {
+        let data = if data.cast::<PyString>().is_ok() {
             data.to_owned()
         } else if Bytes::is_buffer(data) {
-            // Held for as long as the iterator: what it shows is neither moved nor freed.
-            PyMemoryView::from(&data)?.into_any()
+            buffer::immutable(data)?
         } else {
             return Err(no_data(data));
         };
@@ -72,7 +71,7 @@ const BUSY: usize = usize::MAX;
 /// The values of lines of JSON.
 #[pyclass(frozen, module = "onecopy.json")]
 struct JSONLines {
-    /// `bytes`, a `str` or a view of a buffer.
+    /// A `bytes`, a view of one, or a `str`.
     data: Py<PyAny>,
     options: Kept,
     /// Unit where the next line starts, or [`BUSY`].

@@ -12,7 +12,7 @@ use super::options::{BigInts, Options, Passed};
 use crate::raw::ndarray::{self, Choice, Described, ItemType};
 pub(super) use crate::raw::walk::bson::class_name;
 use crate::raw::walk::{Other, Others, Stop, put_scalar};
-use crate::raw::{binary, number, text, uuid};
+use crate::raw::{buffer, number, text, uuid};
 
 /// JSON that is encoded already: it is put as it is, between what is around it.
 ///
@@ -47,7 +47,7 @@ impl Fragment {
             })?
             .into_bytes()
         } else {
-            binary::copy_of_buffer(&data)?.ok_or_else(|| {
+            buffer::copy_of(data.as_borrowed())?.ok_or_else(|| {
                 PyTypeError::new_err("a Fragment takes a str or an object with a buffer")
             })?
         };

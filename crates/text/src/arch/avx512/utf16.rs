@@ -65,10 +65,11 @@ pub(super) fn pairs(units: __m256i, behind: __m256i) -> (__m512i, u16, u16) {
     let top = splat32(0xFC00);
     let high = _mm512_cmpeq_epi32_mask(_mm512_and_si512(x, top), splat32(0xD800));
     let low_behind = _mm512_cmpeq_epi32_mask(_mm512_and_si512(y, top), splat32(0xDC00));
-    // Both prefixes and the plane's offset in one constant.
-    let prefixes = splat32((0xD800 << 10) + 0xDC00 - 0x1_0000);
-    let both = _mm512_add_epi32(_mm512_slli_epi32::<10>(x), y);
-    let x = _mm512_mask_sub_epi32(x, high, both, prefixes);
+    // The low ten bits of `y` only: the units are code points whatever it is.
+    let both = _mm512_ternarylogic_epi32::<0xF8>(_mm512_slli_epi32::<10>(x), y, splat32(0x3FF));
+    // The prefix and the plane's offset in one constant.
+    let prefix = splat32((0xD800 << 10) - 0x1_0000);
+    let x = _mm512_mask_sub_epi32(x, high, both, prefix);
     (x, high, low_behind)
 }
 

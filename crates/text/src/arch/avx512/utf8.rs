@@ -211,7 +211,8 @@ pub(in crate::arch) unsafe fn to_latin1<const CHECK: bool>(
 /// Places of a vector where a character of four bytes may start and end in it.
 const WHOLE: usize = BYTES - 3;
 
-/// As [`to_latin1`], of any text.
+/// As [`to_latin1`], of any text. With `CHECK`, each unit that was written is a code point, even if
+/// the text changes meanwhile: its first two bytes are checked in the vector that it is made of.
 ///
 /// # Safety
 /// As there.
@@ -250,7 +251,8 @@ pub(in crate::arch) unsafe fn to_ucs4<const CHECK: bool>(
                 let due = leads << 1 | three << 2 | four << 3 | check.owed;
                 check.owed = due >> WHOLE;
                 check.bad |= due & first(WHOLE) ^ tails;
-                check.bad |= _mm512_mask_cmplt_epu8_mask(leads, v, splat8(0xC2));
+                // At all places: `wrong_seconds` takes 0xC0 for a second byte of leads past 0xF4.
+                check.bad |= _mm512_mask_cmplt_epu8_mask(b.leads, v, splat8(0xC2));
                 if three != 0 {
                     let second = _mm512_permutexvar_epi8(_mm512_add_epi8(places, splat8(1)), v);
                     check.bad |= wrong_seconds(three, v, second);

@@ -147,7 +147,7 @@ fn changed_text_becomes_a_canonical_str_or_none() {
                 if let Some(Ok(made)) = make_large_volatile(units, changing) {
                     assert_canonical(&made.made);
                 }
-                // What is made of it need not be canonical, and is inside of its memory.
+                // This entry requires a text that does not change: here only its stores are checked.
                 drop(make_large(units, changing));
             }
         });

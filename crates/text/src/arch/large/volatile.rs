@@ -67,15 +67,14 @@ impl<'a> VolatileBytes<'a> {
         }
     }
 
-    /// A private copy of all bytes; `None` without memory for it.
-    #[must_use]
-    pub fn to_vec(&self) -> Option<Vec<u8>> {
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(self.len).ok()?;
-        self.copy_to(0, &mut bytes.spare_capacity_mut()[..self.len]);
-        // SAFETY: that many bytes were just written.
-        unsafe { bytes.set_len(self.len) };
-        Some(bytes)
+    /// Appends a private copy of all bytes.
+    ///
+    /// # Panics
+    /// If `to` has not as much spare capacity.
+    pub fn append_to(&self, to: &mut Vec<u8>) {
+        self.copy_to(0, &mut to.spare_capacity_mut()[..self.len]);
+        // SAFETY: that many bytes of the spare capacity were just written.
+        unsafe { to.set_len(to.len() + self.len) };
     }
 
     /// The bytes from `from` on.
@@ -165,6 +164,8 @@ pub fn make_large_volatile<N: NewStr>(
 struct Recorded<'n, N> {
     new: &'n mut N,
     kind: Kind,
+    /// The kernels write code points only, whatever happens to the text.
+    writes_code_points: bool,
     /// A `str` of ASCII is to be checked too: it is not if the kernels have checked the vectors
     /// that they stored.
     checks_ascii: bool,
@@ -189,6 +190,7 @@ impl<'n, N: NewStr> Recorded<'n, N> {
         Recorded {
             new,
             kind: Kind::Ascii,
+            writes_code_points: true,
             checks_ascii: false,
         }
     }
@@ -201,6 +203,7 @@ impl<'n, N: NewStr> Recorded<'n, N> {
         [u8; BYTES]: crate::convert::OrderedUnit,
     {
         self.checks_ascii = true;
+        self.writes_code_points = BYTES != 4;
         make_ordered_one_to_one::<BYTES, SWAPPED, _>(bytes.as_chunks().0, self)
     }
 
@@ -213,7 +216,14 @@ impl<'n, N: NewStr> Recorded<'n, N> {
             Ok(made) => made,
             Err(e) => return Some(Err(e)),
         };
-        let is_checked = self.kind == Kind::Ascii && !self.checks_ascii;
-        (is_checked || is_canonical(self.kind, self.data(&mut made.made))).then_some(Ok(made))
+        if self.kind == Kind::Ascii && !self.checks_ascii {
+            return Some(Ok(made));
+        }
+        let data = self.data(&mut made.made);
+        let is_good = match self.writes_code_points {
+            true => is_canonical::<true>(self.kind, data),
+            false => is_canonical::<false>(self.kind, data),
+        };
+        is_good.then_some(Ok(made))
     }
 }

@@ -56,8 +56,7 @@ pub(crate) fn utf16_of(code_points: impl Iterator<Item = u32>) -> impl Iterator<
     })
 }
 
-/// The code points of text that is known to be well-formed, or else with U+FFFD in place of what is
-/// not.
+/// The code points of text that is known to be well-formed; U+FFFD for each malformed part.
 pub(crate) fn lossy(units: Units<'_>) -> impl Iterator<Item = u32> + '_ {
     naive::code_points(units).map(|c| c.unwrap_or(naive::REPLACEMENT))
 }
