@@ -210,7 +210,7 @@ def test_what_ends_orjsons_process_is_written() -> None:
     assert ours.dumps(np.array([5, -1], "i8").view("M8[25s]"), option=NUMPY) == (
         b'["1970-01-01T00:02:05","1969-12-31T23:59:35"]'
     )
-    assert ours.dumps(np.datetime64(2, "7D"), option=NUMPY) == b'"1970-01-15T00:00:00"'
+    assert ours.dumps(np.array([2], "i8").view("M8[7D]")[0], option=NUMPY) == b'"1970-01-15T00:00:00"'
 
 
 def test_days_and_weeks_past_64_bits_of_seconds_are_errors_where_orjson_writes_another_day() -> None:

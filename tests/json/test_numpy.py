@@ -50,7 +50,7 @@ def moment_of(value: np.datetime64) -> str:
         return f'"{value.astype("M8[D]")}"'
     if unit in ("h", "m", "s", "ms", "us"):
         return f'"{value.astype("M8[us]").item().isoformat()}"'
-    text = np.datetime_as_string(value.astype("M8[ns]"), unit="ns")
+    text = str(np.datetime_as_string(value.astype("M8[ns]"), unit="ns"))
     for zeros in ("000000000", "000"):
         if text.endswith("." + zeros if len(zeros) == 9 else zeros):
             text = text[: -len(zeros)]
@@ -87,17 +87,18 @@ def samples(dtype: str) -> np.ndarray[Any, Any]:
         return draw.random(300) < 0.5
     if dtype in INTEGERS:
         info = np.iinfo(dtype)
-        edges = [0, 1, 9, 10, 99, 100, info.min, info.max, info.max - 1, info.max // 2, info.max // 10]
+        listed = [0, 1, 9, 10, 99, 100, info.min, info.max, info.max - 1, info.max // 2, info.max // 10]
         spread = draw.integers(info.min, info.max, 300, dtype=dtype, endpoint=True)
-        return np.concatenate([np.array(edges, dtype), spread])
+        return np.concatenate([np.array(listed, dtype), spread])
     bits = draw.integers(0, 256, (3000, np.dtype(dtype).itemsize), dtype="u1").view(dtype)[:, 0]
     with np.errstate(all="ignore"):
         edges = np.array([0.0, -0.0, 0.1, 0.5, 1.0, -1.5, 2.5, 1e-7, 1e22, 123456.789, 16777216.0, 65504.0]).astype(
             dtype
         )
         near = (draw.standard_normal(500) * 10.0 ** draw.integers(-6, 7, 500)).astype(dtype)
-    values = np.concatenate([edges, near, bits])
-    return values[np.isfinite(values)]
+    values: np.ndarray[Any, Any] = np.concatenate([edges, near, bits])
+    finite: np.ndarray[Any, Any] = values[np.isfinite(values)]
+    return finite
 
 
 @pytest.mark.parametrize("dtype", NUMBERS)
@@ -136,10 +137,8 @@ def test_not_a_time_is_null_in_arrays_and_as_a_scalar(unit: str | None) -> None:
 
 @pytest.mark.parametrize("unit", UNITS[:9])
 def test_a_moment_outside_of_the_years_0_to_9999_is_an_error_with_its_path(unit: str) -> None:
-    first, last = (
-        np.datetime64("0000-01-08" if unit == "W" else "0000-01-01", unit),
-        np.datetime64("9999-12-31T23", unit),
-    )
+    start = "0000-01-08" if unit == "W" else "0000-01-01"
+    first, last = np.array([start, "9999-12-31T23"], f"M8[{unit}]")
     assert standard.loads(json.dumps(np.array([first, last])))[0].startswith("0000-01-0")
     for count in (first.astype("i8") - 8, last.astype("i8") + 10**12, np.iinfo("i8").max, NOT_A_TIME + 1):
         array = np.array([0, count], "i8").view(f"M8[{unit}]")
@@ -216,7 +215,7 @@ def test_any_selection_of_an_array_is_written_as_its_list(data: st.DataObject) -
         view = view.astype(view.dtype.newbyteorder())
     wanted = view.tolist()
     assert json.dumps(view) == json.dumps(wanted)
-    indent = data.draw(st.sampled_from([0, 1, 3, "\t"]))
+    indent = data.draw(st.sampled_from([" ", "   ", "\t"]))
     assert json.dumps({"a": [view]}, indent=indent) == json.dumps({"a": [wanted]}, indent=indent)
     assert json.dumps_str([view, "é", view]) == json.dumps_str([wanted, "é", wanted])
 
@@ -224,10 +223,11 @@ def test_any_selection_of_an_array_is_written_as_its_list(data: st.DataObject) -
 def test_arrays_of_text_are_written_as_strings_of_any_characters() -> None:
     texts = ["", "a", 'q"\\\n', "é", "я", "東京", "😀", "a\x00b", "x" * 300, "\x7f"]
     array = np.array(texts)
-    for options in ({}, {"ensure_ascii": True}, {"indent": 1}):
-        assert json.dumps(array, **options) == json.dumps(texts, **options)  # type: ignore[arg-type]
-        assert json.dumps_str(array, **options) == json.dumps_str(texts, **options)  # type: ignore[arg-type]
-        assert json.dumps(array.astype(array.dtype.newbyteorder())[::-1]) == json.dumps(texts[::-1])
+    choices: list[dict[str, Any]] = [{}, {"ensure_ascii": True}, {"indent": 1}]
+    for options in choices:
+        assert json.dumps(array, **options) == json.dumps(texts, **options)
+        assert json.dumps_str(array, **options) == json.dumps_str(texts, **options)
+    assert json.dumps(array.astype(array.dtype.newbyteorder())[::-1]) == json.dumps(texts[::-1])
     assert json.dumps_str(array[:4]) == json.dumps_str(texts[:4])
     assert json.dumps(np.array("я")) == '"я"'.encode()
     assert json.dumps(array.astype(np.dtypes.StringDType())) == json.dumps(texts)
@@ -292,7 +292,7 @@ def test_arrays_that_are_only_their_memory_are_written_and_other_classes_are_lef
         pass
 
     for value in (
-        np.ma.masked_array([1, 2], [0, 1]),
+        np.ma.masked_array([1, 2], [False, True]),
         np.arange(2).view(Measured),
         np.arange(2).view(np.recarray),
         Level(1),
@@ -401,7 +401,7 @@ def test_all_outputs_hold_the_same_and_chunks_stay_small(dtype: str) -> None:
     with pytest.raises(BufferError):
         json.dumps_into(array, bytearray(len(wanted) - 1))
     file = Chunks()
-    assert json.dump({"a": array}, file) == len(wanted) + 6  # type: ignore[arg-type]
+    assert json.dump({"a": array}, file) == len(wanted) + 6
     assert b"".join(file.chunks) == b'{"a":' + wanted + b"}"
     assert max(map(len, file.chunks)) < 100_000 and len(file.chunks) > 5
     chunks = list(json.iter_chunks(array, chunk_bytes=10_000))
@@ -423,23 +423,24 @@ def test_a_file_that_gives_the_array_other_memory_ends_the_call_with_an_error() 
         array.resize(1, refcheck=False)
 
     def replaced(array: np.ndarray[Any, Any]) -> None:
-        array.__setstate__(np.arange(7.0).__reduce__()[2])
+        state: Any = np.arange(7.0).__reduce__()
+        array.__setstate__(state[2])
 
     for change in (shrunk, replaced):
         for dtype in ("f8", "i2", "?", "U3", "M8[s]"):
             array = np.zeros(200_000, dtype)
             file = Chunks(lambda change=change, array=array: change(array))  # type: ignore[misc]
             with pytest.raises(RuntimeError, match=r"array was changed.*`\$\.a\[0\]"):
-                json.dump({"a": [array]}, file)  # type: ignore[arg-type]
+                json.dump({"a": [array]}, file)
 
 
 def test_an_array_that_a_file_takes_out_of_its_list_is_written_to_its_end() -> None:
     array = np.arange(100_000)
     wanted = json.dumps([array])
-    held = [array]
+    held: list[Any] = [array]
     del array
     file = Chunks(held.clear)
-    assert json.dump(held, file) == len(wanted)  # type: ignore[arg-type]
+    assert json.dump(held, file) == len(wanted)
     assert b"".join(file.chunks) == wanted
 
 

@@ -1,5 +1,7 @@
 //! Floats of 16 bits (IEEE 754 binary16), as arrays of numbers have them.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 /// A float of 16 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Half(pub u16);
@@ -50,8 +52,22 @@ impl Half {
 
     /// The float of 64 bits of the shortest decimal that reads back as this float, the nearest of
     /// those: 0.1 stays 0.1, where the value is 0.0999755859375.
+    #[inline]
     #[must_use]
     pub fn widen(self) -> f64 {
+        let known = &WIDENED[usize::from(self.0 & !SIGN)];
+        match known.load(Relaxed) {
+            0 => {
+                let magnitude = Half(self.0 & !SIGN).widen_anew();
+                known.store(magnitude.to_bits(), Relaxed);
+                self.signed(magnitude)
+            }
+            bits => self.signed(f64::from_bits(bits)),
+        }
+    }
+
+    #[inline(never)]
+    fn widen_anew(self) -> f64 {
         let (exponent, significand) = self.parts();
         if exponent == SPECIAL || significand == 0 {
             return self.to_f64();
@@ -91,6 +107,10 @@ impl Half {
         self.to_f64()
     }
 }
+
+/// The bits of what each magnitude was widened to; 0 before (and for zero itself). To find a decimal
+/// takes 30 ns. The pages of it that nobody uses are never touched.
+static WIDENED: [AtomicU64; 1 << 15] = [const { AtomicU64::new(0) }; 1 << 15];
 
 /// Powers of ten, up to the last digit of the least float.
 const POWERS: [u64; 13] = {
@@ -190,6 +210,7 @@ mod tests {
                 }
             }
             assert_eq!(Half(bits | SIGN).widen(), -wide);
+            assert_eq!(Half(bits).widen(), wide, "remembered");
         }
     }
 }

@@ -2,11 +2,12 @@
 
 use onecopy_text::convert::{FLOAT_BYTES, Kernels, Work};
 use onecopy_text::{Pen, Put};
-use onecopy_wire::json;
+use onecopy_wire::half::Half;
+use onecopy_wire::{NonFinite, json};
 
 use super::array::{Array, ITEM_BYTES, put_line};
 use super::{Stop, Walk, scalar};
-use crate::raw::ndarray::{Bits, Item, ItemType, Part};
+use crate::raw::ndarray::{Bits, Choice, Item, ItemType, Part};
 
 /// Items that space is made for at once.
 const BLOCK: usize = 32;
@@ -22,7 +23,7 @@ impl Walk<'_, '_> {
         pen: Pen<'s>,
     ) -> Result<Pen<'s>, Stop> {
         match part.dtype().of {
-            ItemType::Float64 | ItemType::Float32 => kernels.call(Floats {
+            ItemType::Float64 | ItemType::Float32 | ItemType::Float16 => kernels.call(Floats {
                 walk: self,
                 array,
                 part,
@@ -60,7 +61,7 @@ impl Walk<'_, '_> {
         Ok(pen)
     }
 
-    /// Writes integers, booleans, moments and floats of 16 bits.
+    /// Writes integers, booleans and moments.
     #[inline(never)]
     fn numbers<'s>(
         &mut self,
@@ -98,10 +99,6 @@ impl Walk<'_, '_> {
             ItemType::Uint16 => integers!(u16, json::put_u64_comma, u64::from),
             ItemType::Uint32 => integers!(u32, json::put_u64_comma, u64::from),
             ItemType::Uint64 => integers!(u64, json::put_u64_comma, u64::from),
-            ItemType::Float16 => self.each(array, part, line, pen, |bits, pen| {
-                scalar::put_half(bits, style, pen)?;
-                put_comma(pen)
-            }),
             ItemType::Moment(step) => self.each(array, part, line, pen, |bits: u64, pen| {
                 scalar::put_moment(bits as i64, step, style, pen)?;
                 put_comma(pen)
@@ -111,7 +108,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Writes booleans, four at a time if they are next to each other.
+    /// Writes booleans, four at a time if there are no line breaks.
     #[inline(always)]
     fn booleans<'s>(
         &mut self,
@@ -127,11 +124,8 @@ impl Walk<'_, '_> {
             pen = self.reserve(array, n, line.len(), pen)?;
             let end = at + n;
             while at < end {
-                if line.is_empty()
-                    && end - at >= 4
-                    && let Some(four) = items.four(at)
-                {
-                    let (text, len) = &FOUR_BOOLEANS[index_of_four(four)];
+                if line.is_empty() && end - at >= 4 {
+                    let (text, len) = &FOUR_BOOLEANS[index_of_four(items.four(at))];
                     pen.put_short(text, *len);
                     at += 4;
                     continue;
@@ -207,40 +201,70 @@ impl<'s> Work for Floats<'_, '_, '_, '_, 's> {
             line,
             pen,
         } = self;
-        let nan = walk.style.nan;
+        let (nan, choice) = (walk.style.nan, walk.style.natives.numpy);
         match part.dtype().of {
-            ItemType::Float32 => walk.each(array, part, line, pen, |bits, pen| {
-                let value = f32::from_bits(bits);
-                // SAFETY: there is space for an item and its comma; the item ends at the address
-                // that comes back.
-                unsafe {
-                    if let Some(end) = kernels.json_float32(value, pen.at()) {
-                        end.write(b',');
-                        pen.set_at(end.add(1));
-                        return Ok(());
-                    }
-                }
-                json::put_f32(value, nan, pen)?;
-                pen.put_byte(b',');
-                Ok(())
+            ItemType::Float64 => walk.each(array, part, line, pen, |bits, pen| {
+                put_double(kernels, f64::from_bits(bits), nan, pen)
             }),
-            _ => walk.each(array, part, line, pen, |bits, pen| {
-                let value = f64::from_bits(bits);
-                // SAFETY: there is space for an item and its comma; the item ends at the address
-                // that comes back.
-                unsafe {
-                    if let Some(end) = kernels.json_float(value, pen.at()) {
-                        end.write(b',');
-                        pen.set_at(end.add(1));
-                        return Ok(());
-                    }
-                }
-                json::put_f64(value, nan, pen)?;
-                pen.put_byte(b',');
-                Ok(())
+            ItemType::Float32 => walk.each(array, part, line, pen, |bits, pen| {
+                put_float(kernels, f32::from_bits(bits), nan, pen)
+            }),
+            _ => walk.each(array, part, line, pen, |bits, pen| match choice {
+                Choice::Orjson => put_float(kernels, Half(bits).to_f64() as f32, nan, pen),
+                _ => put_double(kernels, Half(bits).widen(), nan, pen),
             }),
         }
     }
+}
+
+/// Puts a float and a comma.
+///
+/// # Panics
+/// If the pen has not [`ITEM_BYTES`].
+#[inline(always)]
+fn put_double<K: Kernels>(
+    kernels: K,
+    value: f64,
+    nan: NonFinite,
+    pen: &mut Pen<'_>,
+) -> Result<(), Stop> {
+    assert!(pen.room() >= ITEM_BYTES);
+    // SAFETY: as many bytes are writable; the float ends at the address that comes back.
+    unsafe {
+        if let Some(end) = kernels.json_float(value, pen.at()) {
+            end.write(b',');
+            pen.set_at(end.add(1));
+            return Ok(());
+        }
+    }
+    json::put_f64(value, nan, pen)?;
+    pen.put_byte(b',');
+    Ok(())
+}
+
+/// As [`put_double`], of a float of 32 bits.
+///
+/// # Panics
+/// As there.
+#[inline(always)]
+fn put_float<K: Kernels>(
+    kernels: K,
+    value: f32,
+    nan: NonFinite,
+    pen: &mut Pen<'_>,
+) -> Result<(), Stop> {
+    assert!(pen.room() >= ITEM_BYTES);
+    // SAFETY: as in `put_double`.
+    unsafe {
+        if let Some(end) = kernels.json_float32(value, pen.at()) {
+            end.write(b',');
+            pen.set_at(end.add(1));
+            return Ok(());
+        }
+    }
+    json::put_f32(value, nan, pen)?;
+    pen.put_byte(b',');
+    Ok(())
 }
 
 const _: () = assert!(ITEM_BYTES > FLOAT_BYTES && ITEM_BYTES > FOUR_BYTES);

@@ -58,7 +58,7 @@ pub(super) fn put_limited<P: Put>(value: i128, style: &Style, pen: &mut P) -> Re
 /// Puts a float of 16 bits: the shortest decimal that reads back as it, or (orjson) as it in 32
 /// bits.
 #[inline]
-pub(super) fn put_half<P: Put>(bits: u16, style: &Style, pen: &mut P) -> Result<(), Stop> {
+fn put_half<P: Put>(bits: u16, style: &Style, pen: &mut P) -> Result<(), Stop> {
     let half = Half(bits);
     match style.natives.numpy {
         Choice::Orjson => json::put_f32(half.to_f64() as f32, style.nan, pen)?,
