@@ -53,6 +53,11 @@ def int64_rows() -> Array:
     return _in_rows(int64())
 
 
+def int64_large() -> Array:
+    """Integers that need more than 32 bits."""
+    return _draw(7).integers(2**40, 2**50, N_ITEMS)
+
+
 def int64_small() -> Array:
     """Counts below 1,000."""
     return _draw(3).integers(0, 1000, N_ITEMS)

@@ -326,20 +326,20 @@ impl<T: Bits> Items<'_, T> {
 }
 
 impl Items<'_, u8> {
-    /// Four of them that follow each other, each read once, the first in the lowest byte.
+    /// Up to four of them that follow each other, each read once, the first in the lowest byte; zeros
+    /// for those that are missing.
     ///
     /// # Panics
     /// If there are not as many.
     #[inline(always)]
-    pub(crate) fn four(&self, index: usize) -> u32 {
-        let has_four = index <= self.len && self.len - index >= 4;
-        assert!(has_four, "an index past the end");
+    pub(crate) fn four(&self, index: usize, n: usize) -> u32 {
+        assert!(n <= 4 && index <= self.len && n <= self.len - index);
         let at = self.at.wrapping_add(index).cast::<u32>();
-        if self.stride == 1 && at.is_aligned() {
+        if n == 4 && self.stride == 1 && at.is_aligned() {
             // SAFETY: four items, next to each other, and the address is one of an u32.
             return unsafe { at.read_volatile() }.to_le();
         }
-        u32::from_le_bytes([0, 1, 2, 3].map(|i| self.get(index + i)))
+        (0..n).fold(0, |all, i| all | u32::from(self.get(index + i)) << (8 * i))
     }
 }
 

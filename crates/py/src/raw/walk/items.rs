@@ -108,7 +108,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Writes booleans, four at a time if there are no line breaks.
+    /// Writes booleans, four at a time if there are no line breaks. None of them decides a branch.
     #[inline(always)]
     fn booleans<'s>(
         &mut self,
@@ -118,22 +118,21 @@ impl Walk<'_, '_> {
         mut pen: Pen<'s>,
     ) -> Result<Pen<'s>, Stop> {
         let items = part.items::<u8>();
+        let most = if line.is_empty() { 4 } else { 1 };
         let mut at = 0;
         while at < items.len() {
             let n = BLOCK.min(items.len() - at);
             pen = self.reserve(array, n, line.len(), pen)?;
             let end = at + n;
             while at < end {
-                if line.is_empty() && end - at >= 4 {
-                    let (text, len) = &FOUR_BOOLEANS[index_of_four(items.four(at))];
-                    pen.put_short(text, *len);
-                    at += 4;
-                    continue;
-                }
-                json::put_bool(items.get(at) != 0, &mut pen);
-                pen.put_byte(b',');
+                let n = most.min(end - at);
+                let four = index_of_four(items.four(at, n));
+                pen.put_short(
+                    &FOUR_BOOLEANS[four],
+                    n * "false,".len() - four.count_ones() as usize,
+                );
                 put_line(line, &mut pen);
-                at += 1;
+                at += n;
             }
         }
         Ok(pen)
@@ -272,14 +271,12 @@ const _: () = assert!(ITEM_BYTES > FLOAT_BYTES && ITEM_BYTES > FOUR_BYTES);
 /// Bytes of four booleans and their commas at most.
 const FOUR_BYTES: usize = 4 * "false,".len();
 
-/// Four booleans, a comma after each, by a bit for each that is true, the first in the lowest; and
-/// how long they are.
-static FOUR_BOOLEANS: [([u8; FOUR_BYTES], usize); 16] = {
-    let mut all = [([0; FOUR_BYTES], 0); 16];
+/// Four booleans, a comma after each, by a bit for each that is true, the first in the lowest.
+static FOUR_BOOLEANS: [[u8; FOUR_BYTES]; 16] = {
+    let mut all = [[0; FOUR_BYTES]; 16];
     let mut i = 0;
     while i < all.len() {
-        let (text, len) = &mut all[i];
-        let mut bit = 0;
+        let (mut at, mut bit) = (0, 0);
         while bit < 4 {
             let word: &[u8] = if i >> bit & 1 == 1 {
                 b"true,"
@@ -288,8 +285,8 @@ static FOUR_BOOLEANS: [([u8; FOUR_BYTES], usize); 16] = {
             };
             let mut k = 0;
             while k < word.len() {
-                text[*len] = word[k];
-                *len += 1;
+                all[i][at] = word[k];
+                at += 1;
                 k += 1;
             }
             bit += 1;
