@@ -52,7 +52,8 @@ A document as BSON 1.1 (https://bsonspec.org), in a fresh `bytes`.
 bits where they do, else 64), `float`, `bool`, `None`, mappings, lists, tuples, and what is derived from them; `bytes`, `bytearray`, `memoryview`;
 `datetime` (a naive one is in UTC; floored to milliseconds) and `date` (its midnight in UTC); `UUID`; `Decimal` (exactly); compiled
 regexes; an `Enum` as its value; a dataclass as a document; arrays and scalars of NumPy by their type;
-the types of this module and those of pymongo. Anything else is given to `default`. Keys are `str`, in the order in which they stand.
+the types of this module and those of pymongo. Anything else is given to `default`. Keys are `str`,
+in their order.
 
 - default: a function that gives what is to be written in place of an object that has no form in BSON
 - check_keys: keys that begin with a dollar or hold a dot are an error, as MongoDB's collections once wanted it
