@@ -98,10 +98,13 @@ def test_a_worker_that_holds_the_interpreter_accepts_nothing_and_closes_idle_con
         idle = stack.enter_context(contextlib.closing(supervised.connect()))
         idle.request("GET", "/")
         assert int(idle.getresponse().read().split()[1]) == pid
+        # A supervisor that is suspended kills nobody: the worker closes the connection by itself.
+        supervised.send(signal.SIGSTOP)
         stack.enter_context(_request(supervised, "/hold"))
         assert idle.sock is not None
         assert idle.sock.recv(1) == b""
         assert Path(f"/proc/{pid}").exists()
+        supervised.send(signal.SIGCONT)
         waiting = stack.enter_context(_request(supervised, "/"))
         # It has waited in the queue of the kernel.
         assert int(waiting.getresponse().read().split()[1]) != pid
