@@ -8,6 +8,7 @@ use std::mem::MaybeUninit;
 use super::StrData;
 use crate::arch::cell::{Kernels, Work, with_kernels};
 use crate::arch::large::{Made, NewStr};
+use crate::arch::measured::written;
 use crate::arch::ordered::{count_utf16, ucs4_to_utf16, utf16_to_ucs4, widen};
 use crate::{Kind, Shape, Units};
 
@@ -231,13 +232,28 @@ fn try_kind<U: Unit, N: NewStr, const SWAPPED: bool>(
         Err(e) => return Some(Err(e)),
     };
     let mut data = new.data(&mut made);
+    // Units of 32 bits are checked where they were written to: a text that may change is read once.
+    let (mut or, mut special) = (0, false);
     for (i, block) in text.chunks(BLOCK_UNITS).enumerate() {
         let at = i * BLOCK_UNITS;
+        let to = at..at + block.len();
+        if size_of::<U>() == 4
+            && let StrData::Four(data) = &mut data
+        {
+            U::write::<SWAPPED>(block, StrData::Four(&mut data[to.clone()]));
+            for &u in written(&data[to]) {
+                or |= u;
+                special |= u > 0x10_FFFF || is_surrogate(u);
+            }
+            if special {
+                return Some(Ok(Tried::UpTo(at, (or, special))));
+            }
+            continue;
+        }
         let found = U::look::<SWAPPED>(block);
         if found.1 || Kind::of(found.0) > kind {
             return Some(Ok(Tried::UpTo(at, found)));
         }
-        let to = at..at + block.len();
         U::write::<SWAPPED>(
             block,
             match &mut data {
@@ -246,6 +262,10 @@ fn try_kind<U: Unit, N: NewStr, const SWAPPED: bool>(
                 StrData::Four(data) => StrData::Four(&mut data[to]),
             },
         );
+    }
+    if size_of::<U>() == 4 && kind == Kind::Ucs4 && Kind::of(or) != kind {
+        // What was seen before is not there any more.
+        return None;
     }
     Some(Ok(Tried::Made(made)))
 }
