@@ -7,8 +7,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::measured::written;
-use super::{bulk, copy_ascii, copy_bmp, find_high, is_ascii, narrow_up_to, scan_u16, scan_utf8};
+use super::{bulk, copy_ascii, copy_bmp, is_ascii, narrow_up_to, scan_u16, scan_utf8};
 use crate::convert::StrData;
 use crate::{Kind, Shape, Units};
 
@@ -17,8 +16,7 @@ pub(crate) mod volatile;
 /// From this many bytes on one pass is worth a guess.
 const LARGE_BYTES: usize = 512;
 
-/// From this many bytes on one pass is worth a copy of our own. Below, that of the C library and a
-/// look are as fast: the look comes first, but at the copy if the text may change.
+/// From this many bytes on one pass is worth a copy of our own: below, a look and then the C library's are as fast.
 const LARGE_COPY_BYTES: usize = 64 * 1024;
 
 /// Returns whether one pass is better than a look and then a copy. A text that may change is not
@@ -158,10 +156,6 @@ fn try_ascii<N: NewStr, const VOLATILE: bool>(
         Kind::Ascii,
         u.len(),
         |data: &mut [MaybeUninit<u8>]| {
-            if u.len() < LARGE_COPY_BYTES {
-                data.copy_from_slice(bulk::uninit(u));
-                return find_high(written(data));
-            }
             // SAFETY: data takes u.len() bytes, which `try_kind` has checked, and is borrowed mutably.
             unsafe { copy_ascii(u, data.as_mut_ptr().cast()) }
         },
@@ -265,13 +259,6 @@ fn make_utf16<N: NewStr, const VOLATILE: bool>(
                 unsafe { narrow_up_to::<0xFF>(u, data.as_mut_ptr().cast()) }
             }),
             Kind::Ucs2 => try_kind(new, kind, u.len(), |data: &mut [MaybeUninit<u16>]| {
-                if 2 * u.len() < LARGE_COPY_BYTES {
-                    data.copy_from_slice(bulk::uninit(u));
-                    return match scan_u16(written(data)).surrogate {
-                        true => 0,
-                        false => u.len(),
-                    };
-                }
                 // SAFETY: data takes a unit for each unit, and is borrowed mutably.
                 unsafe { copy_bmp(u, data.as_mut_ptr().cast()) }
             }),

@@ -287,8 +287,8 @@ impl Work for Largest<'_> {
 }
 
 /// Units that were all written.
-pub(crate) fn written<U>(data: &[MaybeUninit<U>]) -> &[U] {
-    // SAFETY: the callers have written each of them: the writers of this file, of `bulk`, `convert::ordered` and
+pub(super) fn written<U>(data: &[MaybeUninit<U>]) -> &[U] {
+    // SAFETY: the callers have written each of them: the writers of this file, of `bulk` and
     // `large` compare or know their number.
     unsafe { std::slice::from_raw_parts(data.as_ptr().cast(), data.len()) }
 }

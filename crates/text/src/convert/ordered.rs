@@ -8,7 +8,6 @@ use std::mem::MaybeUninit;
 use super::StrData;
 use crate::arch::cell::{Kernels, Work, with_kernels};
 use crate::arch::large::{Made, NewStr};
-use crate::arch::measured::written;
 use crate::arch::ordered::{count_utf16, ucs4_to_utf16, utf16_to_ucs4, widen};
 use crate::{Kind, Shape, Units};
 
@@ -63,6 +62,12 @@ pub(crate) trait Unit: Copy {
     /// Writes units that all fit, one for one.
     fn write<const SWAPPED: bool>(units: &[Self], out: StrData<'_>);
 
+    /// Writes units as 32-bit units and looks at them, each read once; as `look`.
+    fn write_looked<const SWAPPED: bool>(
+        units: &[Self],
+        out: &mut [MaybeUninit<u32>],
+    ) -> (u32, bool);
+
     /// Characters, where some take two units; `None` where none may.
     fn count<const SWAPPED: bool>(units: &[Self]) -> Option<usize>;
 
@@ -81,6 +86,22 @@ macro_rules! unit_methods {
             for &unit in units {
                 let $u = <$unit>::from_ne_bytes(unit);
                 let $u = if SWAPPED { $u.swap_bytes() } else { $u };
+                or |= $u;
+                special |= $special;
+            }
+            (or.into(), special)
+        }
+
+        #[inline(always)]
+        fn write_looked<const SWAPPED: bool>(
+            units: &[Self],
+            out: &mut [MaybeUninit<u32>],
+        ) -> (u32, bool) {
+            let (mut or, mut special) = (0, false);
+            for (to, &unit) in out.iter_mut().zip(units) {
+                let $u = <$unit>::from_ne_bytes(unit);
+                let $u = if SWAPPED { $u.swap_bytes() } else { $u };
+                to.write($u.into());
                 or |= $u;
                 special |= $special;
             }
@@ -232,7 +253,7 @@ fn try_kind<U: Unit, N: NewStr, const SWAPPED: bool>(
         Err(e) => return Some(Err(e)),
     };
     let mut data = new.data(&mut made);
-    // Units of 32 bits are checked where they were written to: a text that may change is read once.
+    // What is stored as 32-bit units is what was looked at, even if the text changes.
     let (mut or, mut special) = (0, false);
     for (i, block) in text.chunks(BLOCK_UNITS).enumerate() {
         let at = i * BLOCK_UNITS;
@@ -240,11 +261,8 @@ fn try_kind<U: Unit, N: NewStr, const SWAPPED: bool>(
         if size_of::<U>() == 4
             && let StrData::Four(data) = &mut data
         {
-            U::write::<SWAPPED>(block, StrData::Four(&mut data[to.clone()]));
-            for &u in written(&data[to]) {
-                or |= u;
-                special |= u > 0x10_FFFF || is_surrogate(u);
-            }
+            let found = U::write_looked::<SWAPPED>(block, &mut data[to]);
+            (or, special) = (or | found.0, special | found.1);
             if special {
                 return Some(Ok(Tried::UpTo(at, (or, special))));
             }
