@@ -36,6 +36,7 @@ from onecopy import errors
 
 __all__ = [
     "ArrowStream",
+    "Blob",
     "BSONChunks",
     "BSONDocuments",
     "Column",
@@ -799,7 +800,7 @@ class Connection:
         self,
         target: Connection,
         *,
-        pages: int = -1,
+        pages: int = ...,
         progress: Callable[[int, int, int], object] | None = None,
         name: str = "main",
         sleep: float = 0.25,
@@ -818,7 +819,7 @@ class Connection:
 
 @final
 class Blob:
-    def read(self, size: int = -1, /) -> bytes: ...
+    def read(self, size: int = ..., /) -> bytes: ...
     def write(self, data: Buffer, /) -> None: ...
     def seek(self, offset: int, whence: int = 0, /) -> int: ...
     def tell(self) -> int: ...

@@ -1,4 +1,4 @@
-//! What only SQLite has: functions and collations in Python, backups, the count of changes.
+//! Methods for SQLite only: functions and collations in Python, backups, values in place.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ impl Connection {
     ///
     /// It takes what SQLite has (``None``, `int`, `float`, `str`, `bytes`) and gives a value that
     /// could be a parameter. It runs on the thread that executes or fetches, and must not use this
-    /// connection. What it raises ends the statement with an `OperationalError` that names it.
+    /// connection. An exception in it ends the statement with an `OperationalError` that names both.
     ///
     /// Args:
     ///     name: how SQL calls it.
@@ -131,7 +131,7 @@ impl Connection {
     /// Args:
     ///     name: how SQL names it.
     ///     callable: takes two `str` and gives a negative number, 0 or a positive one; ``None``
-    ///         removes the collation. What it raises is reported by `sys.unraisablehook`, and the
+    ///         removes the collation. An exception in it is reported by `sys.unraisablehook`, and the
     ///         order is that of the code points.
     ///
     /// Raises:
@@ -454,7 +454,7 @@ fn run<T>(label: &str, work: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T
     })
 }
 
-/// What SQLite gives a function.
+/// The arguments of a function.
 fn to_python(py: Python<'_>, arguments: Vec<Value>) -> PyResult<Bound<'_, PyTuple>> {
     let items = arguments.into_iter().map(|value| {
         Ok(match value {

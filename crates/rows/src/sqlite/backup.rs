@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind};
 /// One backup runs at a time: each holds the lock of its target while it waits for that of its source.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Pages of a step where all are wanted: the caller is asked between two steps whether to go on.
+/// Pages of a step if all are to be copied: the caller may end the backup between two steps.
 const STEP_PAGES: i32 = 1024;
 
 /// How far a backup is.

@@ -167,7 +167,7 @@ impl Blob {
 
 impl Drop for Blob {
     fn drop(&mut self) {
-        // A forked child leaves it alone; what a late close says has no one to hear it.
+        // There is nobody to return an error to; in a forked child it stays open.
         _ = self.close();
     }
 }

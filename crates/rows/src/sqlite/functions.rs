@@ -40,18 +40,18 @@ pub type NewAggregate = dyn Fn() -> Result<Box<dyn Aggregate>, String> + Send + 
 /// An order of texts.
 pub type Collation = dyn Fn(&str, &str) -> Ordering + Send + Sync;
 
-/// What a function of a name is.
+/// A function that SQL may call.
 pub enum Function {
     /// One call for each row.
     Scalar {
-        /// What is called.
+        /// The function itself.
         call: Box<Scalar>,
         /// The same arguments always give the same result: it may be used in indexes.
         is_deterministic: bool,
     },
     /// One result for each group of rows.
     Aggregate(Box<NewAggregate>),
-    /// There is none any more.
+    /// The function is removed.
     Removed,
 }
 
@@ -227,7 +227,7 @@ unsafe fn value_of(value: *mut ffi::sqlite3_value) -> Value {
     }
 }
 
-/// Gives a result, or what a call has failed with, to SQLite.
+/// Gives a result or an error to SQLite.
 ///
 /// # Safety
 /// `context` is that of a call under way.
@@ -263,7 +263,7 @@ unsafe fn give(context: *mut ffi::sqlite3_context, result: Result<Value, String>
     }
 }
 
-/// What `work` gives; a panic is an error.
+/// The result of `work`; a panic is an error.
 fn caught<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err("a function panicked".to_owned()))
 }
