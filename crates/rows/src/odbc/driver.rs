@@ -121,7 +121,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    pub(super) fn exec_direct(&self, sql: &str) -> Result<(), Error> {
+    /// Executes a text without parameters. Returns whether it changed no row, as some drivers report.
+    pub(super) fn exec_direct(&self, sql: &str) -> Result<bool, Error> {
         let call = &self.shared.manager.call;
         self.with_text(sql, "SQLExecDirect", call.exec_direct, call.exec_direct_w)
     }
@@ -129,6 +130,7 @@ impl<'a> Driver<'a> {
     pub(super) fn prepare(&self, sql: &str) -> Result<(), Error> {
         let call = &self.shared.manager.call;
         self.with_text(sql, "SQLPrepare", call.prepare, call.prepare_w)
+            .map(drop)
     }
 
     /// Calls the one of two functions that takes the statement's text in the connection's width.
@@ -138,7 +140,7 @@ impl<'a> Driver<'a> {
         name: &str,
         narrow: OfText<u8>,
         wide: OfText<u16>,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         let text = SqlText::new(sql, self.shared.width)?;
         // SAFETY: a live statement inside its connection's lock; the text is alive and has the length given.
         let rc = unsafe {
@@ -147,7 +149,7 @@ impl<'a> Driver<'a> {
                 SqlText::Wide(t) => wide(self.raw, t.as_ptr(), text.len()),
             }
         };
-        self.check(rc, name).map(drop)
+        self.check(rc, name).map(|rc| rc == ffi::NO_DATA)
     }
 
     /// Number of parameter markers, where the driver counts them.
@@ -168,8 +170,8 @@ impl<'a> Driver<'a> {
         told.map(|(sql_type, ..)| sql_type)
     }
 
-    /// Binds `values` and executes what was prepared.
-    pub(super) fn execute(&self, sql: &str, values: &[Value]) -> Result<(), Error> {
+    /// Binds `values` and executes what was prepared. Returns as [`Driver::exec_direct`].
+    pub(super) fn execute(&self, sql: &str, values: &[Value]) -> Result<bool, Error> {
         let ours = || count_marks(sql, named_dialect(self.shared.quirks.dialect));
         let n_wanted = self.n_parameters().or_else(ours);
         if let Some(n) = n_wanted.filter(|n| *n != values.len()) {
@@ -192,8 +194,8 @@ impl<'a> Driver<'a> {
         !self.shared.quirks.cuts_at_nul || !values.iter().any(has_nul)
     }
 
-    /// Executes what was prepared with these parameters.
-    pub(super) fn execute_with(&self, parameters: &mut Parameters) -> Result<(), Error> {
+    /// Executes what was prepared with these parameters. Returns as [`Driver::exec_direct`].
+    pub(super) fn execute_with(&self, parameters: &mut Parameters) -> Result<bool, Error> {
         // SAFETY: the statement is alive; `parameters` lives until after the execution and the reset below.
         let bound = unsafe { parameters.bind_to(self.raw, self.shared) };
         let result = match bound {
@@ -212,7 +214,7 @@ impl<'a> Driver<'a> {
         };
         // SAFETY: a live statement; it forgets the pointers into `parameters`.
         unsafe { (self.shared.manager.call.free_stmt)(self.raw, ffi::RESET_PARAMS) };
-        result.map(drop)
+        result.map(|rc| rc == ffi::NO_DATA)
     }
 
     pub(super) fn row_count(&self) -> Option<u64> {

@@ -191,12 +191,16 @@ impl Many {
             call,
             many: self,
         };
+        run.call.set_cursor(false);
         let mut at = 0;
-        while at < rows.len() {
-            let ran = run.some(&rows[at..]);
-            at += run.call.watch(ran)?;
+        let mut ran = Ok(0);
+        while at < rows.len() && ran.is_ok() {
+            let some = run.some(&rows[at..]);
+            ran = run.call.watch(some);
+            at += ran.as_ref().map_or(0, |n| *n);
         }
-        Ok(())
+        run.call.set_cursor(true);
+        ran.map(drop)
     }
 }
 
@@ -212,9 +216,13 @@ impl Run<'_, '_, '_> {
     fn one(&mut self, row: &[Value]) -> Result<(), Error> {
         let at = self.many.n_done;
         let driver = self.driver;
-        let changed = driver
-            .execute(&self.many.sql, row)
-            .and_then(|()| driver.changed());
+        let changed = driver.execute(&self.many.sql, row).and_then(|no_data| {
+            if no_data {
+                Ok(Some(0))
+            } else {
+                driver.changed()
+            }
+        });
         self.add(changed.map_err(|e| e.at_row(at))?, 1);
         // A statement that gives rows (INSERT … RETURNING) has a cursor open, which the next execution would trip over.
         driver.close_cursor();
@@ -321,7 +329,7 @@ impl Run<'_, '_, '_> {
         } else {
             Err(driver.error("SQLSetStmtAttr"))
         };
-        let ran = ran.and_then(|()| driver.changed());
+        let ran = ran.and_then(|_| driver.changed());
         let failed = statuses.bytes()[8..]
             .chunks_exact(2)
             .any(|s| u16::from_ne_bytes([s[0], s[1]]) == ffi::PARAM_ERROR);
@@ -352,6 +360,6 @@ impl Run<'_, '_, '_> {
         let driver = Driver::new(self.driver.shared, &aside);
         let ran = driver.exec_direct(sql);
         driver.close_cursor();
-        ran
+        ran.map(drop)
     }
 }

@@ -138,6 +138,10 @@ pub(crate) struct Quirks {
     /// Floats of 64 bit are bound as text, all 17 digits of which arrive: the driver holds text, and its own conversion is
     /// the dearer one.
     pub(crate) float_text: bool,
+    /// Floats of 32 bits are bound as `SQL_C_DOUBLE`. Connector/ODBC 3.1.15 steps 8 bytes through an
+    /// array of `SQL_C_FLOAT`: it writes past the end of the buffer and leaves zeros between values.
+    /// A float fits a double exactly, so an unknown driver is not trusted with 4 bytes.
+    pub(crate) real_as_double: bool,
     /// The connection attribute by which the driver takes how many rows it asks the server for at once, at any time: it is
     /// set by the size of the rows seen, so that rows of a megabyte do not come a thousand at a time.
     pub(crate) fetch_size: Option<FetchSize>,
@@ -192,6 +196,7 @@ pub(crate) static UNKNOWN: Quirks = Quirks {
     hides_offset: false,
     fills_dates: false,
     float_text: false,
+    real_as_double: true,
     fetch_size: None,
     cancel_after: Duration::ZERO,
     arrays: false,
@@ -244,6 +249,7 @@ const PSQLODBC: Quirks = Quirks {
     hides_offset: true,
     fills_dates: true,
     float_text: true,
+    real_as_double: false,
     fetch_size: Some(FetchSize {
         attribute: 65541, // SQL_ATTR_PGOPT_FETCH
         keyword: "Fetch",
@@ -297,7 +303,8 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         width: Width::Narrow,
         // 3.1.15 silently loses the last characters of wide text that holds multi-byte characters.
         other_width: false,
-        connect: &[("CHARSET", "utf8mb4")],
+        // OPTION=2, found rows: an UPDATE counts the rows that match, as standard SQL has it.
+        connect: &[("CHARSET", "utf8mb4"), ("OPTION", "2")],
         read_only: &["SET SESSION TRANSACTION READ ONLY"],
         arrays: true,
         // It asks the server, and takes an answer under way for a loss.
@@ -329,6 +336,7 @@ pub(crate) static DRIVERS: &[Quirks] = &[
             ("CHARSET", "utf8mb4"),
             ("NO_CACHE", "1"),
             ("FORWARD_CURSOR", "1"),
+            ("OPTION", "2"),
         ],
         read_only: &["SET SESSION TRANSACTION READ ONLY"],
         block_tails_broken: true,
@@ -355,6 +363,7 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         width: Width::Wide,
         other_width: false,
         bind_offset: true,
+        real_as_double: false,
         sizes_hold: true,
         describe_null: true,
         guid_parameters: true,
@@ -376,6 +385,7 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         // "Invalid descriptor index" (07009).
         any_column_broken: true,
         ss_as_binary: false,
+        real_as_double: false,
         sizes_hold: true,
         describe_null: true,
         guid_parameters: true,
@@ -396,6 +406,7 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         other_width: true,
         connect: &[("ClientCharset", "UTF-8")],
         bind_offset: true,
+        real_as_double: false,
         sizes_hold: true,
         describe_null: false,
         cancel_after: Duration::from_millis(250),

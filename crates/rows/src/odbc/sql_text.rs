@@ -15,29 +15,67 @@ pub(crate) fn has_second(sql: &str, dialect: Dialect) -> bool {
             at = end;
             continue;
         }
-        let next = bytes.get(at + 1).copied();
         match b {
             b';' => {
                 ended = true;
                 at += 1;
             }
             _ if ended => return true,
-            // Where one of those ends: `*/*` opens no comment.
-            b'*' if next == Some(b'/') && dialect == Dialect::MySql => at += 2,
-            b'\'' => at = quoted_end(bytes, at, b'\'', dialect == Dialect::MySql),
-            b'"' => at = quoted_end(bytes, at, b'"', dialect == Dialect::MySql),
-            b'`' if matches!(dialect, Dialect::MySql | Dialect::Sqlite) => {
-                at = quoted_end(bytes, at, b'`', false);
-            }
-            b'[' if matches!(dialect, Dialect::SqlServer | Dialect::Sqlite) => {
-                at = quoted_end(bytes, at, b']', false);
-            }
-            b'$' if dialect == Dialect::Postgres => at = dollar_end(bytes, at),
-            b if in_name(b) => at = name_end(bytes, at, dialect),
-            _ => at += 1,
+            _ => at = token_end(bytes, at, dialect),
         }
     }
     false
+}
+
+/// Returns the end of the token at `at`, which is neither white space nor a comment.
+fn token_end(bytes: &[u8], at: usize, dialect: Dialect) -> usize {
+    match bytes[at] {
+        // The end of an executable comment: `*/*` opens no comment.
+        b'*' if bytes[at..].starts_with(b"*/") && dialect == Dialect::MySql => at + 2,
+        b'\'' => quoted_end(bytes, at, b'\'', dialect == Dialect::MySql),
+        b'"' => quoted_end(bytes, at, b'"', dialect == Dialect::MySql),
+        b'`' if matches!(dialect, Dialect::MySql | Dialect::Sqlite) => {
+            quoted_end(bytes, at, b'`', false)
+        }
+        b'[' if matches!(dialect, Dialect::SqlServer | Dialect::Sqlite) => {
+            quoted_end(bytes, at, b']', false)
+        }
+        b'$' if dialect == Dialect::Postgres => dollar_end(bytes, at),
+        b if in_name(b) => name_end(bytes, at, dialect),
+        _ => at + 1,
+    }
+}
+
+/// Returns whether a text is one query that changes nothing, so that a cursor can be declared for it.
+///
+/// False for a query that contains a word of a statement that writes, be it the name of a column:
+/// it is executed without a cursor, which is always right. False as well where a `--` comment ends
+/// the text: psqlodbc appends a keyword to it.
+pub(crate) fn is_plain_query(sql: &str, dialect: Dialect) -> bool {
+    const WRITES: [&str; 5] = ["INSERT", "UPDATE", "DELETE", "MERGE", "INTO"];
+    let bytes = sql.as_bytes();
+    let (mut at, mut first, mut is_ended) = (0, None, false);
+    while at < bytes.len() {
+        if let Some(end) = blank_end(bytes, at, dialect) {
+            if end == bytes.len() && bytes[at] == b'-' && bytes[end - 1] != b'\n' {
+                return false;
+            }
+            at = end;
+            continue;
+        }
+        let end = token_end(bytes, at, dialect).min(bytes.len());
+        let token = &bytes[at..end];
+        at = end;
+        let is = |word: &&str| token.eq_ignore_ascii_case(word.as_bytes());
+        match token {
+            b";" => is_ended = true,
+            _ if is_ended || WRITES.iter().any(is) => return false,
+            b"(" if first.is_none() => {}
+            _ if first.is_none() => first = Some(["SELECT", "WITH", "VALUES"].iter().any(is)),
+            _ => {}
+        }
+    }
+    first == Some(true)
 }
 
 /// The first word of a text, in capitals: what kind of statement it is. Empty where it begins with anything else.
@@ -190,6 +228,36 @@ mod tests {
             ("", Dialect::Other, ""),
         ] {
             assert_eq!(first_word(sql, dialect), word, "{sql}");
+        }
+    }
+
+    #[test]
+    fn only_a_query_that_writes_nothing_is_plain() {
+        for (sql, is_plain) in [
+            ("select 1", true),
+            ("/* a */ (select 1) union (select 2);", true),
+            ("with x as (select 1) select * from x -- end\n", true),
+            ("values (1)", true),
+            ("select 'insert', \"update\", $$ into $$ /* delete */", true),
+            ("select 1 -- x", false),
+            ("select 1; -- x", false),
+            ("select 1; select 2", false),
+            ("select 1 a into t", false),
+            ("select * from t for update", false),
+            (
+                "with x as (select 1 a) insert into t select a from x",
+                false,
+            ),
+            (
+                "with x as (delete from t returning id) select * from x",
+                false,
+            ),
+            ("WITH x AS (SELECT 1) MERGE INTO t USING x ON true", false),
+            ("update t set a = 1 returning a", false),
+            ("show all", false),
+            ("", false),
+        ] {
+            assert_eq!(is_plain_query(sql, Dialect::Postgres), is_plain, "{sql}");
         }
     }
 
