@@ -104,7 +104,7 @@ def tables(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture
 def pair(tables: Tables) -> Iterator[Pair]:
-    """A new connection to each of them, beside the independent client."""
+    """A new connection to each of them, and the independent client."""
     con = onecopy.connect(tables.target)
     if tables.columns is random_values.MARIADB:
         con.execute("set time_zone = '+00:00'")
@@ -145,7 +145,9 @@ def test_json_and_csv_are_the_texts_of_those_values(pair: Pair, n_rows: int) -> 
     for cells, fields, row in zip(from_json, from_csv, expected, strict=True):
         wrong = [
             (column.sql, cell, field, value)
-            for column, cell, field, value in zip([Column("i", lambda _: 0), *pair.columns], cells, fields, row, strict=True)
+            for column, cell, field, value in zip(
+                [Column("i", lambda _: 0), *pair.columns], cells, fields, row, strict=True
+            )
             if not (random_values.is_text_of(cell, value) and random_values.is_text_of(field, value))
         ]
         assert not wrong

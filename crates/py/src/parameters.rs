@@ -226,14 +226,18 @@ fn plain_value(
         return Ok(Value::Date(date(v)));
     }
     if let Ok(v) = item.cast::<PyTime>() {
-        if v.get_tzinfo().is_some() {
-            return Err(refused(
-                item,
-                position,
-                "a time with a zone has no SQL type that all databases share",
-            ));
+        if v.get_tzinfo().is_none() {
+            return Ok(Value::Time(time(v)));
         }
-        return Ok(Value::Time(time(v)));
+        if dialect == Dialect::Postgres && !item.call_method0("utcoffset")?.is_none() {
+            let text = ascii(item.call_method0("isoformat")?.cast()?)?;
+            return Ok(Value::Cast(text, "time with time zone"));
+        }
+        return Err(refused(
+            item,
+            position,
+            "a time with a zone that has a fixed offset has a type in PostgreSQL only",
+        ));
     }
     if item.is_instance(number::decimal_class(py)?)? {
         return decimal(item, position);
@@ -243,7 +247,8 @@ fn plain_value(
     }
     if let Ok(v) = item.cast::<PyDelta>() {
         return match dialect {
-            Dialect::Postgres | Dialect::MySql => Ok(Value::Text(span(v))),
+            Dialect::Postgres => Ok(Value::Cast(span(v), "interval")),
+            Dialect::MySql => Ok(Value::Text(span(v))),
             _ => Err(refused(
                 item,
                 position,

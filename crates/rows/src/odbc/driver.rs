@@ -1,5 +1,6 @@
 //! A statement handle inside its connection's lock: the calls on it, and the errors that they give.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ffi::c_void;
 
@@ -7,12 +8,12 @@ use super::connection::{Shared, named_dialect};
 use super::ffi::{self, Handle};
 use super::handle::StatementHandle;
 use super::parameters::{self, Parameters};
-use super::quirks::Width;
-use super::{describe, diag};
+use super::quirks::{Dialect, Width};
+use super::{describe, diag, sql_text};
 use crate::column::{self, Planned};
 use crate::error::{Error, ErrorKind, Message};
 use crate::named::count_marks;
-use crate::value::Value;
+use crate::value::{Value, sqlite_number};
 
 /// A statement handle inside its connection's lock.
 pub(crate) struct Driver<'a> {
@@ -141,7 +142,11 @@ impl<'a> Driver<'a> {
         narrow: OfText<u8>,
         wide: OfText<u16>,
     ) -> Result<bool, Error> {
-        let text = SqlText::new(sql, self.shared.width)?;
+        let escaped = match self.shared.quirks.dialect {
+            Dialect::Postgres => sql_text::with_question_operators(sql),
+            _ => Cow::Borrowed(sql),
+        };
+        let text = SqlText::new(&escaped, self.shared.width)?;
         // SAFETY: a live statement inside its connection's lock; the text is alive and has the length given.
         let rc = unsafe {
             match &text {
@@ -184,6 +189,14 @@ impl<'a> Driver<'a> {
             // "Character not in repertoire", as PostgreSQL says it.
             "22021".clone_into(&mut error.sqlstate);
             return Err(error);
+        }
+        if self.shared.quirks.dialect == Dialect::Sqlite {
+            let numbers = values.iter().enumerate().map(|(i, value)| match value {
+                Value::Decimal(digits) => sqlite_number(digits, i),
+                value => Ok(value.clone()),
+            });
+            let numbers = numbers.collect::<Result<Vec<_>, _>>()?;
+            return self.execute_with(&mut Parameters::new(&numbers, self.shared)?);
         }
         self.execute_with(&mut Parameters::new(values, self.shared)?)
     }

@@ -7,6 +7,7 @@
 //! Rows come in batches. The connection is not held while one is asked for, since whoever gives them may use it meanwhile (rows that
 //! are read from the same database). From the second batch on a thread of its own runs them: the next is made while the server works.
 
+use std::borrow::Cow;
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -19,7 +20,7 @@ use super::ffi;
 use super::handle::StatementHandle;
 use super::parameters::Parameters;
 use super::quirks::Dialect;
-use super::sql_text;
+use super::{casts, sql_text, statement};
 use crate::block::buffer::Buffer;
 use crate::error::{Error, ErrorKind};
 use crate::value::{self, Value};
@@ -36,18 +37,35 @@ pub(crate) fn execute_many(
     sql: &str,
     rows: &mut dyn Iterator<Item = Row>,
 ) -> Result<Option<u64>, Error> {
-    let mut many = Many::prepare(shared, sql)?;
     let mut batches = std::iter::from_fn(|| {
         let batch = value::batch(rows);
         (!batch.is_empty()).then_some(batch)
     });
-    if let Some(first) = batches.next() {
+    let first = batches.next();
+    let sql = match shared.quirks.dialect {
+        Dialect::Postgres => of_first_rows(sql, first.as_deref().unwrap_or_default()),
+        _ => Cow::Borrowed(sql),
+    };
+    let mut many = Many::prepare(shared, &sql)?;
+    if let Some(first) = first {
         many.batch(&first)?;
         if let Some(second) = batches.next() {
             many.beside(second, &mut batches)?;
         }
     }
     Ok(many.changed)
+}
+
+/// Returns the statement with casts for the parameters that need one in any of these rows.
+fn of_first_rows<'s>(sql: &'s str, rows: &[Row]) -> Cow<'s, str> {
+    let n = rows.first().map_or(0, Vec::len);
+    let is_cast =
+        |value: &&Value| casts::are_needed(std::slice::from_ref(*value), Dialect::Postgres);
+    let of_column = |k| rows.iter().filter_map(|row| row.get(k)).find(is_cast);
+    let found: Vec<Value> = (0..n)
+        .map(|k| of_column(k).cloned().unwrap_or(Value::Null))
+        .collect();
+    casts::with_casts(sql, &found, Dialect::Postgres)
 }
 
 /// Whether many rows in one call may mean the same as one call each, by the statement's text.
@@ -177,6 +195,13 @@ impl Many {
     /// Runs rows with the connection held.
     fn batch(&mut self, rows: &[Row]) -> Result<(), Error> {
         let shared = Arc::clone(&self.shared);
+        let dialect = shared.quirks.dialect;
+        if dialect == Dialect::MySql
+            && rows.iter().any(|row| casts::are_needed(row, dialect))
+            && !sql_text::stores_only(&self.sql, dialect)
+        {
+            return rows.iter().try_for_each(|row| self.by_itself(row));
+        }
         let handle = Arc::clone(&self.handle);
         let call = shared.enter()?;
         if handle.get().is_null() {
@@ -201,6 +226,17 @@ impl Many {
         }
         run.call.set_cursor(true);
         ran.map(drop)
+    }
+}
+
+impl Many {
+    /// Runs one row as a statement of its own, with the casts that its values need.
+    fn by_itself(&mut self, row: &[Value]) -> Result<(), Error> {
+        let ran = statement::execute(&self.shared, &self.sql, row, 1);
+        let changed = ran.map_err(|e| e.at_row(self.n_done))?.row_count();
+        self.n_done += 1;
+        self.changed = self.changed.zip(changed).map(|(total, n)| total + n);
+        Ok(())
     }
 }
 

@@ -8,7 +8,7 @@ use super::driver::Driver;
 use super::handle::StatementHandle;
 use super::kept::{Columns, Keeping, Key, Lesson, Waiting};
 use super::quirks::Dialect;
-use super::sql_text;
+use super::{casts, sql_text};
 use crate::connect::Prepared;
 use crate::error::{Error, Message};
 use crate::schema::Schema;
@@ -40,6 +40,7 @@ pub(super) fn run(
     sql: &str,
     parameters: &[Value],
 ) -> Result<Ran, Error> {
+    let sql = &*casts::with_casts(sql, parameters, shared.quirks.dialect);
     if sql_text::is_plain_query(sql, shared.quirks.dialect) {
         return run_text(shared, call, sql, parameters);
     }

@@ -1,5 +1,7 @@
 //! Finding the end of the first statement of a text, in the dialects of the databases known.
 
+use std::borrow::Cow;
+
 use super::quirks::Dialect;
 
 /// Whether something besides blanks, comments and semicolons stands behind the first statement.
@@ -76,6 +78,76 @@ pub(crate) fn is_plain_query(sql: &str, dialect: Dialect) -> bool {
         }
     }
     first == Some(true)
+}
+
+/// Returns whether an INSERT or REPLACE only stores its parameters: nothing is computed with them.
+pub(crate) fn stores_only(sql: &str, dialect: Dialect) -> bool {
+    if !matches!(first_word(sql, dialect).as_str(), "INSERT" | "REPLACE") {
+        return false;
+    }
+    let bytes = sql.as_bytes();
+    let (mut at, mut in_values, mut is_after) = (0, false, false);
+    while at < bytes.len() {
+        if let Some(end) = blank_end(bytes, at, dialect) {
+            at = end;
+            continue;
+        }
+        let end = token_end(bytes, at, dialect).min(bytes.len());
+        let token = &bytes[at..end];
+        at = end;
+        match token {
+            b"?" if is_after || !in_values => return false,
+            b"?" | b"(" | b")" | b"," | b";" => {}
+            _ if is_after => {}
+            _ if token.eq_ignore_ascii_case(b"ON") => is_after = true,
+            _ if !in_values => in_values = token.eq_ignore_ascii_case(b"VALUES"),
+            [b'\'' | b'0'..=b'9', ..] => {}
+            _ if [&b"NULL"[..], b"DEFAULT"]
+                .iter()
+                .any(|w| token.eq_ignore_ascii_case(w)) => {}
+            _ => return false,
+        }
+    }
+    in_values
+}
+
+/// Returns the text that a driver takes for one with PostgreSQL's operators that contain `??`, the
+/// escape for `?`.
+///
+/// Drivers take each `?` outside of strings and comments for a parameter. psqlodbc ends a `--`
+/// comment at LF, PostgreSQL at CR as well: the operator is in a comment only for the driver.
+pub(crate) fn with_question_operators(sql: &str) -> Cow<'_, str> {
+    const OPERATORS: &[u8] = b"+-*/<>=~!@#%^&|`?";
+    if !sql.contains("??") {
+        return Cow::Borrowed(sql);
+    }
+    let bytes = sql.as_bytes();
+    let (mut text, mut at) = (String::with_capacity(sql.len() + 16), 0);
+    while at < bytes.len() {
+        let start = at;
+        if let Some(end) = blank_end(bytes, at, Dialect::Postgres) {
+            at = end;
+        } else if OPERATORS.contains(&bytes[at]) {
+            let is_comment = |at| bytes[at..].starts_with(b"--") || bytes[at..].starts_with(b"/*");
+            at += 1;
+            while at < bytes.len() && OPERATORS.contains(&bytes[at]) && !is_comment(at) {
+                at += 1;
+            }
+            if sql[start..at].contains("??") {
+                text.push_str("--\r");
+                text.push_str(&sql[start..at].replace("??", "?"));
+                text.push('\n');
+                continue;
+            }
+        } else {
+            at = token_end(bytes, at, Dialect::Postgres).min(bytes.len());
+            while !sql.is_char_boundary(at) {
+                at += 1;
+            }
+        }
+        text.push_str(&sql[start..at]);
+    }
+    Cow::Owned(text)
 }
 
 /// The first word of a text, in capitals: what kind of statement it is. Empty where it begins with anything else.
@@ -258,6 +330,42 @@ mod tests {
             ("", false),
         ] {
             assert_eq!(is_plain_query(sql, Dialect::Postgres), is_plain, "{sql}");
+        }
+    }
+
+    #[test]
+    fn only_values_that_are_stored_as_they_are_need_no_casts() {
+        for (sql, stores) in [
+            ("insert into t (a, b) values (?, ?), (1, 'x');", true),
+            ("replace into t values (?, null, default)", true),
+            (
+                "insert into t values (?) on duplicate key update a = a + values(a)",
+                true,
+            ),
+            (
+                "insert into t values (?) on duplicate key update a = a + ?",
+                false,
+            ),
+            ("insert into t values (? + 1)", false),
+            ("insert into t values (round(?))", false),
+            ("insert into t select ?", false),
+            ("update t set a = ?", false),
+        ] {
+            assert_eq!(stores_only(sql, Dialect::MySql), stores, "{sql}");
+        }
+    }
+
+    #[test]
+    fn operators_with_question_marks_are_hidden_from_the_driver() {
+        for (sql, text) in [
+            ("select a ?? ?", "select a --\r?\n ?"),
+            (
+                "a ??| b and a @?? '??' -- ??",
+                "a --\r?|\n b and a --\r@?\n '??' -- ??",
+            ),
+            ("a-? ; é??'é'", "a-? ; é--\r?\n'é'"),
+        ] {
+            assert_eq!(with_question_operators(sql), text);
         }
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterable
+from decimal import Decimal
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -63,6 +64,8 @@ class Connection:
         found = [dialect for name, dialect in _NAMES if self._facts[0].startswith(name)]
         self._dialect = "sqlite" if self._facts[0].startswith("SQLite") else found[0] if found else ""
         con.converters["uuid"] = _uuid
+        if self._dialect == "sqlite":
+            con.adapters[Decimal] = str  # As pyodbc binds them.
 
     @property
     def _open(self) -> _core.Connection:
