@@ -17,7 +17,7 @@ INDIA = dt.timezone(dt.timedelta(hours=5, minutes=30))
 
 @pytest.fixture
 def maria(mariadb: Database) -> Iterator[onecopy.Connection]:
-    """MariaDB with a table of exact numbers that a double cannot tell apart."""
+    """MariaDB with a table of exact numbers that are one as doubles."""
     con = onecopy.connect(mariadb.odbc)
     con.execute("create temporary table d (id integer, a decimal(40,0))")
     con.executemany("insert into d values (?, ?)", [(k, Decimal(10**30 + k)) for k in range(3)])

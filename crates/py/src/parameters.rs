@@ -9,8 +9,8 @@ use pyo3::Borrowed;
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{
-    PyBool, PyDate, PyDateAccess, PyDateTime, PyDelta, PyDeltaAccess, PyDict, PyFloat, PyInt,
-    PyIterator, PyList, PyString, PyTime, PyTimeAccess, PyTuple, PyTzInfoAccess,
+    PyBool, PyDate, PyDateAccess, PyDateTime, PyDelta, PyDeltaAccess, PyDict, PyFloat, PyFrozenSet,
+    PyInt, PyIterator, PyList, PySet, PyString, PyTime, PyTimeAccess, PyTuple, PyTzInfoAccess,
 };
 
 use crate::errors;
@@ -89,7 +89,10 @@ impl Statement {
         let mut values = Vec::with_capacity(likely_len(parameters));
         match &self.names {
             None => {
-                if parameters.is_instance_of::<PyString>() || is_mapping(parameters) {
+                let has_no_order = parameters.is_instance_of::<PySet>()
+                    || parameters.is_instance_of::<PyFrozenSet>();
+                if parameters.is_instance_of::<PyString>() || has_no_order || is_mapping(parameters)
+                {
                     return Err(PyTypeError::new_err(format!(
                         "parameters come as a sequence, one item for each `?`, not as `{}`",
                         type_name(parameters)

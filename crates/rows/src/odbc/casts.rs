@@ -35,6 +35,18 @@ pub(super) fn are_needed(values: &[Value], dialect: Dialect) -> bool {
     values.iter().any(|value| cast_of(value, dialect).is_some())
 }
 
+/// Returns the statement of `executemany` with casts for the parameters that need one in any of
+/// these rows.
+pub(super) fn of_rows<'s>(sql: &'s str, rows: &[Vec<Value>]) -> Cow<'s, str> {
+    let n = rows.first().map_or(0, Vec::len);
+    let is_cast = |value: &&Value| cast_of(value, Dialect::Postgres).is_some();
+    let of_column = |k| rows.iter().filter_map(|row| row.get(k)).find(is_cast);
+    let found: Vec<Value> = (0..n)
+        .map(|k| of_column(k).cloned().unwrap_or(Value::Null))
+        .collect();
+    with_casts(sql, &found, Dialect::Postgres)
+}
+
 /// Returns the statement with casts for those of its parameters that need one.
 pub(super) fn with_casts<'s>(sql: &'s str, values: &[Value], dialect: Dialect) -> Cow<'s, str> {
     // A parameter of a procedure may be an output.

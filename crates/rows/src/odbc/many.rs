@@ -20,7 +20,7 @@ use super::ffi;
 use super::handle::StatementHandle;
 use super::parameters::Parameters;
 use super::quirks::Dialect;
-use super::{casts, sql_text, statement};
+use super::{casts, form, sql_text, statement};
 use crate::block::buffer::Buffer;
 use crate::error::{Error, ErrorKind};
 use crate::value::{self, Value};
@@ -43,7 +43,7 @@ pub(crate) fn execute_many(
     });
     let first = batches.next();
     let sql = match shared.quirks.dialect {
-        Dialect::Postgres => of_first_rows(sql, first.as_deref().unwrap_or_default()),
+        Dialect::Postgres => casts::of_rows(sql, first.as_deref().unwrap_or_default()),
         _ => Cow::Borrowed(sql),
     };
     let mut many = Many::prepare(shared, &sql)?;
@@ -54,18 +54,6 @@ pub(crate) fn execute_many(
         }
     }
     Ok(many.changed)
-}
-
-/// Returns the statement with casts for the parameters that need one in any of these rows.
-fn of_first_rows<'s>(sql: &'s str, rows: &[Row]) -> Cow<'s, str> {
-    let n = rows.first().map_or(0, Vec::len);
-    let is_cast =
-        |value: &&Value| casts::are_needed(std::slice::from_ref(*value), Dialect::Postgres);
-    let of_column = |k| rows.iter().filter_map(|row| row.get(k)).find(is_cast);
-    let found: Vec<Value> = (0..n)
-        .map(|k| of_column(k).cloned().unwrap_or(Value::Null))
-        .collect();
-    casts::with_casts(sql, &found, Dialect::Postgres)
 }
 
 /// Whether many rows in one call may mean the same as one call each, by the statement's text.
@@ -116,6 +104,8 @@ struct Many {
     memory: Option<Buffer>,
     n_done: u64,
     changed: Option<u64>,
+    /// For each parameter: its type on the server is text. Known after the first bytes.
+    takes_text: Option<Vec<bool>>,
 }
 
 impl Drop for Many {
@@ -152,6 +142,7 @@ impl Many {
                 memory: None,
                 n_done: 0,
                 changed: Some(0),
+                takes_text: None,
             }),
             Err(error) => {
                 handle.free();
@@ -203,13 +194,15 @@ impl Many {
             return rows.iter().try_for_each(|row| self.by_itself(row));
         }
         let handle = Arc::clone(&self.handle);
-        let call = shared.enter()?;
+        let mut call = shared.enter()?;
         if handle.get().is_null() {
             return Err(Error::new(
                 ErrorKind::Interface,
                 "the statement was closed with its connection",
             ));
         }
+        let refused = self.bytes_for_text(&mut call, rows)?;
+        let rows = &rows[..refused.unwrap_or(rows.len())];
         let _busy = shared.busy(&handle);
         let mut run = Run {
             driver: &Driver::new(&shared, &handle),
@@ -225,7 +218,47 @@ impl Many {
             at += ran.as_ref().map_or(0, |n| *n);
         }
         run.call.set_cursor(true);
-        ran.map(drop)
+        let n_done = self.n_done;
+        match ran {
+            Ok(_) if refused.is_some() => Err(Error::new(
+                ErrorKind::Data,
+                "bytes are no value for a parameter that the server takes for text\n\
+                 Pass them as str.",
+            )
+            .at_row(n_done)),
+            ran => ran.map(drop),
+        }
+    }
+
+    /// Returns the first row that has bytes for a parameter which PostgreSQL takes for text: psqlodbc
+    /// would store their hexadecimal digits.
+    fn bytes_for_text(
+        &mut self,
+        call: &mut Call<'_>,
+        rows: &[Row],
+    ) -> Result<Option<usize>, Error> {
+        let is_bytes = |value: &Value| matches!(value, Value::Bytes(_));
+        if self.shared.quirks.dialect != Dialect::Postgres || !rows.iter().flatten().any(is_bytes) {
+            return Ok(None);
+        }
+        if self.takes_text.is_none() {
+            let handle = call.statement()?;
+            let driver = Driver::new(&self.shared, &handle);
+            let is_text = |k| driver.parameter_type(k).is_some_and(form::is_text);
+            let n = driver
+                .prepare(&self.sql)
+                .ok()
+                .and_then(|()| driver.n_parameters());
+            self.takes_text = Some((0..n.unwrap_or(0)).map(is_text).collect());
+            handle.free();
+        }
+        let takes_text = self.takes_text.as_deref().unwrap_or_default();
+        let is_refused = |row: &Row| {
+            row.iter()
+                .zip(takes_text)
+                .any(|(v, text)| *text && is_bytes(v))
+        };
+        Ok(rows.iter().position(is_refused))
     }
 }
 
