@@ -147,11 +147,16 @@ impl<'a> Driver<'a> {
             _ => Cow::Borrowed(sql),
         };
         let text = SqlText::new(&escaped, self.shared.width)?;
-        // SAFETY: a live statement inside its connection's lock; the text is alive and has the length given.
+        let len = match self.shared.quirks.statement_by_terminator {
+            true => ffi::NTS,
+            false => text.len(),
+        };
+        // SAFETY: a live statement inside its connection's lock; the text is alive, has the length
+        // given, and ends with a terminator.
         let rc = unsafe {
             match &text {
-                SqlText::Narrow(t) => narrow(self.raw, t.as_ptr(), text.len()),
-                SqlText::Wide(t) => wide(self.raw, t.as_ptr(), text.len()),
+                SqlText::Narrow(t) => narrow(self.raw, t.as_ptr(), len),
+                SqlText::Wide(t) => wide(self.raw, t.as_ptr(), len),
             }
         };
         self.check(rc, name).map(|rc| rc == ffi::NO_DATA)

@@ -124,6 +124,9 @@ pub(crate) struct Quirks {
     pub(crate) guid_parameters: bool,
     /// The first year whose dates arrive as they are sent; earlier ones go as text.
     pub(crate) first_right_year: i32,
+    /// A statement's length is passed as `SQL_NTS`, since the driver keeps only 16 bits of a number:
+    /// it executes the beginning of a text of more than 32,767 units, without an error.
+    pub(crate) statement_by_terminator: bool,
     /// A text parameter is cut at its first NUL, without a word: one that has any is refused before.
     pub(crate) cuts_at_nul: bool,
     /// Text parameters above this many bytes are described as `SQL_LONGVARCHAR`/`SQL_WLONGVARCHAR`; 0: described as
@@ -191,6 +194,7 @@ pub(crate) static UNKNOWN: Quirks = Quirks {
     describe_null: true,
     guid_parameters: false,
     first_right_year: i32::MIN,
+    statement_by_terminator: false,
     cuts_at_nul: false,
     long_parameter_bytes: 8000,
     hides_offset: false,
@@ -244,6 +248,7 @@ const PSQLODBC: Quirks = Quirks {
     describe_null: false,
     guid_parameters: true,
     first_right_year: i32::MIN,
+    statement_by_terminator: false,
     cuts_at_nul: true,
     long_parameter_bytes: 8000,
     hides_offset: true,
@@ -384,6 +389,7 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         bind_offset: false,
         // "Invalid descriptor index" (07009).
         any_column_broken: true,
+        statement_by_terminator: true,
         ss_as_binary: false,
         real_as_double: false,
         sizes_hold: true,
