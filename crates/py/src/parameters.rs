@@ -193,6 +193,11 @@ fn value(
     plain_value(item, position, dialect, tally)
 }
 
+/// What a function of the application gives to SQLite.
+pub(crate) fn result_of_function(item: &Bound<'_, PyAny>) -> PyResult<Value> {
+    plain_value(item, 0, Dialect::Sqlite, &mut Tally::default())
+}
+
 /// As [`value`], of one that no adapter is asked for.
 fn plain_value(
     item: &Bound<'_, PyAny>,

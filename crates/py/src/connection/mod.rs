@@ -18,8 +18,10 @@ use crate::raw::{ending, interrupt, process};
 use crate::{command, errors, parameters};
 
 mod run;
+mod sqlite;
 
 pub(crate) use run::Said;
+pub(crate) use sqlite::Blob;
 
 /// A connection to a database (PEP 249).
 ///
