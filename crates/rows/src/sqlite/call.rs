@@ -14,7 +14,7 @@ use super::database::{Database, Guarded};
 use super::error::{During, from_code, of};
 use super::sql::{Kind, skip_blank};
 use crate::error::{Error, ErrorKind};
-use crate::value::Value;
+use crate::value::{Value, sqlite_number};
 
 /// The way in: holds the call lock, in the process that opened the database.
 pub(super) struct CallGuard<'a>(pub(super) &'a Database);
@@ -169,6 +169,14 @@ impl CallGuard<'_> {
             return Err(Error::wrong_count(n, values.len()));
         }
         for (index, value) in (1..).zip(values) {
+            let number;
+            let value = match value {
+                Value::Decimal(digits) => {
+                    number = sqlite_number(digits, index as usize - 1)?;
+                    &number
+                }
+                value => value,
+            };
             // SAFETY: the statement is at rest and the lock held; the caller vouches for the values' lives.
             let code = unsafe { bind(prepared.stmt, index, value, keep) };
             if code != ffi::SQLITE_OK {
