@@ -65,10 +65,12 @@ pub(crate) struct Shared {
 }
 
 /// What the driver says of itself.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Facts {
     pub(crate) driver: String,
     pub(crate) driver_version: String,
+    /// Both, for messages; the driver by the name of this crate's table where it gives none.
+    pub(crate) driver_label: Arc<str>,
     pub(crate) dbms: String,
     pub(crate) dbms_version: String,
     /// `SQL_GETDATA_EXTENSIONS`.

@@ -415,9 +415,13 @@ impl Dbc {
     ) -> Result<Connection, Error> {
         let keeps = u32::from(ffi::CB_PRESERVE);
         let ends = quirks.ends_cursors;
+        let driver = self.text_info(ffi::DRIVER_NAME, width);
+        let driver_version = self.text_info(ffi::DRIVER_VER, width);
+        let name = [driver.as_str(), quirks.name][usize::from(driver.is_empty())];
         let facts = Facts {
-            driver: self.text_info(ffi::DRIVER_NAME, width),
-            driver_version: self.text_info(ffi::DRIVER_VER, width),
+            driver_label: format!("{name} {driver_version}").trim_end().into(),
+            driver,
+            driver_version,
             dbms: self.text_info(ffi::DBMS_NAME, width),
             dbms_version: self.text_info(ffi::DBMS_VER, width),
             get_data: self.number_info(ffi::GETDATA_EXTENSIONS),
@@ -429,14 +433,9 @@ impl Dbc {
         };
         self.connected = false;
         let raw = std::mem::replace(&mut self.raw, ptr::null_mut());
+        let manager = self.manager;
         Ok(Connection::new(
-            raw,
-            self.manager,
-            quirks,
-            width,
-            string,
-            facts,
-            options,
+            raw, manager, quirks, width, string, facts, options,
         ))
     }
 }

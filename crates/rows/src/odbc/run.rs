@@ -179,7 +179,7 @@ fn execute(
     let (row_count, n_columns) = driver.pass_counts()?;
     let columns = match how {
         How::Again(Some(columns)) if columns.planned.len() == n_columns => columns,
-        _ => Columns::new(driver.columns(n_columns)?),
+        _ => Columns::new(driver.columns(n_columns)?, &shared.facts.driver_label),
     };
     Ok(Told {
         columns,
