@@ -295,7 +295,8 @@ impl<'a> Driver<'a> {
     #[cold]
     fn without_end(&self) -> Error {
         self.fault(format!(
-            "the driver reports more than {MOST_COUNTS} results of one statement\n             Where the statement is a loop, let it count by itself (`SET NOCOUNT ON`)."
+            "the driver reports more than {MOST_COUNTS} results of one statement\n\
+             Where the statement is a loop, let it count by itself (`SET NOCOUNT ON`)."
         ))
     }
 

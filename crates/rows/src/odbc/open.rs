@@ -61,18 +61,11 @@ pub(crate) fn open(
             connection.execute(sql, &[])?;
         }
     }
-    if options.read_only || !options.autocommit {
-        begin_manual_commit(&connection)?;
-    }
-    Ok(connection)
-}
-
-/// Autocommit off, where the database knows transactions.
-fn begin_manual_commit(connection: &Connection) -> Result<(), Error> {
-    if connection.shared.facts.transactions {
+    // Where the database knows transactions.
+    if (options.read_only || !options.autocommit) && connection.shared.facts.transactions {
         connection.set_autocommit(false)?;
     }
-    Ok(())
+    Ok(connection)
 }
 
 /// The connection string that `target` stands for, and the driver where it can be told before connecting.
@@ -148,6 +141,9 @@ fn add_defaults(
         }
         (Some(false), Streams::By { keyword, off }) => string.add_default(keyword, off),
         _ => {}
+    }
+    if options.local_infile && quirks.name == "MySQL Connector/ODBC" {
+        string.add_default("ENABLE_LOCAL_INFILE", "1");
     }
     for (keyword, value) in quirks.connect {
         string.add_default(keyword, value);
