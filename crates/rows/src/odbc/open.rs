@@ -56,6 +56,7 @@ pub(crate) fn open(
         connection = dbc.finish(&string, quirks, width, options)?;
     }
     session(&mut connection, &string)?;
+    probe::check_answers(&connection)?;
     if options.read_only {
         for sql in quirks.read_only {
             connection.execute(sql, &[])?;
