@@ -198,6 +198,7 @@ def main() -> None:
             # A list of one, and what is tried behind it.
             (folder / f"kind{kind:02}.{len(options)}").write_bytes(options + bytes([9, 7, kind]) + chance)
     bson_reader()
+    python_changing()
     transfer()
     c_abi()
 
@@ -232,6 +233,16 @@ def bson_reader() -> None:
         # Where it is parted, and which options are given.
         (of_objects / name).write_bytes(b"\x09\x00" + data)
         (of_objects / f"{name}.options").write_bytes(b"\x05\xff" + bytes(range(1, 9)) + data)
+
+
+def python_changing() -> None:
+    """Some of the readers, each with a text of its own at another place."""
+    folder = HERE / "seeds" / "python_changing"
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = ["a", "é", "ж", "東", "\U0001f600", '","', "\\n"]
+    for k in range(0, 52, 3):
+        own = texts[k // 3 % len(texts)].encode() * 9
+        (folder / f"reader{k}").write_bytes(bytes([k, 4 * k, k, k, k, k]) + own)
 
 
 def transfer() -> None:

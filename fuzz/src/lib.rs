@@ -4,6 +4,8 @@ pub mod exchange;
 mod kernels;
 #[cfg(feature = "python")]
 pub mod python;
+#[cfg(feature = "python")]
+mod writer;
 
 use std::mem::MaybeUninit;
 

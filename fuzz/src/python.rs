@@ -11,6 +11,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyCFunction, PyList};
 
+use crate::writer;
+
 /// Has `check` of `oracles/<name>.py` look at the input; what it raises is a finding.
 pub fn check(name: &str, data: &[u8]) {
     static CHECK: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -34,6 +36,8 @@ fn oracle(py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
         onecopy_python::fuzzing::module(args.py()).unbind()
     })?;
     py.import("embedded")?.call_method1("take", (module,))?;
+    let modules = py.import("sys")?.getattr("modules")?;
+    modules.set_item("native_writer", writer::module(py)?)?;
     Ok(py.import(name)?.getattr("check")?.unbind())
 }
 

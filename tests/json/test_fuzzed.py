@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 FUZZ = Path(__file__).resolve().parents[2] / "fuzz"
-TARGETS = ("python_bson", "python_dumps", "python_loads")
+TARGETS = ("python_bson", "python_changing", "python_dumps", "python_loads")
 
 
 def _inputs() -> Iterator[object]:

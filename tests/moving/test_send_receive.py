@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import ssl
+import struct
 import subprocess
 import sys
 import tempfile
@@ -292,8 +293,10 @@ def test_the_ledger_tells_what_the_kernel_moved_and_what_was_copied(file: IO[byt
 
 def test_ctrl_c_ends_a_call_that_waits() -> None:
     code = """if True:
-        import _thread, socket, sys, tempfile, threading, onecopy
+        import signal, socket, sys, tempfile, onecopy
         here, there = socket.socketpair()
+        # A system call that would wait for ever goes on after a signal, as it does where the signal came before it.
+        signal.siginterrupt(signal.SIGINT, False)
         large = tempfile.TemporaryFile()
         large.truncate(1 << 30)
         got = tempfile.TemporaryFile()
@@ -311,6 +314,17 @@ def test_ctrl_c_ends_a_call_that_waits() -> None:
             assert process.stdout.readline() == "ready\n"
             process.send_signal(signal.SIGINT)
             assert process.wait(timeout=60) == 7
+
+
+def test_a_blocking_socket_has_its_own_time_limit_back(temporary: Temporary) -> None:
+    limit = struct.pack("ll", 7, 0)
+    here, there = socket.socketpair()
+    file = temporary()
+    file.write(b"abc")
+    with here, there:
+        here.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+        assert onecopy.send_file(here, file, 0) == 3
+        assert here.getsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, len(limit)) == limit
 
 
 def test_other_threads_run_while_it_waits(pair: tuple[socket.socket, socket.socket], temporary: Temporary) -> None:

@@ -1,7 +1,7 @@
 """A program that reads from a buffer while others write to it: `python changing.py READER ENCODING thread|process ROUNDS`.
 
 The writer holds no GIL: a thread in `os.preadv`, or another process that writes to shared memory. Prints how many reads gave
-a result and how many an error. Each text that comes out must be canonical, and no byte next to a destination may change.
+a result. Each text that comes out must be canonical, and no byte next to a destination may change.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ _LETTERS = ("a", "\xe9", "\u0436", "\u6771", "\U0001f600")
 _ALIGNED = 12
 #: Lengths of texts that are read in other ways than the longer ones.
 _SIZES = (N, 8192, 1000, N, 200, 17)
+#: Encodings that the readers of texts are tried with.
+ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "latin-1", "ascii", "shift_jis", "utf-8-sig")
 _ERRORS = ("strict", "replace", "surrogatepass", "ignore", "backslashreplace", "surrogateescape")
 
 Buffer = Any
@@ -297,29 +299,26 @@ def _check(string: str) -> None:
     assert rebuilt.isascii() == string.isascii()
 
 
-def _race(read: Read, buffer: Buffer, rounds: int) -> tuple[int, int]:
-    good = failed = 0
-    for turn in range(rounds):
-        try:
-            found = list(read(buffer, turn))
-        except (ValueError, BufferError, onecopy.Error):
-            failed += 1
-            continue
-        good += 1
-        for string in found[turn % 5 :: 5] if len(found) > 5 else found:
-            _check(string)
-    return good, failed
+def attempt(read: Read, buffer: Buffer, turn: int) -> bool:
+    """Reads once, and checks what came out; whether anything did."""
+    try:
+        found = list(read(buffer, turn))
+    except (ValueError, BufferError, onecopy.Error):
+        return False
+    for string in found[turn % 5 :: 5] if len(found) > 5 else found:
+        _check(string)
+    return True
 
 
-def _first_change(variants: list[bytes]) -> int:
+def first_change(variants: list[bytes]) -> int:
     """The place from which two of them differ."""
     pairs = zip(variants[0], variants[1], strict=True)
     return next(at for at, (one, other) in enumerate(pairs) if one != other)
 
 
-def _by_thread(read: Read, variants: list[bytes], rounds: int) -> tuple[int, int]:
-    buffer = bytearray(variants[0])
-    first = _first_change(variants)
+@contextlib.contextmanager
+def writing(buffer: bytearray, variants: list[bytes], first: int) -> Iterator[None]:
+    """A thread writes parts of the variants to the buffer, at the offsets that they have there."""
     file = os.memfd_create("variants")
     for variant in variants:
         os.write(file, variant)
@@ -329,37 +328,45 @@ def _by_thread(read: Read, variants: list[bytes], rounds: int) -> tuple[int, int
         n = 0
         while not done.is_set():
             n += 1
-            start = (first + n * 83 * _ALIGNED) % N
-            # A part of another text, at the place where it is there.
+            start = first + n * 83 * _ALIGNED % (N - first)
             os.preadv(file, [memoryview(buffer)[start:]], n % len(variants) * N + start)
 
     writer = threading.Thread(target=write)
     writer.start()
+    interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
-        return _race(read, buffer, rounds)
+        yield
     finally:
+        sys.setswitchinterval(interval)
         done.set()
         writer.join()
+        os.close(file)
 
 
-def _by_process(read: Read, variants: list[bytes], rounds: int) -> tuple[int, int]:
+def _by_thread(read: Read, variants: list[bytes], rounds: int) -> int:
+    buffer = bytearray(variants[0])
+    with writing(buffer, variants, first_change(variants)):
+        return sum(attempt(read, buffer, turn) for turn in range(rounds))
+
+
+def _by_process(read: Read, variants: list[bytes], rounds: int) -> int:
     file = os.memfd_create("shared")
     os.ftruncate(file, N)
     shared = mmap.mmap(file, N)
     shared[:] = variants[0]
-    first = _first_change(variants)
+    first = first_change(variants)
     parent = os.getpid()
     child = os.fork()
     if not child:
         n = 0
         while os.getppid() == parent:
             n += 1
-            start = (first + n * 83 * _ALIGNED) % N
+            start = first + n * 83 * _ALIGNED % (N - first)
             shared[start:] = variants[n % len(variants)][start:]
         os._exit(0)
     try:
-        return _race(read, shared, rounds)
+        return sum(attempt(read, shared, turn) for turn in range(rounds))
     finally:
         os.kill(child, 9)
         os.waitpid(child, 0)
@@ -375,21 +382,31 @@ def run(reader: str, encoding: str, writer: str) -> None:
         check=False,
     )
     assert done.returncode == 0, f"{done.returncode}: {done.stderr[-3000:]}"
-    good, failed = map(int, done.stdout.split())
-    assert good + failed == _ROUNDS
+    assert 0 <= int(done.stdout) <= _ROUNDS
+
+
+def readers() -> list[tuple[str, str]]:
+    """The names of all readers, each with an encoding where it takes one."""
+    pairs = [(reader, encoding) for reader in _BY_ENCODING for encoding in ENCODINGS]
+    return pairs + [(reader, "") for reader in _OTHERS]
+
+
+def prepare(reader: str, encoding: str) -> tuple[Read, list[bytes]]:
+    """A reader, and texts for it, all of N bytes."""
+    if reader in _BY_ENCODING:
+        read = _BY_ENCODING[reader](encoding)
+        texts = (_column_texts if reader == "text.decode_column" else _texts)(encoding)
+    else:
+        made, of_reader = _OTHERS[reader]
+        read, texts = made(), of_reader()
+    assert {*map(len, texts)} == {N}, [*map(len, texts)]
+    return read, texts
 
 
 def _main() -> None:
     reader, encoding, writer, rounds = sys.argv[1:]
-    if reader in _BY_ENCODING:
-        read = _BY_ENCODING[reader](encoding)
-        variants = (_column_texts if reader == "text.decode_column" else _texts)(encoding)
-    else:
-        made, texts = _OTHERS[reader]
-        read, variants = made(), texts()
-    assert {*map(len, variants)} == {N}, [*map(len, variants)]
     race = _by_thread if writer == "thread" else _by_process
-    print(*race(read, variants, int(rounds)))
+    print(race(*prepare(reader, encoding), int(rounds)))
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_timeout};
 
 pub use copy::{copy_contents, copy_file};
 pub use receive::FileReceiver;
@@ -85,6 +86,32 @@ pub fn wait_for(socket: BorrowedFd<'_>, what: Readiness, most: Duration) -> io::
     };
     let mut polled = [PollFd::from_borrowed_fd(socket, flags)];
     Ok(poll(&mut polled, Some(&most))? > 0)
+}
+
+/// A limit on how long one call that sends to a blocking socket takes. A signal that comes right before
+/// such a call does not interrupt it. The socket has its own limit (`SO_SNDTIMEO`) back when this
+/// is dropped.
+#[derive(Debug)]
+pub struct SendLimit<'a> {
+    socket: BorrowedFd<'a>,
+    before: Option<Duration>,
+}
+
+impl<'a> SendLimit<'a> {
+    /// Sets the limit, if the socket takes one.
+    #[must_use]
+    pub fn set(socket: BorrowedFd<'a>, most: Duration) -> Option<SendLimit<'a>> {
+        let before = socket_timeout(socket, Timeout::Send).ok()?;
+        set_socket_timeout(socket, Timeout::Send, Some(most)).ok()?;
+        Some(SendLimit { socket, before })
+    }
+}
+
+impl Drop for SendLimit<'_> {
+    fn drop(&mut self) {
+        // A socket that took a limit takes the one that it had.
+        _ = set_socket_timeout(self.socket, Timeout::Send, self.before);
+    }
 }
 
 /// Whether an error says that the kernel cannot move bytes between these two, and not that something is wrong.

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use onecopy_files::moving::{Moved, Readiness, wait_for};
+use onecopy_files::moving::{Moved, Readiness, SendLimit, wait_for};
 use pyo3::prelude::*;
 
 use crate::raw::ending;
@@ -51,6 +51,8 @@ impl<'a> Drive<'a> {
         py: Python<'_>,
         mut step: impl FnMut(u64, u64) -> io::Result<Moved> + Send,
     ) -> PyResult<u64> {
+        let is_limited = self.socket.blocks && matches!(self.what, Readiness::Writable);
+        let _limit = is_limited.then(|| SendLimit::set(self.socket.fd.as_fd(), LOOK_EVERY));
         loop {
             let pause = ending::detach(py, || self.steps(&mut step));
             match pause? {

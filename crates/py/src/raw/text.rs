@@ -395,11 +395,7 @@ unsafe fn is_ascii(at: *mut ffi::PyObject) -> bool {
 /// The characters of a `str` that is ASCII; `None` of another one, and of what is no `str`.
 #[inline]
 pub(crate) fn ascii<'a>(object: Borrowed<'a, '_, PyAny>) -> Option<&'a [u8]> {
-    // SAFETY: any object has a type, and PyUnicode_Check asks for the flag in it.
-    if unsafe { ffi::PyUnicode_Check(object.as_ptr()) } == 0 {
-        return None;
-    }
-    match own_units(as_str_object(object)) {
+    match own_units(any_str(object)?) {
         Ok(Units::Latin1(u)) if u.is_ascii() => Some(u),
         _ => None,
     }

@@ -10,6 +10,7 @@ use super::decided::exact_f64;
 use super::decimal::{self, Wide};
 use super::moment;
 use super::plain::plain_text;
+use super::plan::Plan;
 use super::text::Strings;
 use super::types::{DataType, Unit};
 use crate::arrow_c::Memory;
@@ -69,17 +70,6 @@ pub(super) enum Values {
     ShortTime(Vec<i32>, Unit),
     LongTime(Vec<i64>, Unit),
     Timestamp(Vec<i64>, Unit, Option<String>),
-}
-
-/// What the type of a column is to be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Plan {
-    /// This one.
-    Type(DataType),
-    /// That of the first value; `floats`: a number is a float.
-    FirstValue { floats: bool },
-    /// A decimal with the digits of the largest values of the first batch.
-    Digits,
 }
 
 /// A column under construction.

@@ -5,9 +5,10 @@ use std::collections::TryReserveError;
 use onecopy_text::Tally;
 
 use super::array::bit;
-use super::builder::{Builder, Plan, Values, Why};
+use super::builder::{Builder, Values, Why};
 use super::decimal;
 use super::numbers::Numbers;
+use super::plan::Plan;
 use super::types::DataType;
 use crate::cell::Cell;
 

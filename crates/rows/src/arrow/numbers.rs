@@ -3,8 +3,9 @@
 use onecopy_text::Tally;
 
 use super::array::bit;
-use super::builder::{Builder, Plan, Why};
+use super::builder::{Builder, Why};
 use super::decided::repeated;
+use super::plan::Plan;
 use super::types::DataType;
 use crate::cell::Cell;
 

@@ -1,9 +1,20 @@
 //! Which Arrow type a column of a database has.
 
-use super::builder::{Plan, is_made};
+use super::builder::is_made;
 use super::types::{DataType, Unit};
 use crate::error::{Error, ErrorKind};
 use crate::schema::{Column, ColumnType, Schema};
+
+/// What the type of a column is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Plan {
+    /// This one.
+    Type(DataType),
+    /// That of the first value; `floats`: a number is a float.
+    FirstValue { floats: bool },
+    /// A decimal with the digits of the largest values of the first batch.
+    Digits,
+}
 
 /// What a caller wants besides what the database says.
 #[derive(Clone, Debug, PartialEq, Eq)]

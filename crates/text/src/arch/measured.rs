@@ -288,7 +288,7 @@ impl Work for Largest<'_> {
 
 /// Units that were all written.
 pub(super) fn written<U>(data: &[MaybeUninit<U>]) -> &[U] {
-    // SAFETY: the callers have written each of them: the writers of this file, of `bulk` and of
+    // SAFETY: the callers have written each of them: the writers of this file, of `bulk` and
     // `large` compare or know their number.
     unsafe { std::slice::from_raw_parts(data.as_ptr().cast(), data.len()) }
 }

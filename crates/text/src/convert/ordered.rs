@@ -62,6 +62,12 @@ pub(crate) trait Unit: Copy {
     /// Writes units that all fit, one for one.
     fn write<const SWAPPED: bool>(units: &[Self], out: StrData<'_>);
 
+    /// Writes units as 32-bit units and looks at them, each read once; as `look`.
+    fn write_looked<const SWAPPED: bool>(
+        units: &[Self],
+        out: &mut [MaybeUninit<u32>],
+    ) -> (u32, bool);
+
     /// Characters, where some take two units; `None` where none may.
     fn count<const SWAPPED: bool>(units: &[Self]) -> Option<usize>;
 
@@ -80,6 +86,22 @@ macro_rules! unit_methods {
             for &unit in units {
                 let $u = <$unit>::from_ne_bytes(unit);
                 let $u = if SWAPPED { $u.swap_bytes() } else { $u };
+                or |= $u;
+                special |= $special;
+            }
+            (or.into(), special)
+        }
+
+        #[inline(always)]
+        fn write_looked<const SWAPPED: bool>(
+            units: &[Self],
+            out: &mut [MaybeUninit<u32>],
+        ) -> (u32, bool) {
+            let (mut or, mut special) = (0, false);
+            for (to, &unit) in out.iter_mut().zip(units) {
+                let $u = <$unit>::from_ne_bytes(unit);
+                let $u = if SWAPPED { $u.swap_bytes() } else { $u };
+                to.write($u.into());
                 or |= $u;
                 special |= $special;
             }
@@ -231,13 +253,25 @@ fn try_kind<U: Unit, N: NewStr, const SWAPPED: bool>(
         Err(e) => return Some(Err(e)),
     };
     let mut data = new.data(&mut made);
+    // What is stored as 32-bit units is what was looked at, even if the text changes.
+    let (mut or, mut special) = (0, false);
     for (i, block) in text.chunks(BLOCK_UNITS).enumerate() {
         let at = i * BLOCK_UNITS;
+        let to = at..at + block.len();
+        if size_of::<U>() == 4
+            && let StrData::Four(data) = &mut data
+        {
+            let found = U::write_looked::<SWAPPED>(block, &mut data[to]);
+            (or, special) = (or | found.0, special | found.1);
+            if special {
+                return Some(Ok(Tried::UpTo(at, (or, special))));
+            }
+            continue;
+        }
         let found = U::look::<SWAPPED>(block);
         if found.1 || Kind::of(found.0) > kind {
             return Some(Ok(Tried::UpTo(at, found)));
         }
-        let to = at..at + block.len();
         U::write::<SWAPPED>(
             block,
             match &mut data {
@@ -246,6 +280,10 @@ fn try_kind<U: Unit, N: NewStr, const SWAPPED: bool>(
                 StrData::Four(data) => StrData::Four(&mut data[to]),
             },
         );
+    }
+    if size_of::<U>() == 4 && kind == Kind::Ucs4 && Kind::of(or) != kind {
+        // What was seen before is not there any more.
+        return None;
     }
     Some(Ok(Tried::Made(made)))
 }

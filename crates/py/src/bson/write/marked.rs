@@ -6,9 +6,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
 use crate::bson::{REGEX_FLAGS, RawDocument, object_id};
+use crate::raw::buffer::{self, Source};
 use crate::raw::walk;
 use crate::raw::walk::bson::{Other, Stop};
-use crate::raw::{binary, buffer, text};
+use crate::raw::{binary, text};
 
 /// Of a DBRef, which is written as a document.
 const DB_REF: u8 = 100;
@@ -119,21 +120,31 @@ fn length(n: usize) -> Result<[u8; 4], Stop> {
 
 /// Puts binary of a subtype. Copies: one.
 pub(super) fn put_binary(subtype: u8, bytes: &[u8], out: &mut dyn ByteSink) -> Result<(), Stop> {
+    put_binary_head(subtype, bytes.len(), out)?;
+    Ok(out.put(bytes)?)
+}
+
+fn put_binary_head(subtype: u8, n_bytes: usize, out: &mut dyn ByteSink) -> Result<(), Stop> {
     if subtype == SUBTYPE_OLD {
-        out.put(&length(bytes.len() + 4)?)?;
+        out.put(&length(n_bytes + 4)?)?;
         out.put_byte(subtype)?;
-        out.put(&length(bytes.len())?)?;
+        out.put(&length(n_bytes)?)?;
     } else {
-        out.put(&length(bytes.len())?)?;
+        out.put(&length(n_bytes)?)?;
         out.put_byte(subtype)?;
     }
-    Ok(out.put(bytes)?)
+    Ok(())
 }
 
 /// Puts plain bytes of any object with a buffer.
 pub(super) fn put_buffer(object: &Bound<'_, PyAny>, out: &mut dyn ByteSink) -> Result<(), Stop> {
-    let bytes = buffer::Bytes::of(object.as_borrowed())?;
-    put_binary(SUBTYPE_GENERIC, bytes.as_slice(), out)
+    buffer::with_source(object.as_borrowed(), |source| {
+        Ok(match source {
+            Source::Stable(bytes) => put_binary(SUBTYPE_GENERIC, bytes, out),
+            Source::Volatile(bytes) => put_binary_head(SUBTYPE_GENERIC, bytes.len(), out)
+                .and_then(|()| Ok(bytes.put_to(out)?)),
+        })
+    })?
 }
 
 /// Puts a document that is encoded already. Its length and its end are looked at, and no more.

@@ -13,7 +13,7 @@ use super::{LARGE_BYTES, Made, NewStr, Tried, make, of, try_ascii};
 use crate::arch::bytes::as_units;
 use crate::arch::measured::is_canonical;
 use crate::convert::{StrData, make_ordered_one_to_one};
-use crate::{Encoding, Kind, Order, Shape, Units};
+use crate::{ByteSink, Encoding, Kind, Order, Shape, SinkFull, Units};
 
 /// Texts up to this length are copied to private memory as a whole and decoded like others.
 const LEAST_BYTES: usize = 1024;
@@ -75,6 +75,15 @@ impl<'a> VolatileBytes<'a> {
         self.copy_to(0, &mut to.spare_capacity_mut()[..self.len]);
         // SAFETY: that many bytes of the spare capacity were just written.
         unsafe { to.set_len(to.len() + self.len) };
+    }
+
+    /// Puts all bytes to a sink, which copies them. Copies: one.
+    ///
+    /// # Errors
+    /// [`SinkFull`].
+    pub fn put_to(&self, sink: &mut dyn ByteSink) -> Result<(), SinkFull> {
+        // A sink stores as many bytes as the slice is long, whatever they are.
+        sink.put(self.unstable())
     }
 
     /// The bytes from `from` on.
@@ -164,8 +173,8 @@ pub fn make_large_volatile<N: NewStr>(
 struct Recorded<'n, N> {
     new: &'n mut N,
     kind: Kind,
-    /// The kernels write code points only, whatever happens to the text.
-    writes_code_points: bool,
+    /// The units of a `str` of 32-bit units were checked when they were written.
+    is_ucs4_checked: bool,
     /// A `str` of ASCII is to be checked too: it is not if the kernels have checked the vectors
     /// that they stored.
     checks_ascii: bool,
@@ -190,7 +199,7 @@ impl<'n, N: NewStr> Recorded<'n, N> {
         Recorded {
             new,
             kind: Kind::Ascii,
-            writes_code_points: true,
+            is_ucs4_checked: false,
             checks_ascii: false,
         }
     }
@@ -203,7 +212,7 @@ impl<'n, N: NewStr> Recorded<'n, N> {
         [u8; BYTES]: crate::convert::OrderedUnit,
     {
         self.checks_ascii = true;
-        self.writes_code_points = BYTES != 4;
+        self.is_ucs4_checked = BYTES == 4;
         make_ordered_one_to_one::<BYTES, SWAPPED, _>(bytes.as_chunks().0, self)
     }
 
@@ -216,14 +225,13 @@ impl<'n, N: NewStr> Recorded<'n, N> {
             Ok(made) => made,
             Err(e) => return Some(Err(e)),
         };
-        if self.kind == Kind::Ascii && !self.checks_ascii {
-            return Some(Ok(made));
-        }
-        let data = self.data(&mut made.made);
-        let is_good = match self.writes_code_points {
-            true => is_canonical::<true>(self.kind, data),
-            false => is_canonical::<false>(self.kind, data),
+        let is_checked = match self.kind {
+            Kind::Ascii => !self.checks_ascii,
+            Kind::Ucs4 => self.is_ucs4_checked,
+            Kind::Latin1 | Kind::Ucs2 => false,
         };
+        // All kernels but those of UTF-32 write code points only, whatever happens to the text.
+        let is_good = is_checked || is_canonical::<true>(self.kind, self.data(&mut made.made));
         is_good.then_some(Ok(made))
     }
 }

@@ -1,0 +1,57 @@
+"""Whether what is read from a buffer that another thread writes to is canonical text, sound objects or an error.
+
+The readers are those of the tests. The input selects one, the texts that the buffer changes between, and one of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+
+from tests.support import changing
+
+_READERS = [pair for pair in changing.readers() if pair[0] != "insert_arrow"]
+#: Reads of an input.
+_TURNS = 6
+
+
+@functools.cache
+def _prepared(reader: str, encoding: str) -> tuple[changing.Read, list[bytes]]:
+    return changing.prepare(reader, encoding)
+
+
+@contextlib.contextmanager
+def _written_to(buffer: bytearray, texts: list[bytes], first: int) -> Iterator[None]:
+    """The buffer is written to: by the target's own thread, or by one of Python's outside of the fuzzer."""
+    native: Any = sys.modules.get("native_writer")
+    if native is None:
+        with changing.writing(buffer, texts, first):
+            yield
+        return
+    native.start(buffer, texts, first)
+    try:
+        yield
+    finally:
+        native.stop()
+
+
+def check(data: bytes) -> None:
+    """Raises what is wrong with a text that was read."""
+    if len(data) < 8:
+        return
+    read, texts = _prepared(*_READERS[data[0] % len(_READERS)])
+    first = changing.first_change(texts)
+    start = first + int.from_bytes(data[1:3], "little") % (changing.N - first)
+    own = data[6:]
+    text = texts[data[3] % len(texts)]
+    mixed = text[:start] + (own * (changing.N // len(own) + 1))[: changing.N - start]
+    buffer = bytearray(text)
+    with _written_to(buffer, [*texts[data[4] % 3 :], mixed], first):
+        for turn in range(data[5], data[5] + _TURNS):
+            changing.attempt(read, buffer, turn)
