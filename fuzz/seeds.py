@@ -162,6 +162,17 @@ def main() -> None:
                 (folder / f"{name}.{encoding}").write_bytes(head + whole)
                 # Cut inside a character, where there is one that can be cut.
                 (folder / f"{name}.{encoding}.cut").write_bytes(head + whole[: len(whole) * 2 // 3 | 1])
+    # The writer, manner, number of columns less one, rows, types and access of columns; then answers: rows, and for each
+    # bound value its indicator, length and bytes; for the others return code, indicator, length and bytes.
+    folder = HERE / "seeds" / "driver_answers"
+    folder.mkdir(parents=True, exist_ok=True)
+    for writer in range(5):
+        bound = bytes([writer, 0, 1, 2, 4, 0, 2, 20, 2, 49, 50, 3, 3, 97, 98, 99, 1, 5, 2, 55, 46])
+        (folder / f"bound.{writer}").write_bytes(bound + bytes(24))
+        cut = bytes([writer, 15, 0, 1, 1, 1, 5, 4, 97, 98, 99, 100, 65, 1, 0, 65, 5, 0, 0, 3, 2, 120, 121])
+        (folder / f"parts.{writer}").write_bytes(cut + bytes(24))
+        unbound = bytes([writer, 2, 1, 3, 129, 131, 1, 0, 8, 8, *range(8), 66, 6, 0, 1, 11, 4, 1, 2, 3, 4])
+        (folder / f"unbound.{writer}").write_bytes(unbound + bytes(24))
     # Numbers of encodings in the order of `Encoding::all`, policies, whether it is UTF-8 to be written first, times, cuts.
     folder = HERE / "seeds" / "text_codec"
     folder.mkdir(parents=True, exist_ok=True)

@@ -28,8 +28,9 @@ fn check(text: &str) {
     assert_eq!(again.to_driver(), driver);
     for shown in [string.redacted(), format!("{string:?}")] {
         for keyword in SECRET {
-            // The stars themselves could spell a secret of stars.
-            if let Some(secret) = string.get(keyword).filter(|s| !s.is_empty() && !s.contains('*')) {
+            // The stars themselves could spell a secret of stars, and other words a short one.
+            let is_long = |s: &&str| s.chars().count() >= 8 && !s.contains('*');
+            if let Some(secret) = string.get(keyword).filter(is_long) {
                 assert!(!shown.contains(secret), "{secret:?} is shown: {shown:?}");
             }
         }

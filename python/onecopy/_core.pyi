@@ -184,6 +184,7 @@ def connect(
     zero_dates: Literal["null", "error", "text"] = "null",
     query_timeout: float | None = None,
     stream: bool | None = None,
+    local_infile: bool = False,
 ) -> Connection: ...
 def run_call(
     cursor: Cursor, sql: str, parameters: _Parameters, result: list[Any], places: list[int], names: list[str]

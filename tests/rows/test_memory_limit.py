@@ -50,3 +50,23 @@ def test_a_call_without_memory_raises_memory_error(what: str) -> None:
     for n_mib in (10, 25, 40, 55):
         done = subprocess.run([sys.executable, "-c", CODE, what, str(n_mib)], capture_output=True, text=True)
         assert (done.returncode, done.stdout) == (0, "MemoryError\n"), (n_mib, done.stderr[-500:])
+
+
+STREAM = r"""
+import resource
+import onecopy
+rows = "select 1 as a, x'00' as b union all select 2, zeroblob(150000000)"
+stream = onecopy.connect("sqlite::memory:").execute(rows).bson()
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (180 << 20),) * 2)
+try:
+    for chunk in stream:
+        print(len(chunk))
+except onecopy.OperationalError as error:
+    print(error.column)
+"""
+
+
+def test_a_stream_without_memory_for_a_row_does_not_end_as_if_it_were_complete() -> None:
+    done = subprocess.run([sys.executable, "-c", STREAM], capture_output=True, text=True)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "(1, 'b')"), done.stderr[-500:]

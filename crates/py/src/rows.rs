@@ -2,6 +2,7 @@
 
 use onecopy_rows::{Cell, Error, ErrorKind, LongKind, RowSink, Schema};
 use onecopy_text::{Malformed, Policy, Tally, Units};
+use onecopy_wire::WriteError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyType, PyTzInfo};
 
@@ -22,6 +23,8 @@ pub(crate) struct CellError {
 enum Why {
     /// Malformed text under the strict policy; `Units` tell what the position counts.
     Malformed(Malformed, &'static str),
+    /// The driver gives it for a value of the column's type, and it is none.
+    Invalid(WriteError),
     /// Python refused the value: `ValueError` for a date it does not have, `MemoryError`.
     Python(PyErr),
     /// A long value in parts was sent to a sink that asked for whole ones.
@@ -37,42 +40,40 @@ impl CellError {
 
     /// The exception: `DataError` with column and row (from 0), or Python's own where memory ran out.
     pub(crate) fn into_py(self, py: Python<'_>, schema: &Schema, row: u64) -> PyErr {
-        let (kind, message, cause) = match self.why {
+        let (kind, message) = match self.why {
             Why::Malformed(e, units) => (
                 ErrorKind::Malformed,
                 format!(
                     "malformed text: {} at {units} {}\nmend it in the database",
                     e.kind, e.at_units
                 ),
-                None,
             ),
-            Why::Python(e) if e.is_instance_of::<pyo3::exceptions::PyValueError>(py) => (
-                ErrorKind::Data,
-                format!(
+            Why::Invalid(e) => {
+                return errors::to_py(py, &schema.invalid_value(&e.to_string(), self.column, row));
+            }
+            Why::Python(e) if e.is_instance_of::<pyo3::exceptions::PyValueError>(py) => {
+                let message = format!(
                     "Python has no such value: {}\nselect it as text, with a cast in the query",
                     e.value(py)
-                ),
-                Some(e),
-            ),
+                );
+                let error = errors::to_py(py, &schema.invalid_value(&message, self.column, row));
+                error.set_cause(py, Some(e));
+                return error;
+            }
             Why::Python(e) => return e,
             Why::Parts => (
                 ErrorKind::Internal,
                 "a long value came in parts where it was asked for whole".to_owned(),
-                None,
             ),
         };
         let name = schema
             .columns
             .get(self.column)
             .map_or("", |c| c.name.as_str());
-        let error = errors::to_py(
-            py,
-            &Error::new(kind, message)
-                .at_column(self.column, name)
-                .at_row(row),
-        );
-        error.set_cause(py, cause);
-        error
+        let error = Error::new(kind, message)
+            .at_column(self.column, name)
+            .at_row(row);
+        errors::to_py(py, &error)
     }
 }
 
@@ -174,6 +175,9 @@ impl<'py> PyRows<'py> {
             Cell::I64(v) => number::int(py, v).map_err(Why::Python),
             Cell::F64(v) => number::float(py, v).map_err(Why::Python),
             Cell::Decimal(digits) => {
+                if !onecopy_wire::is_decimal(digits) {
+                    return Err(Why::Invalid(WriteError::NotADecimal));
+                }
                 let digits = text::make_of_cell(
                     py,
                     Units::Latin1(digits),

@@ -14,7 +14,7 @@ pub struct Date {
 }
 
 /// A time of day.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Time {
     /// 0 to 23 (24:00:00 is possible in PostgreSQL).
     pub hour: u8,

@@ -48,6 +48,8 @@ pub struct ConnectOptions {
     /// Where `stream` is `None`: whether a text with parameters whose last results were all short may be executed so that its next
     /// result comes whole, however long that is (psqlodbc; a third of the time for one row).
     pub guesses_short: bool,
+    /// MariaDB, MySQL: whether `LOAD DATA LOCAL` may send files of this machine to the server.
+    pub local_infile: bool,
 }
 
 impl Default for ConnectOptions {
@@ -61,6 +63,7 @@ impl Default for ConnectOptions {
             zero_dates: ZeroDates::Null,
             stream: None,
             guesses_short: true,
+            local_infile: false,
         }
     }
 }
@@ -148,6 +151,21 @@ impl Connection {
             return sqlite::Connection::open(path, options).map(Connection::Sqlite);
         }
         odbc::Connection::open(target, options).map(Connection::Odbc)
+    }
+
+    /// As [`Connection::open`], which `opening` cancels.
+    ///
+    /// # Errors
+    /// As [`Connection::open`]; [`crate::ErrorKind::Cancelled`] after a cancel.
+    pub fn open_by(
+        target: &str,
+        options: &ConnectOptions,
+        opening: &odbc::Opening,
+    ) -> Result<Connection, Error> {
+        match target.starts_with("sqlite:") {
+            true => Connection::open(target, options),
+            false => odbc::Connection::open_by(target, options, opening).map(Connection::Odbc),
+        }
     }
 
     /// The foreign driver that `target` goes through, as far as it says, for people; `None` for SQLite, which is our own

@@ -1,6 +1,7 @@
 //! The one error type of this room. It crosses language borders as a kind, never as text to parse.
 
 use std::fmt;
+use std::sync::Arc;
 
 use onecopy_wire::{ChunkError, ChunkErrorKind};
 
@@ -19,7 +20,7 @@ pub enum ErrorKind {
     Data,
     /// A constraint was broken. PEP 249 `IntegrityError`.
     Integrity,
-    /// The driver's state broke, or the driver broke ODBC's rules. PEP 249 `InternalError`.
+    /// The driver's state broke, or that of this library. PEP 249 `InternalError`.
     Internal,
     /// The driver or the database cannot do this. PEP 249 `NotSupportedError`.
     NotSupported,
@@ -103,6 +104,8 @@ pub struct Error {
     pub column: Option<(usize, String)>,
     /// Row of the result (from 0), where a value is at fault and it is known.
     pub row: Option<u64>,
+    /// Name and version of the ODBC driver, where its answer is at fault.
+    pub driver: Option<Arc<str>>,
 }
 
 impl Error {
@@ -125,6 +128,7 @@ impl Error {
             native: 0,
             column: None,
             row: None,
+            driver: None,
         }
     }
 
@@ -154,6 +158,13 @@ impl Error {
     #[must_use]
     pub fn at_column(mut self, index: usize, name: &str) -> Error {
         self.column.get_or_insert_with(|| (index, name.to_owned()));
+        self
+    }
+
+    /// Adds the driver whose answer is at fault.
+    #[must_use]
+    pub(crate) fn of_driver(mut self, driver: Option<&Arc<str>>) -> Error {
+        self.driver = self.driver.or_else(|| driver.cloned());
         self
     }
 
@@ -191,17 +202,27 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The place goes behind the first line: those below it say what to do.
+        // Column, row and driver end the first line: those below it say what to do.
         let (what, remedy) = match self.message.split_once('\n') {
             Some((what, remedy)) => (what, Some(remedy)),
             None => (self.message.as_str(), None),
         };
         f.write_str(what)?;
-        match (&self.column, self.row) {
-            (Some((i, name)), Some(row)) => write!(f, " (column {i} `{name}`, row {row})")?,
-            (Some((i, name)), None) => write!(f, " (column {i} `{name}`)")?,
-            (None, Some(row)) => write!(f, " (row {row})")?,
-            (None, None) => {}
+        let mut separator = " (";
+        if let Some((i, name)) = &self.column {
+            write!(f, "{separator}column {i} `{name}`")?;
+            separator = ", ";
+        }
+        if let Some(row) = self.row {
+            write!(f, "{separator}row {row}")?;
+            separator = ", ";
+        }
+        if let Some(driver) = &self.driver {
+            write!(f, "{separator}driver `{driver}`")?;
+            separator = ", ";
+        }
+        if separator == ", " {
+            f.write_str(")")?;
         }
         remedy.map_or(Ok(()), |remedy| write!(f, "\n{remedy}"))
     }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::error::{Error, ErrorKind};
+
 /// What a column holds, by DESIGN's value table: it decides the buffer and the Python type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -72,6 +74,8 @@ pub struct Column {
 pub struct Schema {
     /// The columns, in order.
     pub columns: Arc<[Column]>,
+    /// Name and version of the ODBC driver that describes them; `None` of SQLite.
+    driver: Option<Arc<str>>,
 }
 
 impl Schema {
@@ -80,7 +84,32 @@ impl Schema {
     pub fn new(columns: Vec<Column>) -> Schema {
         Schema {
             columns: columns.into(),
+            driver: None,
         }
+    }
+
+    /// The schema of a result of an ODBC driver.
+    pub(crate) fn of_driver(columns: Vec<Column>, driver: &Arc<str>) -> Schema {
+        Schema {
+            driver: Some(Arc::clone(driver)),
+            ..Schema::new(columns)
+        }
+    }
+
+    /// Name and version of the ODBC driver that describes the columns.
+    pub(crate) fn driver(&self) -> Option<&Arc<str>> {
+        self.driver.as_ref()
+    }
+
+    /// The error of a value that no column of its type can hold, with its column and row (from 0),
+    /// and the driver that made it.
+    #[must_use]
+    pub fn invalid_value(&self, message: &str, column: usize, row: u64) -> Error {
+        let name = self.columns.get(column).map_or("", |c| c.name.as_str());
+        Error::new(ErrorKind::Data, message)
+            .at_column(column, name)
+            .at_row(row)
+            .of_driver(self.driver.as_ref())
     }
 
     /// Number of columns; 0 for a statement that gives no rows.

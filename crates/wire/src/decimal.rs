@@ -16,6 +16,13 @@ pub(crate) enum Decimal<'a> {
     NonFinite(&'static str),
 }
 
+/// Returns whether a text is `[+-]digits[.digits][e[+-]digits]`, NaN or an infinity.
+#[inline]
+#[must_use]
+pub fn is_decimal(text: &[u8]) -> bool {
+    is_plain(text) || read(text).is_ok()
+}
+
 /// Reads `[+-]digits[.digits][e[+-]digits]`, where the digits on one side of the point may be missing.
 ///
 /// # Errors

@@ -29,4 +29,5 @@ mod segments;
 pub mod short;
 
 pub use chunk_source::{CancelHandle, ChunkError, ChunkErrorKind, ChunkSource, Filled};
+pub use decimal::is_decimal;
 pub use error::{NonFinite, WriteError};

@@ -10,17 +10,21 @@ _NUMBERED = {10: "sp_executesql", 11: "sp_prepare", 12: "sp_execute", 13: "sp_pr
 _NUMBERED[15] = "sp_unprepare"
 
 
-def read(body: bytes) -> tuple[str, list[Parameter]]:
-    """Name and parameters of the call in an RPC message; the name of a procedure of the system without what stands around it.
+def read(body: bytes, at: int = 0) -> tuple[str, list[Parameter], int]:
+    """Name and parameters of a call in an RPC message, and where the next call begins.
+
+    The name of a procedure of the system is without schema, quotes and number. A message holds many
+    calls where a driver binds arrays of parameters; one that ends it begins at its length.
 
     Raises:
         ValueError: a parameter of a type the responder does not know.
     """
-    length = struct.unpack_from("<H", body)[0]
+    length = struct.unpack_from("<H", body, at)[0]
+    at += 2
     if length == 0xFFFF:
-        name, at = _NUMBERED.get(struct.unpack_from("<H", body, 2)[0], ""), 4
+        name, at = _NUMBERED.get(struct.unpack_from("<H", body, at)[0], ""), at + 2
     else:
-        name, at = body[2 : 2 + 2 * length].decode("utf-16-le"), 2 + 2 * length
+        name, at = body[at : at + 2 * length].decode("utf-16-le"), at + 2 * length
     at += 2  # option flags
     parameters = []
     while at < len(body) and body[at] not in (0x80, 0xFF):
@@ -30,7 +34,8 @@ def read(body: bytes) -> tuple[str, list[Parameter]]:
         info, raw, at = read_type_and_value(body, at + 2 + 2 * size)
         parameters.append(Parameter(parameter, info, raw, bool(status & 1)))
     plain = plain_name(name)
-    return plain if plain.startswith("sp_") else name, parameters
+    # The flag between two calls.
+    return plain if plain.startswith("sp_") else name, parameters, at + 1
 
 
 def plain_name(name: str) -> str:

@@ -62,6 +62,7 @@ class Work:
 
     def __init__(self) -> None:
         self._undo: list[Callable[[], object]] = []
+        self._savepoints: dict[str, int] = {}
         self.in_transaction = False
 
     def begin(self) -> None:
@@ -76,6 +77,29 @@ class Work:
                 if not committed:
                     undo()
         self.in_transaction = False
+        self._savepoints.clear()
+
+    def save(self, name: str) -> None:
+        """SAVE TRANSACTION, which begins none.
+
+        Raises:
+            SqlError: 628.
+        """
+        if not self.in_transaction:
+            raise SqlError(628, "Cannot issue SAVE TRANSACTION when there is no active transaction.")
+        self._savepoints[name] = len(self._undo)
+
+    def back(self, name: str) -> None:
+        """ROLLBACK TRANSACTION to a savepoint.
+
+        Raises:
+            SqlError: 6401.
+        """
+        if not self.in_transaction or name not in self._savepoints:
+            raise SqlError(6401, f"Cannot roll back {name}. No transaction or savepoint of that name was found.")
+        with _LOCK:
+            while len(self._undo) > self._savepoints[name]:
+                self._undo.pop()()
 
     def create(self, table: Table) -> int:
         """CREATE TABLE; one of that name must not be there.

@@ -49,7 +49,7 @@ from tests.support.tds.types import Parameter
 
 __all__ = ["Affected", "Rows", "SqlError", "Wait", "failure", "statements"]
 
-_SKIPPED = ("set", "if", "use", "save", "truncate", "go")
+_SKIPPED = ("set", "if", "use", "truncate", "go")
 
 
 def statements(
@@ -153,15 +153,18 @@ class _Statements(Reader):
         return first, second, self.value().text()
 
     def _of_transaction(self, word: str) -> Transaction | None:
-        """BEGIN TRAN, COMMIT, ROLLBACK (also behind `IF @@TRANCOUNT > 0`), SET IMPLICIT_TRANSACTIONS."""
+        """BEGIN TRAN, COMMIT, ROLLBACK (also after `IF @@TRANCOUNT > 0`), SAVE TRAN, SET IMPLICIT_TRANSACTIONS."""
         if word == "if" and self.take("@@trancount"):
             self.need(">", "0")
             word = self.next()[1].lower()
         if word == "set" and self.take("implicit_transactions"):
             return Transaction("implicit on" if self.next()[1].lower() == "on" else "implicit off")
-        if word not in ("begin", "commit", "rollback"):
+        if word not in ("begin", "commit", "rollback", "save"):
             return None
-        self.take("tran", "transaction", "work")
+        is_named = self.take("tran", "transaction") and not self.at_end() and self.peek() != ";"
+        if word in ("rollback", "save") and is_named:
+            return Transaction("save" if word == "save" else "back", self.name())
+        self.take("work")
         return Transaction("begin" if word == "begin" else "commit" if word == "commit" else "rollback")
 
     def _of_table(self, word: str) -> Affected | None:

@@ -58,9 +58,10 @@ class Message:
 
 @dataclass
 class Transaction:
-    """BEGIN, COMMIT, ROLLBACK, and implicit transactions turned on or off."""
+    """BEGIN, COMMIT, ROLLBACK, savepoints, and implicit transactions turned on or off."""
 
-    what: Literal["begin", "commit", "rollback", "implicit on", "implicit off"]
+    what: Literal["begin", "commit", "rollback", "save", "back", "implicit on", "implicit off"]
+    savepoint: str = ""
 
 
 @dataclass

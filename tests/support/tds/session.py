@@ -42,6 +42,8 @@ class Session:
         self._prepared: dict[int, tuple[str, list[str] | None]] = {}
         self._version = _TDS_7_4
         self._work = kept.Work()
+        #: The flag of an answer that another call of the same message follows.
+        self._more_calls = 0
         self._transaction = b""
         self._implicit = False
         #: The procedure that the statement under way has run, whose outputs are still to be told.
@@ -125,12 +127,19 @@ class Session:
         return tokens.transaction_ended(ended, committed)
 
     def _call(self, body: bytes) -> None:
-        """A remote procedure call."""
-        try:
-            name, given = calls.read(body)
-            self._procedure(name, given)
-        except (SqlError, ValueError) as error:
-            self._fail(error if isinstance(error, SqlError) else SqlError(8016, str(error)), tokens.DONEPROC)
+        """Remote procedure calls, one after another."""
+        at = 0
+        while at < len(body):
+            self._more_calls = 0
+            try:
+                name, given, at = calls.read(body, at)
+                self._more_calls = tokens.MORE if at < len(body) else 0
+                self._procedure(name, given)
+            except (SqlError, ValueError) as error:
+                known = error if isinstance(error, SqlError) else SqlError(8016, str(error))
+                self._fail(known, tokens.DONEPROC, bool(self._more_calls))
+                if not self._more_calls:
+                    return
 
     def _procedure(self, name: str, given: list[Parameter]) -> None:
         handle: int | None = None
@@ -184,7 +193,8 @@ class Session:
         tail = tokens.return_status() + (tokens.return_handle(handle) if handle is not None else b"")
         if self._called is not None:
             tail += self._outputs(self._called)
-        self._channel.write(tail + struct.pack("<BHHQ", tokens.DONEPROC, tokens.ERROR if failed else 0, 0xE0, 0))
+        status = tokens.ERROR if failed else 0
+        self._channel.write(tail + struct.pack("<BHHQ", tokens.DONEPROC, self._more_calls | status, 0xE0, 0))
 
     def _own_procedure(self, called: Called, handle: int | None = None) -> None:
         for result in called.results:
@@ -192,7 +202,8 @@ class Session:
         if called.error is not None:
             raise called.error
         tail = tokens.return_status(called.status) + (tokens.return_handle(handle) if handle is not None else b"")
-        self._channel.write(tail + self._outputs(called) + struct.pack("<BHHQ", tokens.DONEPROC, 0, 0xE0, 0))
+        ends = struct.pack("<BHHQ", tokens.DONEPROC, self._more_calls, 0xE0, 0)
+        self._channel.write(tail + self._outputs(called) + ends)
 
     def _outputs(self, called: Called) -> bytes:
         return b"".join(tokens.return_value(at, one.name, one.info, one.raw) for at, one in called.outputs)
@@ -268,6 +279,10 @@ class Session:
             self._implicit = result.what == "implicit on"
         elif result.what == "begin":
             self._channel.write(self._begin())
+        elif result.what == "save":
+            self._work.save(result.savepoint)
+        elif result.what == "back":
+            self._work.back(result.savepoint)
         elif self._work.in_transaction:
             self._channel.write(self._end(result.what == "commit"))
 

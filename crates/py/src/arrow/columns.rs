@@ -39,6 +39,10 @@ impl ColumnError {
         let (name, type_name) = described.map_or(("", ""), |c| (&c.name, &c.type_name));
         let what = match misfit {
             NumberMisfit::Memory => return no_memory(),
+            NumberMisfit::Invalid => {
+                let why = onecopy_wire::WriteError::NotADate.to_string();
+                return errors::to_py(py, &schema.invalid_value(&why, column, row));
+            }
             NumberMisfit::Range => "a value is outside of what its column's buffer holds",
             NumberMisfit::Kind => "a value does not go into a column of numbers",
         };

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use onecopy_rows::connect::{self as db, ConnectOptions, Names, ZeroDates};
 use onecopy_rows::named::Dialect;
+use onecopy_rows::odbc::Opening;
 use onecopy_text::{Policy, Tally};
-use onecopy_wire::CancelHandle;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyType};
@@ -68,6 +68,8 @@ pub(crate) struct Connection {
 ///     query_timeout: seconds that a statement may take: see `Connection.timeout`.
 ///     stream: whether rows come as they are read (``True``: a `NotSupportedError` where the driver cannot), or a result comes whole
 ///         before its first row (``False``), where that can be chosen. ``None``: as they are read, where the driver can.
+///     local_infile: MariaDB and MySQL: ``LOAD DATA LOCAL`` may send files of this machine to the server. Without it the statement
+///         is a `NotSupportedError`.
 ///
 /// Returns:
 ///     A `Connection`. What one should know about the driver found comes as a `DriverWarning`.
@@ -82,7 +84,7 @@ pub(crate) struct Connection {
 /// Source: PEP 249, "Constructors".
 #[pyfunction]
 #[allow(clippy::too_many_arguments)] // Keywords of Python.
-#[pyo3(signature = (target, *, read_only=false, autocommit=false, timeout=15.0, errors="strict", row_factory=None, zero_dates="null", query_timeout=None, stream=None))]
+#[pyo3(signature = (target, *, read_only=false, autocommit=false, timeout=15.0, errors="strict", row_factory=None, zero_dates="null", query_timeout=None, stream=None, local_infile=false))]
 pub(crate) fn connect(
     py: Python<'_>,
     target: &Bound<'_, PyString>,
@@ -94,6 +96,7 @@ pub(crate) fn connect(
     zero_dates: &str,
     query_timeout: Option<f64>,
     stream: Option<bool>,
+    local_infile: bool,
 ) -> PyResult<Connection> {
     let target = parameters::utf8(py, target, "the connection string", &mut Tally::default())?;
     if !(timeout > 0.0 && timeout <= 86_400.0) {
@@ -134,13 +137,17 @@ pub(crate) fn connect(
         zero_dates,
         stream,
         guesses_short: true,
+        local_infile,
     };
-    // Nothing to cancel yet: a driver that connects knows its own time limit.
-    let nothing = || CancelHandle::new(|| ());
-    let opened = interrupt::detached(py, nothing, || {
-        db::Connection::open(&target, &options)
-            .map(|db| (db.describe(), db.notices(), db.names(), db))
-    })?;
+    let opening = Opening::default();
+    let opened = interrupt::detached(
+        py,
+        || opening.cancel_handle(),
+        || {
+            db::Connection::open_by(&target, &options, &opening)
+                .map(|db| (db.describe(), db.notices(), db.names(), db))
+        },
+    )?;
     let (about, notices, names, db) = opened.map_err(|e| errors::to_py(py, &e))?;
     let connection = Connection {
         db: Some(Arc::new(db)),

@@ -163,8 +163,9 @@ impl RowStream {
             match self.fill(py, &mut rest.state, &mut chunk) {
                 Ok(_) => {}
                 // The rows before a failure come first; it is raised by the next call. What a signal handler raised does not
-                // wait.
-                Err(e) if self.n_rows() > n_rows && errors::is_ours(py, &e) => {}
+                // wait, nor what left no rows: a chunk that could not grow may have lost those it had.
+                Err(e)
+                    if self.n_rows() > n_rows && !chunk.is_empty() && errors::is_ours(py, &e) => {}
                 Err(e) => return Err(e),
             }
             if !chunk.is_empty() {

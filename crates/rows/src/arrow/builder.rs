@@ -24,6 +24,8 @@ const LEAST_RESERVED: usize = 1024;
 pub(crate) enum Why {
     /// It is of another kind.
     Kind,
+    /// It is of the column's kind and no value of it: malformed digits, a thirteenth month.
+    Invalid,
     /// It is too large, too small, or too far away.
     Range,
     /// It is finer than the column can tell.
@@ -253,11 +255,11 @@ impl Builder {
             (Values::F64(v), Cell::I64(n)) => v.push(exact_f64(n)?),
             // Who asks for floats of exact numbers takes what they lose.
             (Values::F64(v), Cell::Decimal(digits)) if was_asked => {
-                let digits = std::str::from_utf8(digits).map_err(|_| Why::Kind)?;
-                v.push(digits.parse().map_err(|_| Why::Kind)?);
+                let digits = std::str::from_utf8(digits).map_err(|_| Why::Invalid)?;
+                v.push(digits.parse().map_err(|_| Why::Invalid)?);
             }
             (Values::Digits(v), Cell::Decimal(digits)) => {
-                decimal::size(digits).ok_or(Why::Kind)?;
+                decimal::size(digits).ok_or(Why::Invalid)?;
                 tally.converted(digits.len());
                 return v.put_bytes(digits);
             }
@@ -285,7 +287,7 @@ impl Builder {
             (Values::Uuid(v), Cell::Text(Units::Utf8(text))) => {
                 v.push(super::plain::parse_uuid(text).ok_or(Why::Kind)?);
             }
-            (Values::Date(v), Cell::Date(date)) => v.push(narrow(moment::days(date))?),
+            (Values::Date(v), Cell::Date(date)) => v.push(narrow(moment::checked_days(date)?)?),
             (Values::ShortTime(v, unit), Cell::Time(time, _)) => {
                 v.push(narrow(moment::time_of_day(time, *unit)?)?);
             }
@@ -293,17 +295,10 @@ impl Builder {
                 v.push(moment::time_of_day(time, *unit)?);
             }
             (Values::Timestamp(v, unit, None), Cell::Date(date)) => {
-                let time = crate::cell::Time {
-                    hour: 0,
-                    minute: 0,
-                    second: 0,
-                    nanosecond: 0,
-                };
-                let offset_minutes = None;
                 let midnight = crate::cell::Timestamp {
                     date,
-                    time,
-                    offset_minutes,
+                    time: crate::cell::Time::default(),
+                    offset_minutes: None,
                 };
                 v.push(moment::since_epoch(midnight, *unit)?);
             }

@@ -69,7 +69,7 @@ fn each_digit(parts: &Parts<'_>, scale: i8, mut take: impl FnMut(u8)) -> Result<
 /// It is no decimal, has more digits behind the point, or more than `precision` in all.
 #[inline]
 pub(crate) fn to_i128(text: &[u8], precision: u8, scale: i8) -> Result<i128, Why> {
-    let parts = parts(text).ok_or(Why::Kind)?;
+    let parts = parts(text).ok_or(Why::Invalid)?;
     let most = parts.whole.len() + usize::try_from(scale.max(0)).unwrap_or(0);
     let value = if most <= 18 {
         // The usual size: one word.
@@ -101,7 +101,7 @@ pub(crate) fn to_i128(text: &[u8], precision: u8, scale: i8) -> Result<i128, Why
 /// # Errors
 /// As [`to_i128`].
 pub(crate) fn to_wide(text: &[u8], precision: u8, scale: i8) -> Result<Wide, Why> {
-    let parts = parts(text).ok_or(Why::Kind)?;
+    let parts = parts(text).ok_or(Why::Invalid)?;
     let (mut value, mut n_digits) = ([0_u64; 4], 0_usize);
     each_digit(&parts, scale, |digit| {
         if n_digits > 0 || digit != 0 {
@@ -204,8 +204,8 @@ mod tests {
         assert_eq!(to_i128(&[b'9'; 60], 38, 0), Err(Why::Range));
         assert_eq!(to_wide(&[b'9'; 77], 76, 0), Err(Why::Range));
         for text in ["", "-", ".", "1e5", "NaN", "1.2.3", "1 "] {
-            assert_eq!(to_i128(text.as_bytes(), 38, 2), Err(Why::Kind), "{text}");
-            assert_eq!(to_wide(text.as_bytes(), 76, 2), Err(Why::Kind), "{text}");
+            assert_eq!(to_i128(text.as_bytes(), 38, 2), Err(Why::Invalid), "{text}");
+            assert_eq!(to_wide(text.as_bytes(), 76, 2), Err(Why::Invalid), "{text}");
         }
         assert_eq!(size(b"-0012.3400"), Some((2, 4)));
         assert_eq!(size(b"0.0"), Some((0, 1)));

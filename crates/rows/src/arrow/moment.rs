@@ -20,6 +20,23 @@ pub(crate) fn days(date: Date) -> i64 {
     era * 146_097 + day_of_era - 719_468
 }
 
+/// As [`days`], of a date that may come from anywhere.
+///
+/// # Errors
+/// The calendar does not have it.
+#[inline]
+pub(crate) fn checked_days(date: Date) -> Result<i64, Why> {
+    const DAYS: [u8; 13] = [0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let year = date.year;
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let in_month = DAYS.get(usize::from(date.month)).copied().unwrap_or(0);
+    let last = in_month + u8::from(date.month == 2 && is_leap);
+    match date.day.wrapping_sub(1) < last {
+        true => Ok(days(date)),
+        false => Err(Why::Invalid),
+    }
+}
+
 /// The date of a day counted from 1970-01-01; `None` where the year is beyond 32 bits.
 pub(crate) fn date(days: i64) -> Option<Date> {
     let days = days.checked_add(719_468)?;
@@ -52,9 +69,19 @@ fn fraction(nanosecond: u32, unit: Unit) -> Result<i64, Why> {
     Ok(nanosecond / each)
 }
 
+/// Seconds since midnight.
+///
+/// # Errors
+/// It is no time: a leap second and `24:00:00` are.
 #[inline]
-fn seconds(time: Time) -> i64 {
-    i64::from(time.hour) * 3600 + i64::from(time.minute) * 60 + i64::from(time.second)
+fn seconds(time: Time) -> Result<i64, Why> {
+    let is_time = time.minute < 60 && time.second <= 60 && time.nanosecond < 1_000_000_000;
+    let seconds =
+        i64::from(time.hour) * 3600 + i64::from(time.minute) * 60 + i64::from(time.second);
+    match is_time && seconds <= DAY_SECONDS {
+        true => Ok(seconds),
+        false => Err(Why::Invalid),
+    }
 }
 
 /// A time of day since midnight.
@@ -63,10 +90,11 @@ fn seconds(time: Time) -> i64 {
 /// It is finer than the unit, or the day's end (`24:00:00`), which Arrow does not have.
 #[inline]
 pub(crate) fn time_of_day(time: Time, unit: Unit) -> Result<i64, Why> {
-    if seconds(time) >= DAY_SECONDS {
+    let seconds = seconds(time)?;
+    if seconds >= DAY_SECONDS {
         return Err(Why::Range);
     }
-    Ok(seconds(time) * unit.per_second() + fraction(time.nanosecond, unit)?)
+    Ok(seconds * unit.per_second() + fraction(time.nanosecond, unit)?)
 }
 
 /// A timestamp since 1970-01-01 00:00; one with an offset in UTC.
@@ -76,7 +104,10 @@ pub(crate) fn time_of_day(time: Time, unit: Unit) -> Result<i64, Why> {
 #[inline]
 pub(crate) fn since_epoch(t: Timestamp, unit: Unit) -> Result<i64, Why> {
     let offset = i64::from(t.offset_minutes.unwrap_or(0)) * 60;
-    let at = days(t.date) * DAY_SECONDS + seconds(t.time) - offset;
+    if offset.abs() >= DAY_SECONDS {
+        return Err(Why::Invalid);
+    }
+    let at = checked_days(t.date)? * DAY_SECONDS + seconds(t.time)? - offset;
     let fraction = fraction(t.time.nanosecond, unit)?;
     at.checked_mul(unit.per_second())
         .and_then(|at| at.checked_add(fraction))
@@ -213,6 +244,70 @@ mod tests {
             assert_eq!(days(date(n).unwrap()), n);
         }
         assert_eq!(date(i64::MAX), None);
+    }
+
+    #[test]
+    fn dates_and_times_that_do_not_exist_are_refused() {
+        let t = stamp("2026-11-25 01:02:03");
+        for (month, day) in [
+            (0, 1),
+            (13, 1),
+            (255, 1),
+            (1, 0),
+            (1, 32),
+            (2, 29),
+            (4, 31),
+            (1, 255),
+        ] {
+            let date = Date {
+                year: 2026,
+                month,
+                day,
+            };
+            assert_eq!(checked_days(date), Err(Why::Invalid), "{month}-{day}");
+            let invalid = Timestamp { date, ..t };
+            assert_eq!(since_epoch(invalid, Unit::Second), Err(Why::Invalid));
+        }
+        for (year, is_leap) in [(2024, true), (1900, false), (2000, true), (-4, true)] {
+            let date = Date {
+                year,
+                month: 2,
+                day: 29,
+            };
+            assert_eq!(checked_days(date).is_ok(), is_leap, "{year}");
+        }
+        for (hour, minute, second, nanosecond) in [
+            (25, 0, 0, 0),
+            (255, 0, 0, 0),
+            (1, 60, 0, 0),
+            (1, 0, 61, 0),
+            (1, 0, 0, 1_000_000_000),
+        ] {
+            let time = Time {
+                hour,
+                minute,
+                second,
+                nanosecond,
+            };
+            let invalid = Timestamp { time, ..t };
+            assert_eq!(
+                since_epoch(invalid, Unit::Nano),
+                Err(Why::Invalid),
+                "{time:?}"
+            );
+            assert_eq!(time_of_day(time, Unit::Nano), Err(Why::Invalid), "{time:?}");
+        }
+        for offset in [1440, -1440, i16::MAX, i16::MIN] {
+            let invalid = Timestamp {
+                offset_minutes: Some(offset),
+                ..t
+            };
+            assert_eq!(
+                since_epoch(invalid, Unit::Second),
+                Err(Why::Invalid),
+                "{offset}"
+            );
+        }
     }
 
     #[test]

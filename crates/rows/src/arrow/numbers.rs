@@ -41,6 +41,8 @@ pub enum Numbers {
 pub enum NumberMisfit {
     /// It is of another kind.
     Kind,
+    /// It is of the column's kind and no value of it: a thirteenth month.
+    Invalid,
     /// It is outside of what the column's type holds, or finer.
     Range,
     /// The system gives no memory for it.
@@ -95,6 +97,7 @@ impl NumberColumn {
         match self.0.put(cell, &mut Tally::default()) {
             Ok(_) => Ok(()),
             Err(Why::Range | Why::Scale) => Err(NumberMisfit::Range),
+            Err(Why::Invalid) => Err(NumberMisfit::Invalid),
             Err(Why::Memory) => Err(NumberMisfit::Memory),
             Err(_) => Err(NumberMisfit::Kind),
         }

@@ -1,6 +1,7 @@
 //! The row sink that makes columns: each cell is written once, into the buffer that goes out.
 
 use onecopy_text::{Policy, Tally};
+use onecopy_wire::WriteError;
 
 use super::array::Batch;
 use super::builder::{Builder, Why};
@@ -147,6 +148,16 @@ impl ArrowRows {
                 format!("malformed text: {} at {units} {}", e.kind, e.at_units),
                 "mend it in the database",
             ),
+            Why::Invalid => {
+                let why = match is {
+                    "a decimal" => WriteError::NotADecimal,
+                    _ => WriteError::NotADate,
+                };
+                let row = self.n_before + misfit.row as u64;
+                return self
+                    .schema
+                    .invalid_value(&why.to_string(), misfit.column, row);
+            }
             Why::Long => (
                 ErrorKind::Data,
                 "a batch of this column is longer than 2 GiB".to_owned(),
@@ -173,9 +184,14 @@ impl ArrowRows {
                 "ask for a finer type of this column (`types`), or round it in the query",
             ),
         };
-        Error::new(kind, format!("{what}\n{remedy}"))
+        let error = Error::new(kind, format!("{what}\n{remedy}"))
             .at_column(misfit.column, name)
-            .at_row(self.n_before + misfit.row as u64)
+            .at_row(self.n_before + misfit.row as u64);
+        match kind {
+            // The driver described a column that its values do not go into.
+            ErrorKind::Data => error.of_driver(self.schema.driver()),
+            _ => error,
+        }
     }
 
     #[inline(always)]

@@ -118,11 +118,6 @@ impl Arena {
         self.bytes().get(range.clone())
     }
 
-    /// Length of cell `number`; 0 if none has it.
-    pub(crate) fn cell_len(&self, number: usize) -> usize {
-        self.cells.get(number).map_or(0, |(_, range)| range.len())
-    }
-
     /// Corrects the form of the value that began at `start`; it may grow by one byte.
     ///
     /// # Errors

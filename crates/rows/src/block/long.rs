@@ -17,7 +17,7 @@
 use std::ops::Range;
 
 use super::arena::Arena;
-use super::piece::{Value, piece, value, window_for};
+use super::piece::{Progress, Value, invalid_length, piece, value, window_for};
 use super::rowset::{Access, Fit, Rowset};
 use crate::column::Today;
 use crate::error::{Error, ErrorKind};
@@ -86,7 +86,7 @@ pub(crate) struct Walk {
     next: usize,
     end: usize,
     /// A value of row `next` is under way.
-    under_way: Option<usize>,
+    under_way: Option<(usize, Progress)>,
     /// Whether any column needs a look at each of its rows.
     check: bool,
     /// What comes after the rows `next..end`, or after the last view: rows before a failure are given first.
@@ -346,7 +346,7 @@ impl Walk {
         calls: &mut C,
         long_values: LongValues,
     ) -> Result<bool, Error> {
-        let Some(under_way) = self.under_way else {
+        let Some((under_way, mut progress)) = self.under_way else {
             return Ok(true);
         };
         let spec = rowset.columns[under_way].spec;
@@ -359,7 +359,18 @@ impl Walk {
             spec.c_type,
             spec.terminator,
             window,
-        )?;
+        )
+        .and_then(|piece| progress.add(&piece).map(|()| piece))
+        .map_err(|error| {
+            let row = self.before
+                + if rowset.row_bytes == 0 {
+                    self.next as u64
+                } else {
+                    0
+                };
+            error.at_column(under_way, "").at_row(row)
+        })?;
+        self.under_way = Some((under_way, progress));
         view.resume = Some(Part {
             column: under_way,
             bytes: start..arena.len(),
@@ -398,15 +409,15 @@ impl Walk {
                     Fit::Whole => continue,
                     Fit::Cut(len) => len,
                     Fit::Invalid(indicator) => {
-                        let message = format!("the driver reports a length of {indicator} bytes");
-                        return Err(Error::new(ErrorKind::Internal, message).at_column(column, ""));
+                        return Err(invalid_length(indicator).at_column(column, ""));
                     }
                 },
             };
-            self.position(row, rowset, calls)?;
+            self.position(row, rowset, calls)
+                .map_err(|e| e.at_column(column, ""))?;
             let streams = slots.kind.streams();
             let start = arena.begin();
-            match value(
+            let brought = value(
                 calls,
                 arena,
                 column,
@@ -415,9 +426,18 @@ impl Walk {
                 known,
                 streams,
                 long_values,
-            )? {
+            );
+            match brought.map_err(|e| e.at_column(column, ""))? {
                 Value::Null => rowset.set_indicator(column, row, ffi::NULL_DATA),
                 Value::Whole => {
+                    let len = arena.len() - start;
+                    if !spec.variable && len != spec.bytes {
+                        let message = format!(
+                            "the driver returns {len} bytes of a value of {} bytes",
+                            spec.bytes
+                        );
+                        return Err(Error::new(ErrorKind::Data, message).at_column(column, ""));
+                    }
                     if let Some(tidy) = rowset.columns[column].kind.tidy() {
                         arena.tidy(start, tidy)?;
                     }
@@ -425,13 +445,13 @@ impl Walk {
                     let number = arena.end_cell(slot, start);
                     rowset.set_arena_cell(column, row, number);
                 }
-                Value::FirstPart => {
+                Value::FirstPart(progress) => {
                     view.stop = Some(Part {
                         column,
                         bytes: start..arena.len(),
                         last: false,
                     });
-                    self.under_way = Some(column);
+                    self.under_way = Some((column, progress));
                     return Ok(false);
                 }
             }

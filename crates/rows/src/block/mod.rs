@@ -16,6 +16,8 @@
 pub(crate) mod arena;
 pub(crate) mod buffer;
 pub(crate) mod current;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 pub(crate) mod long;
 pub(crate) mod pages;
 pub(crate) mod piece;

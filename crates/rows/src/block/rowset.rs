@@ -7,6 +7,7 @@
 
 use super::arena::Arena;
 use super::buffer::Buffer;
+use super::piece::is_whole_units;
 use crate::cell::Cell;
 use crate::column::{Kind, Planned, Raw, Spec, Today};
 use crate::error::Error;
@@ -207,6 +208,7 @@ impl Rowset {
             ffi::NULL_DATA => Fit::Whole,
             ffi::NO_TOTAL => Fit::Cut(None),
             indicator => match usize::try_from(indicator) {
+                Ok(len) if !is_whole_units(len, column.spec.terminator) => Fit::Invalid(indicator),
                 Ok(len) if len <= most => Fit::Whole,
                 Ok(len) => Fit::Cut(Some(len)),
                 Err(_) => Fit::Invalid(indicator),
@@ -252,12 +254,14 @@ impl Rowset {
                     .iter()
                     .map(|c| {
                         let indicator = self.indicator(c, first + row);
-                        // A value under way in parts still has its whole length for an indicator; columns behind it are
-                        // not read yet, and what stands there may be of another row.
-                        let bytes = if indicator <= ARENA_BASE {
-                            arena.cell_len((ARENA_BASE - indicator) as usize)
-                        } else {
-                            usize::try_from(indicator).unwrap_or(0)
+                        // A value that is read in parts still has its whole length as indicator; the
+                        // columns after it are not read yet, and may have those of another row.
+                        let bytes = match usize::try_from(indicator) {
+                            Ok(len) => len,
+                            Err(_) => {
+                                let cell = self.arena_cell(c, first + row, indicator, arena);
+                                cell.map_or(0, <[u8]>::len)
+                            }
                         };
                         bytes.saturating_add(8)
                     })
@@ -302,10 +306,21 @@ impl Rowset {
             // Fixed-size values need no length: some drivers leave another negative number there.
             Some(Raw::new(&self.data.bytes()[at..at + column.spec.bytes]))
         } else {
-            // Ours, unless the driver has written to it since the walk over the block.
-            let number = ARENA_BASE.wrapping_sub(indicator) as usize;
-            arena.cell(Rowset::slot(column, row), number).map(Raw::new)
+            self.arena_cell(column, row, indicator, arena).map(Raw::new)
         }
+    }
+
+    /// The cell of the arena that this indicator of `row` names; `None` unless it is one of that
+    /// slot: whatever a driver writes to an indicator, it gives no other slot's value.
+    fn arena_cell<'b>(
+        &self,
+        column: &Slots,
+        row: usize,
+        indicator: isize,
+        arena: &'b Arena,
+    ) -> Option<&'b [u8]> {
+        let number = ARENA_BASE.wrapping_sub(indicator) as usize;
+        arena.cell(Rowset::slot(column, row), number)
     }
 
     /// The value of `row` as a cell.

@@ -67,13 +67,19 @@ fn month_and_day(day: i64) -> (u16, u16) {
     (month as u16, day as u16)
 }
 
+/// A field of a struct at `at`; one that does not fit is 255, which no sink accepts.
+#[inline]
+pub(super) fn field(raw: Raw<'_>, at: usize) -> u8 {
+    u8::try_from(raw.u16(at)).unwrap_or(u8::MAX)
+}
+
 /// The date at the start of any of ODBC's structs; `None` where all of it is zero.
 #[inline]
 pub(super) fn date(raw: Raw<'_>) -> Option<cell::Date> {
     let date = cell::Date {
         year: i32::from(i16::from_ne_bytes(raw.array(0))),
-        month: raw.u16(2) as u8,
-        day: raw.u16(4) as u8,
+        month: field(raw, 2),
+        day: field(raw, 4),
     };
     (date.month != 0 || date.day != 0 || date.year != 0).then_some(date)
 }
@@ -81,6 +87,16 @@ pub(super) fn date(raw: Raw<'_>) -> Option<cell::Date> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fields_beyond_a_byte_make_no_other_date() {
+        let mut bytes = [0; 6];
+        bytes[..2].copy_from_slice(&2026_i16.to_ne_bytes());
+        bytes[2..4].copy_from_slice(&(256 + 1_u16).to_ne_bytes());
+        bytes[4..].copy_from_slice(&1_u16.to_ne_bytes());
+        let date = date(Raw::new(&bytes)).unwrap();
+        assert_eq!((date.month, date.day), (u8::MAX, 1));
+    }
 
     #[test]
     fn months_and_days_are_counted_from_1970() {

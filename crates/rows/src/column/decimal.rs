@@ -48,7 +48,8 @@ fn not_finite(bytes: &[u8]) -> Cell<'_> {
 /// `.5` and `-.5`, as SQL Server's drivers write them, become `0.5` and `-0.5`.
 pub(crate) fn tidy(slot: &mut [u8], len: usize) -> usize {
     let sign = usize::from(matches!(slot.first(), Some(b'-' | b'+')));
-    if len <= sign || slot[sign] != b'.' || len >= slot.len() {
+    let has_digit = slot.get(sign + 1).is_some_and(u8::is_ascii_digit) && sign + 1 < len;
+    if len <= sign || slot[sign] != b'.' || len >= slot.len() || !has_digit {
         return len;
     }
     slot.copy_within(sign..len, sign + 1);
@@ -75,6 +76,8 @@ mod tests {
             ("1.5", "1.5"),
             ("-0", "-0"),
             ("", ""),
+            (".", "."),
+            ("-.", "-."),
         ] {
             assert_eq!(tidied(given), expected);
         }

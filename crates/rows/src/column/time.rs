@@ -3,6 +3,7 @@
 
 use onecopy_text::Units;
 
+use super::date::field;
 use super::{Kind, Raw, Spec, interval};
 use crate::cell::{self, Cell};
 use crate::odbc::ffi::c;
@@ -70,9 +71,9 @@ impl SsTime {
 #[inline]
 pub(super) fn time(raw: Raw<'_>, at: usize, fraction_at: usize) -> cell::Time {
     cell::Time {
-        hour: raw.u16(at) as u8,
-        minute: raw.u16(at + 2) as u8,
-        second: raw.u16(at + 4) as u8,
+        hour: field(raw, at),
+        minute: field(raw, at + 2),
+        second: field(raw, at + 4),
         nanosecond: u32::from_ne_bytes(raw.array(fraction_at)),
     }
 }

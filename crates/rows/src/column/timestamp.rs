@@ -99,7 +99,9 @@ impl WithOffset {
         let Some(date) = date(raw) else {
             return Cell::Null;
         };
-        let offset = i16::from_ne_bytes(raw.array(16)) * 60 + i16::from_ne_bytes(raw.array(18));
+        let [hours, minutes] = [16, 18].map(|at| i16::from_ne_bytes(raw.array(at)));
+        // An invalid offset stays invalid: no sink accepts it.
+        let offset = hours.saturating_mul(60).saturating_add(minutes);
         let timestamp = cell::Timestamp {
             date,
             time: time(raw, 6, 12),

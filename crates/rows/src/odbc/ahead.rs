@@ -202,7 +202,7 @@ pub(crate) fn is_worth_while() -> bool {
 }
 
 /// Signals of the process are for the threads that expect them.
-fn block_signals() {
+pub(super) fn block_signals() {
     // SAFETY: the set is filled before use, and concerns this thread alone.
     unsafe {
         let mut all = std::mem::MaybeUninit::uninit();

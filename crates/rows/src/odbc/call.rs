@@ -17,9 +17,16 @@ pub(crate) struct Call<'a> {
     state: MutexGuard<'a, State>,
 }
 
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        self.shared.leave();
+    }
+}
+
 impl<'a> Call<'a> {
     /// Of a connection whose lock is held and whose handle is alive.
     pub(super) fn new(shared: &'a Shared, state: MutexGuard<'a, State>) -> Call<'a> {
+        shared.caller.enter();
         Call { shared, state }
     }
 
@@ -71,7 +78,8 @@ impl<'a> Call<'a> {
             return self.watch(Err(self.shared.error(self.state.raw.0, "SQLAllocHandle")));
         }
         let cancel_after = self.shared.quirks.cancel_after;
-        let handle = StatementHandle::new(self.shared.manager, raw, cancel_after);
+        let caller = &self.shared.caller;
+        let handle = StatementHandle::new(self.shared.manager, raw, cancel_after, caller);
         self.state.statements.push(Arc::downgrade(&handle));
         Ok(handle)
     }

@@ -14,10 +14,12 @@ use super::handle::{RawHandle, StatementHandle, lock};
 use super::kept::{self, Keeping, Kept};
 use super::life::Life;
 use super::manager::Manager;
+use super::opening::Opening;
 use super::quirks::{Dialect, FIRST_FETCH, Quirks, Width};
 use super::secrets::Secrets;
 use super::survey::Portrait;
-use super::{diag, many, open, run, statement};
+use super::unblock::Caller;
+use super::{diag, many, run, statement};
 use crate::block::buffer::Buffer;
 use crate::connect::{ConnectOptions, Names, Prepared, ZeroDates};
 use crate::error::{Error, ErrorKind};
@@ -43,6 +45,8 @@ pub(crate) struct Shared {
     pub(crate) secrets: Secrets,
     pub(crate) facts: Facts,
     read_only: bool,
+    /// Statements may send files of this machine.
+    local_infile: bool,
     /// What a stream of its rows does with malformed text.
     pub(crate) text_policy: Policy,
     pub(crate) zero_dates: ZeroDates,
@@ -62,15 +66,19 @@ pub(crate) struct Shared {
     spare: Mutex<Option<Buffer>>,
     /// How often a transaction of this connection has ended in a way that ends cursors.
     pub(crate) ended: AtomicU64,
+    /// The thread inside a driver call now.
+    pub(super) caller: Arc<Caller>,
     /// The statement inside a driver call now.
     active: Arc<Mutex<Option<Arc<StatementHandle>>>>,
 }
 
 /// What the driver says of itself.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Facts {
     pub(crate) driver: String,
     pub(crate) driver_version: String,
+    /// Both, for messages; the driver by the name of this crate's table where it gives none.
+    pub(crate) driver_label: Arc<str>,
     pub(crate) dbms: String,
     pub(crate) dbms_version: String,
     /// `SQL_GETDATA_EXTENSIONS`.
@@ -135,6 +143,14 @@ impl Shared {
         state.statements.retain(|w| w.strong_count() > 0);
     }
 
+    /// Marks the end of a driver call. A connection that was shut down under it is lost.
+    pub(super) fn leave(&self) {
+        self.caller.leave();
+        if self.caller.is_broken() {
+            self.life.lose();
+        }
+    }
+
     /// What the lock holds.
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
@@ -183,6 +199,7 @@ impl Shared {
         if raw.is_null() {
             return Ok(());
         }
+        self.caller.enter();
         for statement in state.kept.take_all() {
             statement.free();
         }
@@ -205,6 +222,7 @@ impl Shared {
         // SAFETY: a handle that this call has taken for itself and uses no more; one that could not be disconnected is
         // refused by the manager, and leaks.
         unsafe { (self.manager.call.free_handle)(ffi::HANDLE_DBC, raw) };
+        self.caller.leave();
         result
     }
 }
@@ -242,7 +260,15 @@ impl fmt::Debug for Connection {
 #[allow(clippy::missing_errors_doc)]
 impl Connection {
     pub fn open(target: &str, options: &ConnectOptions) -> Result<Connection, Error> {
-        open::open(target, options, None)
+        Opening::default().open(target, options, None)
+    }
+
+    pub fn open_by(
+        target: &str,
+        options: &ConnectOptions,
+        opening: &Opening,
+    ) -> Result<Connection, Error> {
+        opening.open(target, options, None)
     }
 
     pub fn open_in(
@@ -250,7 +276,7 @@ impl Connection {
         options: &ConnectOptions,
         width: Width,
     ) -> Result<Connection, Error> {
-        open::open(target, options, Some(width))
+        Opening::default().open(target, options, Some(width))
     }
 
     /// Of an open handle, in autocommit mode as ODBC begins.
@@ -285,6 +311,7 @@ impl Connection {
                 keeping: Keeping::of(quirks, string, options),
                 cursor_switch: kept::cursor_switch(quirks, string),
                 read_only: options.read_only,
+                local_infile: options.local_infile,
                 text_policy: options.text_policy,
                 // No other server has them.
                 zero_dates: match quirks.dialect {
@@ -301,6 +328,7 @@ impl Connection {
                 }),
                 spare: Mutex::new(None),
                 ended: AtomicU64::new(0),
+                caller: Arc::default(),
                 active: Arc::default(),
             }),
         }
@@ -332,6 +360,24 @@ impl Connection {
 
     /// A read-only connection takes one statement at a time: a second could end the read-only transaction.
     fn check_single(&self, sql: &str) -> Result<(), Error> {
+        let dialect = self.shared.quirks.dialect;
+        if dialect == Dialect::Postgres && super::sql_text::copies_through_client(sql) {
+            return Err(Error::new(
+                ErrorKind::NotSupported,
+                "ODBC has no `COPY … TO STDOUT` and no `COPY … FROM STDIN`: the driver would wait without an end\n\
+                 Stream a SELECT with `csv()`, and write rows with `executemany` or `insert_arrow`.",
+            ));
+        }
+        if dialect == Dialect::MySql
+            && !self.shared.local_infile
+            && super::sql_text::loads_local_file(sql)
+        {
+            return Err(Error::new(
+                ErrorKind::NotSupported,
+                "`LOAD DATA LOCAL` sends a file of this machine to the server, and is off\n\
+                 Connect with `local_infile=True` to allow it.",
+            ));
+        }
         if self.shared.read_only && super::sql_text::has_second(sql, self.shared.quirks.dialect) {
             return Err(Error::new(
                 ErrorKind::Programming,
@@ -342,11 +388,16 @@ impl Connection {
     }
 
     pub fn cancel_handle(&self) -> CancelHandle {
-        let active = Arc::clone(&self.shared.active);
+        let (active, caller) = (
+            Arc::clone(&self.shared.active),
+            Arc::clone(&self.shared.caller),
+        );
         CancelHandle::new(move || {
             let handle = lock(&active).clone();
-            if let Some(handle) = handle {
-                handle.cancel();
+            match handle {
+                Some(handle) => handle.cancel(),
+                // A commit or a rollback: ODBC has no call that cancels it.
+                None => caller.insist(),
             }
         })
     }

@@ -178,7 +178,7 @@ pub(crate) fn from_records(
         .or(records.first())
     else {
         return Error::new(
-            ErrorKind::Internal,
+            ErrorKind::Operational,
             format!("the driver failed in `{call}` and gave no reason"),
         );
     };
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn a_silent_driver_is_named_by_its_call() {
         let error = from_records(&[], Dialect::Other, &Secrets::default(), "SQLFetch");
-        assert_eq!(error.kind, ErrorKind::Internal);
+        assert_eq!(error.kind, ErrorKind::Operational);
         assert!(error.message.contains("`SQLFetch`"));
     }
 }

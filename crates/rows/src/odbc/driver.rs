@@ -27,6 +27,10 @@ pub(crate) struct Driver<'a> {
 /// Messages that are kept of a statement: one that prints in a loop must not fill the memory.
 const MOST_MESSAGES: usize = 1000;
 
+/// Results of one statement at most, one after another, that give no rows: a driver may report them
+/// without an end.
+const MOST_COUNTS: u32 = 1 << 22;
+
 /// A further result with rows: rows changed, where that is told, and its columns.
 pub(crate) type Further = (Option<u64>, Vec<Planned>);
 
@@ -73,7 +77,10 @@ impl<'a> Driver<'a> {
         if self.handle.is_cancelled() {
             error.kind = ErrorKind::Cancelled;
         }
-        error
+        match error.sqlstate.is_empty() {
+            true => error.of_driver(Some(&self.shared.facts.driver_label)),
+            false => error,
+        }
     }
 
     /// After a call that succeeded "with information": an error if that is what the information is. One look at the first
@@ -115,9 +122,10 @@ impl<'a> Driver<'a> {
                 Ok(rc)
             }
             ffi::INVALID_HANDLE => Err(Error::new(
-                ErrorKind::Internal,
-                format!("`{call}` found no such statement"),
-            )),
+                ErrorKind::Operational,
+                format!("the driver finds no such statement in `{call}`"),
+            )
+            .of_driver(Some(&self.shared.facts.driver_label))),
             _ => Err(self.error(call)),
         }
     }
@@ -250,7 +258,10 @@ impl<'a> Driver<'a> {
         // SAFETY: a live statement; the out pointer is a live local.
         let rc = unsafe { (self.shared.manager.call.num_result_cols)(self.raw, &raw mut n) };
         self.check(rc, "SQLNumResultCols")?;
-        Ok(usize::try_from(n).unwrap_or(0))
+        usize::try_from(n).map_err(|_| {
+            let message = format!("the driver reports a result of {n} columns");
+            self.fault(message)
+        })
     }
 
     /// Goes to the next result, which runs the statement behind it where the driver has not run all at once. Returns whether
@@ -279,35 +290,50 @@ impl<'a> Driver<'a> {
     /// is left to be read. Returns the sum, where any of them was counted, and its columns.
     pub(super) fn pass_counts(&self) -> Result<(Option<u64>, usize), Error> {
         let mut total = None;
-        loop {
+        for _ in 0..MOST_COUNTS {
             let n_columns = self.n_columns()?;
             let n = self.row_count();
             if n_columns > 0 {
                 return Ok((n, n_columns));
             }
             total = match (total, n) {
-                (Some(total), Some(n)) => Some(total + n),
+                (Some(total), Some(n)) => Some(n.saturating_add(total)),
                 (total, n) => total.or(n),
             };
             if !self.next_result()? {
                 return Ok((total, 0));
             }
         }
+        Err(self.without_end())
+    }
+
+    /// The error of an answer that cannot be right.
+    fn fault(&self, message: String) -> Error {
+        Error::new(ErrorKind::Operational, message).of_driver(Some(&self.shared.facts.driver_label))
+    }
+
+    #[cold]
+    fn without_end(&self) -> Error {
+        self.fault(format!(
+            "the driver reports more than {MOST_COUNTS} results of one statement\n\
+             Where the statement is a loop, let it count by itself (`SET NOCOUNT ON`)."
+        ))
     }
 
     /// Rows changed by all results of an execution, whose rows (INSERT … RETURNING) nobody reads.
     pub(super) fn changed(&self) -> Result<Option<u64>, Error> {
         let mut changed = None;
-        loop {
+        for _ in 0..MOST_COUNTS {
             let (n, n_columns) = self.pass_counts()?;
             changed = match (changed, n) {
-                (Some(changed), Some(n)) => Some(changed + n),
+                (Some(changed), Some(n)) => Some(n.saturating_add(changed)),
                 (changed, n) => changed.or(n),
             };
             if n_columns == 0 || !self.next_result()? {
                 return Ok(changed);
             }
         }
+        Err(self.without_end())
     }
 
     /// After the last row of a result, or with its rows given up: runs the statements behind it, so that their errors are seen,

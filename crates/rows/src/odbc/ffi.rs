@@ -50,6 +50,7 @@ pub(crate) const ATTR_ROWS_FETCHED_PTR: i32 = 26;
 pub(crate) const ATTR_ROW_ARRAY_SIZE: i32 = 27;
 
 pub(crate) const ROW_SUCCESS: u16 = 0;
+pub(crate) const ROW_NOROW: u16 = 3;
 pub(crate) const ROW_ERROR: u16 = 5;
 pub(crate) const ROW_SUCCESS_WITH_INFO: u16 = 6;
 pub(crate) const POSITION: u16 = 0;

@@ -6,6 +6,7 @@ use super::connection_string;
 use super::quirks::{self, Dialect};
 use super::sql_text;
 use super::url::DatabaseUrl;
+pub use crate::block::fuzzing::AnsweredRows;
 use crate::cell::Cell;
 use crate::column::interval;
 use crate::error::Error;

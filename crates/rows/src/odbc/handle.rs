@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use super::ffi::{self, Handle};
 use super::manager::Manager;
+use super::unblock::Caller;
 
 /// Takes a lock; a panic of another holder leaves nothing half-done here.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -39,6 +40,8 @@ pub(crate) struct StatementHandle {
     n_calls: AtomicU64,
     idle_lock: Mutex<()>,
     idle: Condvar,
+    /// The thread inside a call of its connection.
+    caller: Arc<Caller>,
 }
 
 impl StatementHandle {
@@ -46,6 +49,7 @@ impl StatementHandle {
         manager: &'static Manager,
         raw: Handle,
         cancel_after: Duration,
+        caller: &Arc<Caller>,
     ) -> Arc<StatementHandle> {
         Arc::new(StatementHandle {
             manager,
@@ -57,6 +61,7 @@ impl StatementHandle {
             n_calls: AtomicU64::new(0),
             idle_lock: Mutex::new(()),
             idle: Condvar::new(),
+            caller: Arc::clone(caller),
         })
     }
 
@@ -88,7 +93,11 @@ impl StatementHandle {
     /// second connection to the server for it, so the driver is called on a thread of its own.
     pub(crate) fn cancel(self: &Arc<Self>) {
         self.cancelled.store(true, Ordering::SeqCst);
-        if !self.busy.load(Ordering::SeqCst) || self.cancelling.swap(true, Ordering::SeqCst) {
+        if !self.busy.load(Ordering::SeqCst) {
+            return;
+        }
+        self.caller.insist();
+        if self.cancelling.swap(true, Ordering::SeqCst) {
             return;
         }
         let this = Arc::clone(self);
@@ -124,9 +133,11 @@ impl StatementHandle {
         let raw = lock(&self.raw);
         // A call that has ended meanwhile needs none; a driver would cancel whatever its connection does next.
         if !raw.0.is_null() && self.busy.load(Ordering::SeqCst) {
+            self.caller.set_cancelling(true);
             // SAFETY: the handle is alive, since it is freed with this lock held; SQLCancel may be called from another
             // thread while a function runs on the same handle.
             unsafe { (self.manager.call.cancel)(raw.0) };
+            self.caller.set_cancelling(false);
         }
         self.cancelling.store(false, Ordering::SeqCst);
     }
@@ -134,7 +145,7 @@ impl StatementHandle {
     /// The same handle for somebody else: this one has none any more. The caller holds the connection's lock.
     pub(crate) fn renewed(&self) -> Arc<StatementHandle> {
         let raw = std::mem::replace(&mut lock(&self.raw).0, ptr::null_mut());
-        StatementHandle::new(self.manager, raw, self.cancel_after)
+        StatementHandle::new(self.manager, raw, self.cancel_after, &self.caller)
     }
 
     /// Frees the handle, once. The caller holds the connection's lock.

@@ -179,10 +179,10 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    pub(super) fn new(planned: Vec<Planned>) -> Columns {
+    pub(super) fn new(planned: Vec<Planned>, driver: &Arc<str>) -> Columns {
         let columns = planned.iter().map(|p| p.column.clone());
         Columns {
-            schema: Schema::new(columns.collect()),
+            schema: Schema::of_driver(columns.collect(), driver),
             planned,
         }
     }

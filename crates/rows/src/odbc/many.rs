@@ -325,6 +325,8 @@ impl Run<'_, '_, '_> {
         self.many.memory = Some(parameters.into_memory());
         match ran {
             Some(changed) => self.add(changed, n_rows),
+            // SQL Server sets no savepoint before the transaction has begun, which this row does.
+            None if self.many.n_done == 0 => return self.one(&rows[0]).map(|()| 1),
             None => rows[..n_rows].iter().try_for_each(|row| self.one(row))?,
         }
         Ok(n_rows)

@@ -11,6 +11,8 @@
 //! | `open`, `probe` | opening a connection, and the round trip that decides the width of text |
 //! | `connection`, `call`, `handle` | its lock, its transactions, and who may cancel |
 //! | `life` | whether it still works |
+//! | `unblock` | a call that does not return after its cancel: its socket is shut down |
+//! | `opening` | a connect on a thread of its own, left at its time limit |
 //! | `run`, `statement`, `driver`, `parameters`, `form`, `describe`, `reader`, `registers` | executing, calling, binding, describing, reading |
 //! | `kept` | prepared statements by their texts, and how long the results of others were |
 //! | `ahead` | the next block read while the current one is emitted |
@@ -53,6 +55,7 @@ mod life;
 mod manager;
 mod many;
 mod open;
+mod opening;
 mod packages;
 mod parameters;
 mod probe;
@@ -64,6 +67,7 @@ mod secrets;
 mod sql_text;
 mod statement;
 mod survey;
+mod unblock;
 mod unit;
 mod url;
 
@@ -72,6 +76,7 @@ pub use connection::{Connection, Statement};
 pub use drivers::add_driver_folder;
 pub(crate) use drivers::named_in as driver_named_in;
 pub use faults::Fault;
+pub use opening::Opening;
 pub use packages::Package;
 pub use quirks::Width;
 pub use survey::{

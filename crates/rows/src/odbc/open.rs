@@ -56,23 +56,17 @@ pub(crate) fn open(
         connection = dbc.finish(&string, quirks, width, options)?;
     }
     session(&mut connection, &string)?;
+    probe::check_answers(&connection)?;
     if options.read_only {
         for sql in quirks.read_only {
             connection.execute(sql, &[])?;
         }
     }
-    if options.read_only || !options.autocommit {
-        begin_manual_commit(&connection)?;
-    }
-    Ok(connection)
-}
-
-/// Autocommit off, where the database knows transactions.
-fn begin_manual_commit(connection: &Connection) -> Result<(), Error> {
-    if connection.shared.facts.transactions {
+    // Where the database knows transactions.
+    if (options.read_only || !options.autocommit) && connection.shared.facts.transactions {
         connection.set_autocommit(false)?;
     }
-    Ok(())
+    Ok(connection)
 }
 
 /// The connection string that `target` stands for, and the driver where it can be told before connecting.
@@ -148,6 +142,9 @@ fn add_defaults(
         }
         (Some(false), Streams::By { keyword, off }) => string.add_default(keyword, off),
         _ => {}
+    }
+    if options.local_infile && quirks.name == "MySQL Connector/ODBC" {
+        string.add_default("ENABLE_LOCAL_INFILE", "1");
     }
     for (keyword, value) in quirks.connect {
         string.add_default(keyword, value);
@@ -415,9 +412,13 @@ impl Dbc {
     ) -> Result<Connection, Error> {
         let keeps = u32::from(ffi::CB_PRESERVE);
         let ends = quirks.ends_cursors;
+        let driver = self.text_info(ffi::DRIVER_NAME, width);
+        let driver_version = self.text_info(ffi::DRIVER_VER, width);
+        let name = [driver.as_str(), quirks.name][usize::from(driver.is_empty())];
         let facts = Facts {
-            driver: self.text_info(ffi::DRIVER_NAME, width),
-            driver_version: self.text_info(ffi::DRIVER_VER, width),
+            driver_label: format!("{name} {driver_version}").trim_end().into(),
+            driver,
+            driver_version,
             dbms: self.text_info(ffi::DBMS_NAME, width),
             dbms_version: self.text_info(ffi::DBMS_VER, width),
             get_data: self.number_info(ffi::GETDATA_EXTENSIONS),
@@ -429,14 +430,9 @@ impl Dbc {
         };
         self.connected = false;
         let raw = std::mem::replace(&mut self.raw, ptr::null_mut());
+        let manager = self.manager;
         Ok(Connection::new(
-            raw,
-            self.manager,
-            quirks,
-            width,
-            string,
-            facts,
-            options,
+            raw, manager, quirks, width, string, facts, options,
         ))
     }
 }

@@ -1,4 +1,5 @@
-//! Which width of text is right, decided by a round trip at the first connect per driver and locale.
+//! Which width of text is right, decided by a round trip at the first connect per driver and locale; and for SQL Server
+//! whether each answer belongs to its statement.
 //!
 //! The statement asks the server to make non-ASCII text from code points and to compare it with the same text as we send
 //! it: both directions are tested, and two errors that cancel each other are not taken for none.
@@ -84,6 +85,90 @@ fn check(connection: &Connection) -> Option<bool> {
         "0" => Some(false),
         _ => None,
     }
+}
+
+/// Numbers that no server returns by itself: each statement of a check selects one of its own.
+const MARKS: [&str; 4] = ["730921", "730922", "730923", "730924"];
+
+/// The drivers that were checked, by name, version and server: whether answers belong to their statements.
+static CHECKED: Mutex<Option<HashMap<String, bool>>> = Mutex::new(None);
+
+/// Refuses a driver of SQL Server that returns the rows of another statement. The connection is in autocommit mode.
+///
+/// Microsoft's driver in Rust 0.3.0 does so on Babelfish where autocommit is off.
+///
+/// # Errors
+/// [`ErrorKind::Connect`]; as the database says.
+pub(crate) fn check_answers(connection: &Connection) -> Result<(), Error> {
+    let facts = &connection.shared.facts;
+    if connection.shared.quirks.dialect != Dialect::SqlServer {
+        return Ok(());
+    }
+    let key = format!(
+        "{} {} {}",
+        facts.driver_label, facts.dbms, facts.dbms_version
+    );
+    let known = lock(&CHECKED).get_or_insert_default().get(&key).copied();
+    let is_right = match known {
+        Some(is_right) => is_right,
+        None => {
+            let is_right = answers_belong(connection)?;
+            lock(&CHECKED).get_or_insert_default().insert(key, is_right);
+            is_right
+        }
+    };
+    if is_right {
+        return Ok(());
+    }
+    let message = format!(
+        "the driver returns the rows of another statement in a transaction on {} {}\n\
+         Use Microsoft's ODBC Driver 18 or FreeTDS for this server.",
+        facts.dbms, facts.dbms_version
+    );
+    let error = Error::new(ErrorKind::Connect, message);
+    Err(error.of_driver(Some(&facts.driver_label)))
+}
+
+/// Two statements out of a transaction, and two in one. A server that returns something else
+/// altogether out of a transaction (a test double) says nothing of the driver.
+fn answers_belong(connection: &Connection) -> Result<bool, Error> {
+    let (outside, inside) = MARKS.split_at(2);
+    for mark in outside {
+        match answer(connection, mark)? {
+            Answer::Own => {}
+            Answer::OfAnother => return Ok(false),
+            Answer::Unknown => return Ok(true),
+        }
+    }
+    if !connection.shared.facts.transactions {
+        return Ok(true);
+    }
+    connection.set_autocommit(false)?;
+    for mark in inside {
+        if answer(connection, mark)? != Answer::Own {
+            return Ok(false);
+        }
+    }
+    connection.rollback()?;
+    connection.set_autocommit(true)?;
+    Ok(true)
+}
+
+/// Whose answer a statement has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    Own,
+    OfAnother,
+    Unknown,
+}
+
+fn answer(connection: &Connection, mark: &str) -> Result<Answer, Error> {
+    let row = first_row(connection, &format!("SELECT {mark}"))?;
+    Ok(match row.first().map(String::as_str) {
+        Some(given) if given == mark => Answer::Own,
+        Some(given) if MARKS.contains(&given) => Answer::OfAnother,
+        _ => Answer::Unknown,
+    })
 }
 
 /// The first row of a statement, as text.

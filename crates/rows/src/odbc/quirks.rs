@@ -373,6 +373,7 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         describe_null: true,
         guid_parameters: true,
         long_parameter_bytes: 0,
+        arrays: true,
         faults: faults::MICROSOFT,
         ..UNKNOWN
     },
@@ -422,6 +423,7 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         first_right_year: 1601,
         guid_parameters: true,
         long_parameter_bytes: 8000,
+        arrays: true,
         faults: faults::FREETDS,
         ..UNKNOWN
     },

@@ -8,7 +8,7 @@ use super::quirks::FIRST_FETCH;
 use super::registers::Registers;
 use crate::block::CurrentBlock;
 use crate::block::long::{Brought, Calls, Walk};
-use crate::block::piece::piece_into;
+use crate::block::piece::{Progress, piece_into};
 use crate::block::rowset::{Access, Rowset};
 use crate::column::{Kind, Planned};
 use crate::error::{Error, ErrorKind};
@@ -44,8 +44,9 @@ pub(crate) struct Reader {
     most_rows: usize,
     /// Columns (from 0) that are left out of rows, in order.
     deferred: Vec<usize>,
-    /// The deferred column of the current row that was read last.
+    /// The deferred column of the current row that was read last, and how far.
     reading: Option<usize>,
+    progress: Progress,
 }
 
 /// What the rowsets of a statement have in common.
@@ -73,6 +74,7 @@ impl Reader {
             most_rows: usize::MAX,
             deferred: Vec::new(),
             reading: None,
+            progress: Progress::default(),
         })
     }
 
@@ -148,7 +150,11 @@ impl Reader {
             spec.terminator,
             &mut buffer[..even],
         );
-        let piece = piece.map_err(|e| e.at_column(column, &planned.column.name))?;
+        if begins {
+            self.progress = Progress::default();
+        }
+        let piece = piece.and_then(|piece| self.progress.add(&piece).map(|()| piece));
+        let piece = piece.map_err(|e| blame(e, driver).at_column(column, &planned.column.name))?;
         Ok((!piece.null).then_some(LongPart {
             form,
             n_bytes: piece.len,
@@ -215,7 +221,7 @@ impl Reader {
             if let Some((index, name)) = &mut error.column {
                 name.clone_from(&self.columns[*index].column.name);
             }
-            error
+            blame(error, driver)
         })?;
         Ok(block.view.n_rows)
     }
@@ -348,6 +354,17 @@ impl Reader {
     }
 }
 
+/// Adds the driver to an error that is not one of its own diagnostics: one of its answers is at
+/// fault.
+fn blame(error: Error, driver: &Driver<'_>) -> Error {
+    match error.kind {
+        ErrorKind::Data | ErrorKind::Operational if error.sqlstate.is_empty() => {
+            error.of_driver(Some(&driver.shared.facts.driver_label))
+        }
+        _ => error,
+    }
+}
+
 /// The driver, as the walk over a block needs it.
 struct FetchCalls<'a> {
     driver: &'a Driver<'a>,
@@ -377,13 +394,25 @@ impl Calls for FetchCalls<'_> {
         // SAFETY: a live statement inside its connection's lock; all that it writes to is bound for as many rows as
         // SQL_ATTR_ROW_ARRAY_SIZE says, `into` being below the rowset's capacity.
         let rc = unsafe { (self.driver.shared.manager.call.fetch)(self.driver.raw) };
-        // By row it is one row a call, and some drivers leave the count alone then.
-        let n_rows = match rowset.row_bytes {
-            0 => self.registers.rows_fetched().min(rowset.capacity),
-            _ => 1,
+        // By row it is one row a call, and some drivers leave the count as it is then.
+        let reported = self.registers.rows_fetched();
+        let (n_rows, most) = match rowset.row_bytes {
+            0 => (reported, (*self.array_size).min(rowset.capacity)),
+            _ => (1, 1),
         };
+        if n_rows.max(reported) > most && rc != ffi::NO_DATA {
+            let message = format!("the driver reports {reported} rows in a block of {most}");
+            return Brought::failed(Error::new(ErrorKind::Operational, message));
+        }
         let (n_rows, failure) = match rc {
-            ffi::SUCCESS => (n_rows, None),
+            ffi::SUCCESS if n_rows == 0 => {
+                let message = "the driver reports neither rows nor their end";
+                return Brought::failed(Error::new(ErrorKind::Operational, message));
+            }
+            ffi::SUCCESS => match self.registers.row_error(n_rows) {
+                Some(good) => (good, Some(self.driver.error("SQLFetch"))),
+                None => (n_rows, None),
+            },
             // An error in the last rows can come as the end (FreeTDS): nothing truncated may look complete.
             ffi::NO_DATA => (0, self.driver.check_information("SQLFetch").err()),
             // Mostly values that did not fit. A row in error is marked in its status, by most drivers; FreeTDS tells only in

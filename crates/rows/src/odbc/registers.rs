@@ -61,9 +61,10 @@ impl Registers {
             .map(|s| u16::from_ne_bytes([s[0], s[1]]))
     }
 
-    /// The first among `n_rows` rows that the driver marked as in error.
+    /// The first among `n_rows` rows that the driver marked as in error, or as none.
     pub(super) fn row_error(&self, n_rows: usize) -> Option<usize> {
-        self.statuses(n_rows).position(|s| s == ffi::ROW_ERROR)
+        self.statuses(n_rows)
+            .position(|s| matches!(s, ffi::ROW_ERROR | ffi::ROW_NOROW))
     }
 
     /// Rows that the driver marked as good before it failed.

@@ -211,7 +211,7 @@ fn execute(
     let columns = match how {
         _ if is_empty => Columns::new(of_returning.unwrap_or_default()),
         How::Again(Some(columns)) if columns.planned.len() == n_columns => columns,
-        _ => Columns::new(driver.columns(n_columns)?),
+        _ => Columns::new(driver.columns(n_columns)?, &shared.facts.driver_label),
     };
     Ok(Told {
         columns,

@@ -5,6 +5,9 @@ use std::fmt;
 /// What stands in a secret's place.
 pub(crate) const STARS: &str = "***";
 
+/// Characters of a secret that is masked wherever it occurs: no word of a message is one by chance.
+const LONG_CHARS: usize = 8;
+
 /// The values that must never be shown. Empty for a connection without any.
 #[derive(Clone, Default)]
 pub(crate) struct Secrets(Vec<String>);
@@ -38,9 +41,9 @@ impl Secrets {
         Secrets(all)
     }
 
-    /// `text` with every secret replaced by `***`.
-    ///
-    /// A password of one letter makes an unreadable message; that is the price of never showing one.
+    /// `text` with every secret replaced by `***`: one of [`LONG_CHARS`] anywhere, a shorter one
+    /// where a field holds it (`Pwd=…`, `user:…@host`). Stars in the words of a message would show
+    /// which letters a short one has.
     pub(crate) fn scrub(&self, text: &str) -> String {
         if self.0.is_empty() {
             return text.to_owned();
@@ -48,8 +51,11 @@ impl Secrets {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
         'next: while let Some(first) = rest.chars().next() {
+            let before = &text[..text.len() - rest.len()];
             for secret in &self.0 {
-                if let Some(after) = rest.strip_prefix(secret.as_str()) {
+                if let Some(after) = rest.strip_prefix(secret.as_str())
+                    && (secret.chars().count() >= LONG_CHARS || is_field(before, after))
+                {
                     out.push_str(STARS);
                     rest = after;
                     continue 'next;
@@ -60,6 +66,12 @@ impl Secrets {
         }
         out
     }
+}
+
+/// Returns whether the text between these two is the value of a field.
+fn is_field(before: &str, after: &str) -> bool {
+    let opened = before.trim_end_matches(['{', '\'', '"', '`', ' ']);
+    opened.ends_with(['=', ':']) && !after.starts_with(char::is_alphanumeric)
 }
 
 /// Whether a keyword's value is secret, by its name: passwords, tokens, keys.
@@ -98,6 +110,21 @@ mod tests {
     }
 
     #[test]
+    fn a_short_secret_is_starred_in_the_fields_that_hold_it_and_nowhere_else() {
+        let secrets = Secrets::new(["p"]);
+        for (text, scrubbed) in [
+            ("port 5432 of postgres", "port 5432 of postgres"),
+            ("Uid=p1;Pwd=p;Port=1", "Uid=p1;Pwd=***;Port=1"),
+            ("Pwd={p};x", "Pwd={***};x"),
+            ("postgresql://me:p@host/p", "postgresql://me:***@host/p"),
+            ("password: p", "password: ***"),
+            ("PASSWORD='p'", "PASSWORD='***'"),
+        ] {
+            assert_eq!(secrets.scrub(text), scrubbed);
+        }
+    }
+
+    #[test]
     fn keywords_of_secrets_are_known_by_name() {
         for keyword in [
             "Pwd",
@@ -116,8 +143,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_secret_survives_a_scrub(
-            before in "[^*]{0,20}", secret in "[^*]{1,12}", after in "[^*]{0,20}", n in 1usize..4,
+        fn no_long_secret_survives_a_scrub(
+            before in "[^*]{0,20}", secret in "[^*]{8,12}", after in "[^*]{0,20}", n in 1usize..4,
         ) {
             let text = format!("{before}{}{after}", secret.repeat(n));
             prop_assert!(!Secrets::new([secret.as_str()]).scrub(&text).contains(&secret));

@@ -161,6 +161,47 @@ pub(crate) fn first_word(sql: &str, dialect: Dialect) -> String {
     word.map(|b| char::from(b.to_ascii_uppercase())).collect()
 }
 
+/// Returns whether a text of PostgreSQL's is a `COPY` between a table and the client.
+pub(crate) fn copies_through_client(sql: &str) -> bool {
+    first_word(sql, Dialect::Postgres) == "COPY"
+        && has_word(sql, Dialect::Postgres, &["STDOUT", "STDIN"])
+}
+
+/// Returns whether a text of MariaDB's or MySQL's sends a file of the client's to the server.
+pub(crate) fn loads_local_file(sql: &str) -> bool {
+    // Texts may be long, and few have the word at all.
+    let mut sixes = sql.as_bytes().windows(6);
+    if !sixes.any(|six| six.eq_ignore_ascii_case(b"INFILE")) {
+        return false;
+    }
+    let has = |word| has_word(sql, Dialect::MySql, &[word]);
+    has("LOAD") && has("LOCAL") && has("INFILE")
+}
+
+/// Returns whether one of these words is in a text, outside of quotes and comments.
+fn has_word(sql: &str, dialect: Dialect, words: &[&str]) -> bool {
+    let bytes = sql.as_bytes();
+    let mut at = 0;
+    while let Some(&b) = bytes.get(at) {
+        let end = match b {
+            _ if let Some(end) = blank_end(bytes, at, dialect) => end,
+            b'`' if dialect == Dialect::MySql => quoted_end(bytes, at, b'`', false),
+            b'\'' | b'"' => quoted_end(bytes, at, b, dialect == Dialect::MySql),
+            b'$' if dialect == Dialect::Postgres => dollar_end(bytes, at),
+            b if in_name(b) => name_end(bytes, at, dialect),
+            _ => at + 1,
+        };
+        if words
+            .iter()
+            .any(|w| bytes[at..end].eq_ignore_ascii_case(w.as_bytes()))
+        {
+            return true;
+        }
+        at = end;
+    }
+    false
+}
+
 /// Behind the comment or the white space at `at`; `None` where neither begins there.
 fn blank_end(bytes: &[u8], at: usize, dialect: Dialect) -> Option<usize> {
     let next = bytes.get(at + 1).copied();
@@ -276,6 +317,48 @@ fn dollar_end(bytes: &[u8], at: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_copy_through_the_client_is_known_by_its_words() {
+        for sql in [
+            "copy t to stdout",
+            "/* a */ COPY (select 1) TO STDOUT csv",
+            "copy t from STDIN",
+            "copy t (a, \"b\") to -- here\nstdout",
+        ] {
+            assert!(copies_through_client(sql), "{sql}");
+        }
+        for sql in [
+            "copy t to 'stdout'",
+            "copy \"stdout\" to '/f'",
+            "copy (select $$ to stdout $$) to '/f'",
+            "select stdout from copy",
+            "copy t to '/f' -- stdout",
+        ] {
+            assert!(!copies_through_client(sql), "{sql}");
+        }
+    }
+
+    #[test]
+    fn a_local_file_is_known_by_the_words_outside_of_quotes() {
+        for sql in [
+            "load data local infile '/f' into table t",
+            "LOAD DATA LOW_PRIORITY LOCAL INFILE '/f' INTO TABLE t",
+            "select 1; load xml local infile '/f' into table t",
+            "/*! load data local infile '/f' into table t */",
+        ] {
+            assert!(loads_local_file(sql), "{sql}");
+        }
+        for sql in [
+            "load data infile '/f' into table t",
+            "select 'load data local infile'",
+            "select `load`, local, infile_ from t",
+            "insert into t values ('it\\'s', 'load local infile')",
+            "select 1 -- load local infile",
+        ] {
+            assert!(!loads_local_file(sql), "{sql}");
+        }
+    }
 
     #[test]
     fn one_statement_with_a_final_semicolon_and_comments_is_one() {

@@ -305,7 +305,8 @@ impl Statement {
         let (long_values, fetch_size) = (before.long_values, before.fetch_size);
         let (row_count, columns) = found.unwrap_or_default();
         self.done = columns.is_empty();
-        self.schema = Schema::new(columns.iter().map(|p| p.column.clone()).collect());
+        let described = columns.iter().map(|p| p.column.clone()).collect();
+        self.schema = Schema::of_driver(described, &self.line.shared.facts.driver_label);
         self.row_count = row_count;
         let reader = self.reader()?;
         *reader = Reader::new(columns)?;

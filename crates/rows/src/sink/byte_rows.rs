@@ -33,10 +33,18 @@ impl SinkError {
         let kind = match self.error {
             WriteError::Malformed(_) => ErrorKind::Malformed,
             WriteError::SinkFull(_) => ErrorKind::Operational,
+            WriteError::NotADecimal | WriteError::NotADate | WriteError::YearOutOfRange(_) => {
+                let column = self.column.unwrap_or_default();
+                return schema.invalid_value(&self.error.to_string(), column, row);
+            }
             _ => ErrorKind::Data,
         };
         let mut error = Error::new(kind, self.error.to_string()).at_row(row);
         error.is_transient = matches!(self.error, WriteError::SinkFull(_));
+        if matches!(self.error, WriteError::SinkFull(_) | WriteError::TooLong(_)) {
+            // A driver may give more and more of a value.
+            error = error.of_driver(schema.driver());
+        }
         match self.column {
             Some(index) => error.at_column(index, &schema.columns[index].name),
             None => error,

@@ -1,0 +1,302 @@
+//! Driver calls that do not return after they were cancelled: the socket that the call waits for is
+//! shut down, so that the driver finds its connection lost.
+//!
+//! A driver waits in a system call of its thread. Linux shows that call and its arguments in
+//! `/proc/self/task/TID/syscall`, and with them the socket. Decision 0107.
+
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::SeqCst};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::fork;
+
+/// How long a call may go on after its first cancel: a server may have to roll back before it answers.
+pub(crate) const GRACE: Duration = Duration::from_secs(3);
+
+/// The thread that is inside a driver call of a connection, of which there is one at most.
+#[derive(Debug, Default)]
+pub(crate) struct Caller {
+    /// 0 while there is none.
+    thread: AtomicI32,
+    /// The thread that is inside `SQLCancel`; 0 while there is none.
+    cancelling: AtomicI32,
+    n_calls: AtomicU64,
+    /// The number of the call that was cancelled first, and when.
+    cancelled: Mutex<Option<(u64, Instant)>>,
+    is_broken: AtomicBool,
+}
+
+impl Caller {
+    /// Marks this thread as inside a driver call until [`Caller::leave`].
+    pub(crate) fn enter(&self) {
+        self.n_calls.fetch_add(1, SeqCst);
+        self.thread.store(thread_number(), SeqCst);
+    }
+
+    pub(crate) fn leave(&self) {
+        self.thread.store(0, SeqCst);
+    }
+
+    /// Marks this thread as inside `SQLCancel`, or as outside again.
+    pub(crate) fn set_cancelling(&self, is_cancelling: bool) {
+        let thread = if is_cancelling { thread_number() } else { 0 };
+        self.cancelling.store(thread, SeqCst);
+    }
+
+    /// Returns whether the connection was shut down under a call.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.is_broken.load(SeqCst)
+    }
+
+    /// To be called with each cancel, which is repeated until the call returns: [`GRACE`] after the
+    /// first one the connection is shut down.
+    pub(crate) fn insist(&self) {
+        let n_calls = self.n_calls.load(SeqCst);
+        if self.thread.load(SeqCst) == 0 {
+            return;
+        }
+        let mut cancelled = self
+            .cancelled
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        match *cancelled {
+            Some((n, since)) if n == n_calls => {
+                if since.elapsed() >= GRACE {
+                    self.break_off();
+                }
+            }
+            _ => *cancelled = Some((n_calls, Instant::now())),
+        }
+    }
+
+    /// Shuts down the sockets that a call under way waits for, and those of its cancel.
+    pub(crate) fn break_off(&self) {
+        for thread in [&self.thread, &self.cancelling] {
+            let thread = thread.load(SeqCst);
+            if thread != 0 && unblock(thread) {
+                self.is_broken.store(true, SeqCst);
+            }
+        }
+    }
+}
+
+thread_local! {
+    /// The fork generation of the process and the thread's number in it.
+    static NUMBER: std::cell::Cell<(u32, i32)> = const { std::cell::Cell::new((0, 0)) };
+}
+
+/// The system's number of this thread.
+fn thread_number() -> i32 {
+    let generation = fork::generation();
+    let known = NUMBER.try_with(std::cell::Cell::get).unwrap_or_default();
+    if known.0 == generation && known.1 != 0 {
+        return known.1;
+    }
+    #[cfg(target_os = "linux")]
+    // SAFETY: it takes nothing and cannot fail.
+    let number = unsafe { libc::gettid() };
+    #[cfg(not(target_os = "linux"))]
+    let number = 0;
+    let _ = NUMBER.try_with(|n| n.set((generation, number)));
+    number
+}
+
+#[cfg(not(target_os = "linux"))]
+fn unblock(_thread: i32) -> bool {
+    false
+}
+
+/// Shuts down the sockets that `thread` waits for in a system call; whether there was one.
+#[cfg(target_os = "linux")]
+fn unblock(thread: i32) -> bool {
+    let Some(call) = linux::system_call(thread) else {
+        return false;
+    };
+    let sockets = linux::descriptors(&call);
+    // The thread may have gone on meanwhile: then the numbers may be those of anything.
+    if linux::system_call(thread).as_ref() != Some(&call) {
+        return false;
+    }
+    let n_shut_down = sockets
+        .into_iter()
+        .filter(|socket| linux::shut_down(*socket))
+        .count();
+    n_shut_down > 0
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use libc::{c_int, c_long};
+
+    /// A system call under way: its number and its arguments.
+    #[derive(Debug, PartialEq, Eq)]
+    pub(super) struct SystemCall {
+        number: c_long,
+        arguments: [usize; 6],
+    }
+
+    /// The system call that a thread of this process waits in; `None` where it runs, or the system does not show it.
+    pub(super) fn system_call(thread: i32) -> Option<SystemCall> {
+        let shown = std::fs::read_to_string(format!("/proc/self/task/{thread}/syscall")).ok()?;
+        parse(&shown)
+    }
+
+    /// `NUMBER 0xARGUMENT…`, `running`, or `-1` outside of a call.
+    fn parse(shown: &str) -> Option<SystemCall> {
+        let mut words = shown.split_ascii_whitespace();
+        let number = words.next()?.parse().ok()?;
+        let mut arguments = [0; 6];
+        for argument in &mut arguments {
+            *argument = usize::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok()?;
+        }
+        Some(SystemCall { number, arguments })
+    }
+
+    /// The descriptors that a call waits for, by the documentation of each.
+    pub(super) fn descriptors(call: &SystemCall) -> Vec<c_int> {
+        let [first, second, ..] = call.arguments;
+        match call.number {
+            libc::SYS_read
+            | libc::SYS_readv
+            | libc::SYS_recvfrom
+            | libc::SYS_recvmsg
+            | libc::SYS_write
+            | libc::SYS_writev
+            | libc::SYS_sendto
+            | libc::SYS_sendmsg
+            | libc::SYS_connect => vec![first as c_int],
+            libc::SYS_ppoll => polled(first, second),
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_poll => polled(first, second),
+            libc::SYS_pselect6 => selected(first, &call.arguments[1..4]),
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_select => selected(first, &call.arguments[1..4]),
+            _ => Vec::new(),
+        }
+    }
+
+    /// `struct pollfd[n]`: a descriptor, then two times 16 bits of events.
+    fn polled(at: usize, n: usize) -> Vec<c_int> {
+        let mut bytes = vec![0; 8 * n.min(64)];
+        match copied(at, &mut bytes) {
+            true => bytes
+                .chunks_exact(8)
+                .map(|fd| c_int::from_ne_bytes([fd[0], fd[1], fd[2], fd[3]]))
+                .collect(),
+            false => Vec::new(),
+        }
+    }
+
+    /// Sets of bits, of descriptors below `n`.
+    fn selected(n: usize, sets: &[usize]) -> Vec<c_int> {
+        let mut found = Vec::new();
+        for &set in sets.iter().filter(|set| **set != 0) {
+            // The sets are arrays of words.
+            let mut bytes = vec![0; n.min(1024).div_ceil(64) * 8];
+            if copied(set, &mut bytes) {
+                let is_set = |fd: &usize| bytes[fd / 8] >> (fd % 8) & 1 != 0;
+                found.extend((0..n.min(1024)).filter(is_set).map(|fd| fd as c_int));
+            }
+        }
+        found
+    }
+
+    /// Copies this process's memory at an address that may not be valid any more.
+    fn copied(at: usize, into: &mut [u8]) -> bool {
+        let local = libc::iovec {
+            iov_base: into.as_mut_ptr().cast(),
+            iov_len: into.len(),
+        };
+        let remote = libc::iovec {
+            iov_base: at as *mut libc::c_void,
+            iov_len: into.len(),
+        };
+        // SAFETY: `local` is a live buffer of the length given. The kernel reads at `remote`, and
+        // fails where nothing is mapped; another thread may write there, whose bytes are any.
+        let n = unsafe { libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0) };
+        usize::try_from(n).is_ok_and(|n| n == into.len())
+    }
+
+    /// Ends both directions of a socket; whether it is a connected one.
+    pub(super) fn shut_down(socket: c_int) -> bool {
+        // SAFETY: a system call on a number; one that is no connected socket is refused.
+        unsafe { libc::shutdown(socket, libc::SHUT_RDWR) == 0 }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn a_system_call_is_read_as_the_kernel_shows_it() {
+            let call =
+                parse("45 0x3 0x7fa993712960 0xa 0x0 0x0 0x0 0x7fa99321ba10 0x7fa993928974\n");
+            let call = call.unwrap();
+            assert_eq!((call.number, call.arguments[0]), (45, 3));
+            for shown in ["running\n", "-1 0x7ffd 0x7f02\n", "", "x 0x1"] {
+                assert_eq!(parse(shown), None, "{shown}");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsRawFd;
+    use std::sync::Arc;
+
+    use super::*;
+
+    /// Waits as a driver waits for its server; how many bytes came.
+    fn waits(how: &str, mut socket: TcpStream) -> usize {
+        let fd = socket.as_raw_fd();
+        // SAFETY: live locals, of one descriptor each.
+        unsafe {
+            let mut polled = libc::pollfd {
+                fd,
+                events: libc::POLLIN,
+                revents: 0,
+            };
+            let mut set = std::mem::zeroed();
+            libc::FD_SET(fd, &mut set);
+            match how {
+                "poll" => libc::poll(&raw mut polled, 1, -1),
+                "select" => {
+                    let null = std::ptr::null_mut();
+                    libc::select(fd + 1, &raw mut set, null, null, null.cast())
+                }
+                _ => 0,
+            };
+        }
+        socket.read(&mut [0; 8]).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_thread_that_waits_for_a_silent_server_is_unblocked() {
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        for how in ["read", "poll", "select"] {
+            let socket = TcpStream::connect(server.local_addr().unwrap()).unwrap();
+            let _silent = server.accept().unwrap();
+            let caller = Arc::new(Caller::default());
+            let entered = Arc::clone(&caller);
+            let thread = std::thread::spawn(move || {
+                entered.enter();
+                let n_bytes = waits(how, socket);
+                entered.leave();
+                n_bytes
+            });
+            while !caller.is_broken() {
+                caller.break_off();
+                std::thread::yield_now();
+            }
+            assert_eq!(thread.join().unwrap(), 0, "{how}");
+            caller.insist();
+            assert!(
+                caller.cancelled.lock().unwrap().is_none(),
+                "no call is under way"
+            );
+        }
+    }
+}

@@ -1,0 +1,28 @@
+"""One server for all tests here, which are collected only where its archive is."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support import babelfish
+
+if babelfish.archive() is None:
+    collect_ignore_glob = ["test_*.py"]
+
+
+@pytest.fixture(scope="session")
+def port() -> Iterator[int]:
+    """The TDS port of a fresh server."""
+    # Not below pytest's folder, which only its user may enter: the server runs as another one.
+    folder = Path(tempfile.mkdtemp(prefix="onecopy-babelfish-"))
+    folder.chmod(0o755)
+    try:
+        with babelfish.running(folder) as number:
+            yield number
+    finally:
+        shutil.rmtree(folder)
