@@ -209,7 +209,7 @@ fn execute(
         false => driver.pass_counts()?,
     };
     let columns = match how {
-        _ if is_empty => Columns::new(of_returning.unwrap_or_default()),
+        _ if is_empty => Columns::new(of_returning.unwrap_or_default(), &shared.facts.driver_label),
         How::Again(Some(columns)) if columns.planned.len() == n_columns => columns,
         _ => Columns::new(driver.columns(n_columns)?, &shared.facts.driver_label),
     };
