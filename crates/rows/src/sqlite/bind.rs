@@ -124,7 +124,7 @@ fn uuid_text(u: &[u8; 16]) -> String {
 /// The text that a value of a type that SQLite does not have is given to it as.
 pub(super) fn text_of(value: &Value) -> String {
     match value {
-        Value::Decimal(s) | Value::Text(s) => s.clone(),
+        Value::Decimal(s) | Value::Text(s) | Value::Cast(s, _) => s.clone(),
         Value::Date(d) => iso_date(d),
         Value::Time(t) => iso_time(t),
         Value::Timestamp(t) => iso_timestamp(t),
