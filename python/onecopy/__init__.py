@@ -2,7 +2,7 @@
 
 | module | what it holds |
 |---|---|
-| ``onecopy`` | `connect`, `Connection`, `Cursor`, `RowStream`, `ArrowStream`, `Column`, `Pool`, `ledger`, `send_file`, `recv_file`, `copy_file`, all of ``dbapi`` and ``errors`` |
+| ``onecopy`` | `connect`, `Connection`, `Cursor`, `RowStream`, `ArrowStream`, `Column`, `Blob`, `Pool`, `ledger`, `send_file`, `recv_file`, `copy_file`, all of ``dbapi`` and ``errors`` |
 | ``onecopy.dbapi`` | what PEP 249 asks of a module: globals, type objects, constructors |
 | ``onecopy.errors`` | the exception classes |
 | ``onecopy.text`` | text between buffers and `str` |
@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 from onecopy import json, rows, text
 from onecopy._core import (
     ArrowStream,
+    Blob,
     Column,
     Connection,
     Cursor,
@@ -92,6 +93,7 @@ __all__ = [
     "AccessLog",
     "ArrowStream",
     "Binary",
+    "Blob",
     "Column",
     "Connection",
     "Cursor",

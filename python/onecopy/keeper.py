@@ -282,6 +282,8 @@ class Keeper:
                 return
         keep = False
         try:
+            # From now on the object that was lent, and its cursors, are closed for the borrower.
+            entry.con = entry.con._renewed()
             keep = not self.closed and entry.con.usable and self._is_young(entry) and self._restored(entry)
             keep = keep and not (suspect and not self._answers(entry))
         finally:

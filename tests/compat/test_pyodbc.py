@@ -354,3 +354,68 @@ def test_values_of_sqlite_are_those_of_its_cells(con: ours.Connection) -> None:
     assert cur.fetchone() == cur.execute("select ?, ?, ?, ?", 1, 0.5, "я", b"\0").fetchone()
     assert con.execute("select ?", Decimal("1.50")).fetchval() == "1.50"
     assert (con.getinfo(ours.SQL_DBMS_NAME), con.getinfo(ours.SQL_DATABASE_NAME)) == ("SQLite", "main")
+
+
+def test_slices_of_a_row_are_tuples_and_all_of_it_is_the_row(con: ours.Connection) -> None:
+    row = con.execute("select 1, 2, 3, 4").fetchone()
+    assert row is not None
+    assert row[:] is row and row[0:4] is row and row[:9] is row
+    assert row[:-1] == (1, 2, 3) and type(row[1:]) is tuple and row[::2] == (1, 3)
+    assert (str(row[:1]), str(row[:-1]), str(row)) == ("(1,)", "(1, 2, 3)", "(1, 2, 3, 4)")
+    assert row[-1] == 4
+
+
+def test_a_set_is_no_row(con: ours.Connection) -> None:
+    con.execute("create table sets (a)")
+    for rows in ([{1}], [frozenset([1])]):
+        with pytest.raises(ours.ProgrammingError):
+            con.cursor().executemany("insert into sets values (?)", rows)
+    with pytest.raises(ours.ProgrammingError):
+        con.execute("insert into sets values (?)", {1})
+
+
+@pytest.mark.parametrize("profile", ["postgres", "mariadb", "sqlite"])
+def test_the_access_mode_can_be_set(request: pytest.FixtureRequest, profile: str) -> None:
+    con = ours.connect("sqlite::memory:" if profile == "sqlite" else request.getfixturevalue(profile).odbc)
+    con.execute("drop table if exists access")
+    con.execute("create table access (a integer)")
+    con.commit()
+    con.set_attr(ours.SQL_ATTR_ACCESS_MODE, 1)
+    with pytest.raises(ours.DatabaseError):
+        con.execute("insert into access values (1)")
+    con.rollback()
+    con.set_attr(ours.SQL_ATTR_ACCESS_MODE, 0)
+    assert con.execute("insert into access values (1)").rowcount == 1
+    con.execute("drop table access")
+    con.commit()
+    con.close()
+
+
+INFORMATION = [
+    "SQL_DEFAULT_TXN_ISOLATION",
+    "SQL_FILE_USAGE",
+    "SQL_IDENTIFIER_CASE",
+    "SQL_MAX_COLUMN_NAME_LEN",
+    "SQL_MAX_TABLE_NAME_LEN",
+    "SQL_NON_NULLABLE_COLUMNS",
+    "SQL_TXN_ISOLATION_OPTION",
+]
+
+
+@pytest.mark.parametrize("name", INFORMATION)
+def test_integers_of_information_are_those_of_pyodbc(both: tuple[Any, Any], name: str) -> None:
+    found = [con.getinfo(getattr(theirs, name)) for con in both]
+    assert found[0] == found[1] and type(found[1]) is int
+
+
+def test_all_integers_of_information_are_integers(con: ours.Connection) -> None:
+    for code in (ours.SQL_CONCAT_NULL_BEHAVIOR, ours.SQL_CURSOR_COMMIT_BEHAVIOR, ours.SQL_MAX_COLUMNS_IN_TABLE):
+        assert type(con.getinfo(code)) is int
+
+
+def test_a_converter_of_wvarchar_is_given_utf8_by_databases_that_hold_it(both: tuple[Any, Any]) -> None:
+    for con in both:
+        con.add_output_converter(theirs.SQL_WVARCHAR, lambda value: b"X" + value)
+        assert con.execute("select 'a é'::varchar(9)").fetchone()[0] == b"X" + "a é".encode()
+        con.clear_output_converters()
+        con.rollback()

@@ -30,7 +30,7 @@ ROOMS = {
     "files": Room("text", "rustix"),
     "rows": Room(
         "text wire files",
-        "libloading libsqlite3-sys percent-encoding itoa libc",
+        "libloading libsqlite3-sys percent-encoding regex itoa libc",
         ("block", "odbc", "sqlite", "arrow_c", "fork"),
         "net",
     ),

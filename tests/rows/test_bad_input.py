@@ -73,7 +73,8 @@ def test_a_value_that_does_not_fit(
     con: onecopy.Connection, database: Database, values: tuple[Any, ...], error: type[onecopy.Error]
 ) -> None:
     if database.profile == "sqlite_odbc" and error is onecopy.DataError:
-        # SQLite keeps any value in any column.
+        # SQLite keeps any value in any column, and a decimal as a number or as text.
+        values = tuple(str(value) if isinstance(value, Decimal) else value for value in values)
         assert con.execute("insert into bad values (?, ?, ?)", values).rowcount == 1
         return
     con.execute("insert into bad values (0, 'first', null)")

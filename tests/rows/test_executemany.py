@@ -238,3 +238,17 @@ def test_inserts_that_give_rows_run_one_by_one(con: onecopy.Connection) -> None:
     rows = [(k, "x") for k in range(10)]
     assert con.executemany("insert into many (id, word) values (?, ?) returning id", rows).rowcount in (10, -1)
     assert con.execute("select count(*) from many").fetchone() == (10,)
+
+
+@pytest.mark.parametrize("at", [0, 5])
+def test_bytes_are_refused_in_a_column_of_text(postgres: Database, at: int) -> None:
+    con = onecopy.connect(postgres.odbc)
+    con.execute("create temporary table texts (id integer, word varchar(40), raw bytea)")
+    con.commit()
+    rows: list[tuple[int, Any, bytes]] = [(k, b"xyz" if k == at else "abc", b"\0\xff") for k in range(10)]
+    with pytest.raises((onecopy.ProgrammingError, onecopy.DataError)):
+        con.executemany("insert into texts values (?, ?, ?)", rows)
+    con.rollback()
+    con.executemany("insert into texts values (?, ?, ?)", [(k, "abc", raw) for k, _, raw in rows])
+    assert con.execute("select distinct word, raw from texts").fetchall() == [("abc", b"\0\xff")]
+    con.close()

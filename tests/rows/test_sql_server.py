@@ -250,3 +250,10 @@ def test_autocommit_can_be_turned_on_and_off(con: onecopy.Connection) -> None:
     con.execute("insert into kept values (2)")
     con.rollback()
     assert con.execute("select * from kept").fetchall() == [(1,)]
+
+
+@pytest.mark.parametrize("n_units", [32_766, 32_768, 65_536, 140_000])
+def test_a_long_statement_is_executed_whole(con: onecopy.Connection, n_units: int) -> None:
+    text = "東" * n_units
+    assert con.execute(f"select N'{text}' as a, 'end' as b").fetchall() == [(text, "end")]
+    assert con.execute(f"select N'{text}' as a, ? as b", ["end"]).fetchall() == [(text, "end")]

@@ -38,6 +38,8 @@ pub(crate) struct Active {
     is_touched: bool,
     /// Rows that became tuples so far.
     n_given: u64,
+    /// Rows changed, as known after the last row: SQLite counts those of RETURNING only then.
+    pub(crate) row_count: Option<u64>,
     /// Of each call of the driver.
     limit: Option<Duration>,
     /// Texts that stood in its columns before.
@@ -60,6 +62,7 @@ impl Active {
             position: BlockPosition::default(),
             is_touched: false,
             n_given: 0,
+            row_count: None,
             limit,
             seen: Vec::new(),
         }
@@ -221,10 +224,11 @@ impl Active {
             Ok(false) => {
                 self.seen = Vec::new();
                 let rest = std::mem::replace(&mut self.rest, Rest::End(None));
-                if let Rest::Open(mut statement) = rest
-                    && statement.inner().has_further()
-                {
-                    self.rest = Rest::End(Some(statement));
+                if let Rest::Open(mut statement) = rest {
+                    self.row_count = statement.inner().row_count();
+                    if statement.inner().has_further() {
+                        self.rest = Rest::End(Some(statement));
+                    }
                 }
                 Ok(())
             }

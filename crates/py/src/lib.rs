@@ -68,7 +68,7 @@ mod _core {
     #[pymodule_export]
     use super::command::run_command;
     #[pymodule_export]
-    use super::connection::{Connection, connect};
+    use super::connection::{Blob, Connection, connect};
     #[pymodule_export]
     use super::cursor::{Cursor, LongValue, run_call};
     #[pymodule_export]

@@ -9,8 +9,8 @@ use pyo3::Borrowed;
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{
-    PyBool, PyDate, PyDateAccess, PyDateTime, PyDelta, PyDeltaAccess, PyDict, PyFloat, PyInt,
-    PyIterator, PyList, PyString, PyTime, PyTimeAccess, PyTuple, PyTzInfoAccess,
+    PyBool, PyDate, PyDateAccess, PyDateTime, PyDelta, PyDeltaAccess, PyDict, PyFloat, PyFrozenSet,
+    PyInt, PyIterator, PyList, PySet, PyString, PyTime, PyTimeAccess, PyTuple, PyTzInfoAccess,
 };
 
 use crate::errors;
@@ -89,7 +89,10 @@ impl Statement {
         let mut values = Vec::with_capacity(likely_len(parameters));
         match &self.names {
             None => {
-                if parameters.is_instance_of::<PyString>() || is_mapping(parameters) {
+                let has_no_order = parameters.is_instance_of::<PySet>()
+                    || parameters.is_instance_of::<PyFrozenSet>();
+                if parameters.is_instance_of::<PyString>() || has_no_order || is_mapping(parameters)
+                {
                     return Err(PyTypeError::new_err(format!(
                         "parameters come as a sequence, one item for each `?`, not as `{}`",
                         type_name(parameters)
@@ -190,6 +193,11 @@ fn value(
     plain_value(item, position, dialect, tally)
 }
 
+/// What a function of the application gives to SQLite.
+pub(crate) fn result_of_function(item: &Bound<'_, PyAny>) -> PyResult<Value> {
+    plain_value(item, 0, Dialect::Sqlite, &mut Tally::default())
+}
+
 /// As [`value`], of one that no adapter is asked for.
 fn plain_value(
     item: &Bound<'_, PyAny>,
@@ -226,14 +234,18 @@ fn plain_value(
         return Ok(Value::Date(date(v)));
     }
     if let Ok(v) = item.cast::<PyTime>() {
-        if v.get_tzinfo().is_some() {
-            return Err(refused(
-                item,
-                position,
-                "a time with a zone has no SQL type that all databases share",
-            ));
+        if v.get_tzinfo().is_none() {
+            return Ok(Value::Time(time(v)));
         }
-        return Ok(Value::Time(time(v)));
+        if dialect == Dialect::Postgres && !item.call_method0("utcoffset")?.is_none() {
+            let text = ascii(item.call_method0("isoformat")?.cast()?)?;
+            return Ok(Value::Cast(text, "time with time zone"));
+        }
+        return Err(refused(
+            item,
+            position,
+            "a time with a zone that has a fixed offset has a type in PostgreSQL only",
+        ));
     }
     if item.is_instance(number::decimal_class(py)?)? {
         return decimal(item, position);
@@ -243,7 +255,8 @@ fn plain_value(
     }
     if let Ok(v) = item.cast::<PyDelta>() {
         return match dialect {
-            Dialect::Postgres | Dialect::MySql => Ok(Value::Text(span(v))),
+            Dialect::Postgres => Ok(Value::Cast(span(v), "interval")),
+            Dialect::MySql => Ok(Value::Text(span(v))),
             _ => Err(refused(
                 item,
                 position,

@@ -295,6 +295,20 @@ impl Connection {
         either!(Connection, self, c => c.is_closed())
     }
 
+    /// The connection as one to the embedded database, for what no other database has.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::NotSupported`] for another database.
+    pub fn sqlite(&self) -> Result<&sqlite::Connection, Error> {
+        match self {
+            Connection::Sqlite(c) => Ok(c),
+            Connection::Odbc(_) => Err(Error::new(
+                crate::error::ErrorKind::NotSupported,
+                "only a connection to `sqlite:` has this",
+            )),
+        }
+    }
+
     /// Whether it can be used: it was not closed, and no call has found it lost. Nothing is sent to ask: a server that went
     /// away since the last call is found by the next one.
     #[must_use]

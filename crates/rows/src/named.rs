@@ -125,6 +125,30 @@ pub fn count_marks(sql: &str, dialect: Dialect) -> Option<usize> {
     Some(n)
 }
 
+/// Returns the text with some `?` replaced, by their number (from 0).
+pub(crate) fn replace_marks(
+    sql: &str,
+    dialect: Dialect,
+    of: impl Fn(usize) -> Option<String>,
+) -> Option<String> {
+    let mut lexer = Lexer {
+        sql,
+        at: 0,
+        dialect,
+        pyformat: false,
+    };
+    let (mut replaced, mut n) = (String::with_capacity(sql.len() + 64), 0);
+    while let Some((start, token)) = lexer.next_token().ok()? {
+        let is_mark = token == Token::QuestionMark;
+        match is_mark.then(|| of(n)).flatten() {
+            Some(words) => replaced.push_str(&words),
+            None => replaced.push_str(&sql[start..lexer.at]),
+        }
+        n += usize::from(is_mark);
+    }
+    Some(replaced)
+}
+
 fn translate(sql: &str, dialect: Dialect, pyformat: bool) -> Result<Named, Error> {
     let mut lexer = Lexer {
         sql,
@@ -174,7 +198,7 @@ fn translate(sql: &str, dialect: Dialect, pyformat: bool) -> Result<Named, Error
             sql,
             at,
             "a `?` stands beside named parameters and would be counted as one more\n\
-             use names alone; for an operator spelled `?` use the function behind it (PostgreSQL: `jsonb_exists`)",
+             use only names; an operator of PostgreSQL that contains `?` is written with `??`",
         )),
         _ => Ok(out),
     }
@@ -246,6 +270,10 @@ impl Lexer<'_> {
             ':' => self.colon(rest),
             '%' if self.pyformat => self.percent(rest),
             ';' => self.one(c, Token::Semicolon),
+            // PostgreSQL's operators with a question mark: `??`, `??|`, `??&`, `@??`.
+            '?' if rest.starts_with("??") && self.dialect == Dialect::Postgres => {
+                self.run(|c| c == '?', Token::Other)
+            }
             '?' => self.one(c, Token::QuestionMark),
             'e' | 'E' if self.dialect == Dialect::Postgres && rest[1..].starts_with('\'') => {
                 self.at += 1;

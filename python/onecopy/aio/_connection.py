@@ -51,12 +51,12 @@ class Connection:
 
     async def _run(self, function: Callable[..., T], /, *args: Any, cancel: Callable[[], object] | None = None) -> T:
         if self._thread is None:
-            raise InterfaceError("this connection was given back to its pool")
+            raise InterfaceError("this connection was returned to its pool")
         return await self._thread.run(cancel or self._con.cancel, function, *args)
 
     def _start(self, function: Callable[[], object]) -> None:
         if self._thread is None:
-            raise InterfaceError("this connection was given back to its pool")
+            raise InterfaceError("this connection was returned to its pool")
         self._thread.start(function)
 
     @property
@@ -145,7 +145,7 @@ class Connection:
         """Close the connection, after the calls before; an open transaction is rolled back. Closing twice is no error."""
         thread = self._thread
         if thread is None:
-            raise InterfaceError("this connection was given back to its pool")
+            raise InterfaceError("this connection was returned to its pool")
         if thread.closed:
             return
         try:

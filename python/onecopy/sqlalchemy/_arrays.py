@@ -13,6 +13,25 @@ from decimal import Decimal
 from typing import Any
 
 _TOKEN = re.compile(r'[{},]|"(?:[^"\\]|\\.)*"|[^{},"]+', re.S)
+
+
+def _iso(text: str) -> str:
+    """A time of PostgreSQL in the form that each CPython reads: six digits after the point, an offset with minutes."""
+    text = re.sub(r"\.(\d+)", lambda found: f".{found[1]:0<6}", text)
+    return re.sub(r"([+-]\d\d)$", r"\1:00", text)
+
+
+def moment(text: str) -> datetime.datetime:
+    """The timestamp of a text, with its offset."""
+    date, _, time = text.partition(" ")
+    return datetime.datetime.fromisoformat(f"{date} {_iso(time)}")
+
+
+def time_of_day(text: str) -> datetime.time:
+    """The time of a text, with its offset."""
+    return datetime.time.fromisoformat(_iso(text))
+
+
 _READERS: dict[type, Callable[[str], Any]] = {
     int: int,
     float: float,
@@ -20,8 +39,8 @@ _READERS: dict[type, Callable[[str], Any]] = {
     bool: lambda text: text in ("t", "true", "1"),
     uuid.UUID: uuid.UUID,
     datetime.date: datetime.date.fromisoformat,
-    datetime.time: datetime.time.fromisoformat,
-    datetime.datetime: lambda text: datetime.datetime.fromisoformat(re.sub(r"([+-]\d\d)$", r"\1:00", text)),
+    datetime.time: time_of_day,
+    datetime.datetime: moment,
 }
 
 

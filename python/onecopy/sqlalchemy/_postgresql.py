@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from sqlalchemy import types
@@ -9,6 +10,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import base, json
 
 from onecopy.sqlalchemy import _arrays as arrays
+from onecopy.sqlalchemy import _ranges as ranges
 from onecopy.sqlalchemy._common import OnecopyContext, OnecopyDialect
 
 
@@ -47,10 +49,22 @@ class _Array(postgresql.ARRAY):  # type: ignore[type-arg]
         return process
 
 
+class _Time(types.Time):
+    """Times, of which psqlodbc gives those with a zone as text."""
+
+    render_bind_cast = True
+
+    def result_processor(self, dialect: Any, coltype: object) -> Any:
+        def process(value: Any) -> Any:
+            return arrays.time_of_day(value) if isinstance(value, str) else value
+
+        return process
+
+
 _CASTS = {
     types.String: _cast(types.String),
     types.Date: _cast(types.Date),
-    types.Time: _cast(types.Time),
+    types.Time: _Time,
     types.DateTime: _cast(types.DateTime),
     types.Integer: _cast(types.Integer),
     types.SmallInteger: _cast(types.SmallInteger),
@@ -67,7 +81,18 @@ _CASTS = {
     types.JSON.JSONIntIndexType: _IntIndex,
     types.JSON.JSONStrIndexType: _StrIndex,
     types.ARRAY: _Array,
+    postgresql.ranges.AbstractSingleRange: ranges.OneRange,
+    postgresql.ranges.AbstractMultiRange: ranges.ManyRanges,
 }
+
+
+class _Compiler(base.PGCompiler):
+    def visit_custom_op_binary(self, element: Any, operator: Any, **kw: Any) -> Any:
+        # `jsonb ? 'a'`: a question mark that is no parameter is doubled.
+        if "?" in operator.opstring:
+            operator = copy.copy(operator)
+            operator.opstring = operator.opstring.replace("?", "??")
+        return super().visit_custom_op_binary(element, operator, **kw)  # type: ignore[no-untyped-call]
 
 
 class _Context(OnecopyContext, base.PGExecutionContext):
@@ -79,4 +104,5 @@ class PGDialectOnecopy(OnecopyDialect, base.PGDialect):
 
     supports_statement_cache = True
     execution_ctx_cls = _Context
+    statement_compiler = _Compiler
     colspecs = {**base.PGDialect.colspecs, **_CASTS}  # noqa: RUF012, as SQLAlchemy has it

@@ -1,7 +1,8 @@
 //! `onecopy.connect` and `Connection`.
 
 use std::ffi::CString;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use onecopy_rows::connect::{self as db, ConnectOptions, Names, ZeroDates};
 use onecopy_rows::named::Dialect;
@@ -17,8 +18,10 @@ use crate::raw::{ending, interrupt, process};
 use crate::{command, errors, parameters};
 
 mod run;
+mod sqlite;
 
 pub(crate) use run::Said;
+pub(crate) use sqlite::Blob;
 
 /// A connection to a database (PEP 249).
 ///
@@ -34,7 +37,9 @@ pub(crate) use run::Said;
 #[pyclass(frozen, weakref, module = "onecopy")]
 pub(crate) struct Connection {
     /// Always there until the drop.
-    db: Option<db::Connection>,
+    db: Option<Arc<db::Connection>>,
+    /// It went back to its pool, and is used by another object.
+    is_returned: AtomicBool,
     /// Name and version of the database and its driver; never a password.
     about: String,
     policy: Policy,
@@ -145,7 +150,8 @@ pub(crate) fn connect(
     )?;
     let (about, notices, names, db) = opened.map_err(|e| errors::to_py(py, &e))?;
     let connection = Connection {
-        db: Some(db),
+        db: Some(Arc::new(db)),
+        is_returned: AtomicBool::new(false),
         about,
         policy: text_policy,
         generation: process::generation(),
@@ -218,7 +224,29 @@ impl Connection {
 
     /// Closes the connection; an open transaction is rolled back. Closing twice is no error.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
+        if self.is_returned.load(Ordering::SeqCst) {
+            return Ok(());
+        }
         self.call(py, db::Connection::close)
+    }
+
+    /// The same connection for its next user, with the settings of this object, which is closed for
+    /// its former user from now on, and so are its cursors. For `Pool`.
+    fn _renewed(&self, py: Python<'_>) -> PyResult<Connection> {
+        self.db(py)?;
+        self.is_returned.store(true, Ordering::SeqCst);
+        Ok(Connection {
+            db: self.db.clone(),
+            is_returned: AtomicBool::new(false),
+            about: self.about.clone(),
+            policy: self.policy,
+            generation: self.generation,
+            adapters: self.adapters.bind(py).copy()?.unbind(),
+            converters: self.converters.bind(py).copy()?.unbind(),
+            row_factory: Mutex::new(self.row_factory(py)),
+            limit: self.limit.copy(),
+            names: self.names.clone(),
+        })
     }
 
     /// Stops, from any thread, what runs on this connection at the moment.
@@ -331,7 +359,8 @@ impl Connection {
     /// Whether it was closed by `close`.
     #[getter]
     fn closed(&self) -> bool {
-        self.db.as_ref().is_none_or(db::Connection::is_closed)
+        self.is_returned.load(Ordering::SeqCst)
+            || self.db.as_deref().is_none_or(db::Connection::is_closed)
     }
 
     /// Whether it can be used: it was not closed, no call has found it lost, and it was opened in this process. Where it is
@@ -346,7 +375,8 @@ impl Connection {
     #[getter]
     fn usable(&self) -> bool {
         self.generation == process::generation()
-            && self.db.as_ref().is_some_and(db::Connection::is_usable)
+            && !self.is_returned.load(Ordering::SeqCst)
+            && self.db.as_deref().is_some_and(db::Connection::is_usable)
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {

@@ -1,6 +1,7 @@
 //! What cursors run through their connection, detached and within their limit of time.
 
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use onecopy_rows::Declared;
@@ -34,7 +35,20 @@ impl Connection {
                 "this connection was opened in another process (before a fork)\nopen one in this process",
             ));
         }
-        Ok(self.db.as_ref().expect("it is taken in `drop` alone"))
+        self.check_lent(py)?;
+        Ok(self.db.as_deref().expect("it is taken only in `drop`"))
+    }
+
+    /// An error after it went back to its pool.
+    #[inline]
+    pub(crate) fn check_lent(&self, py: Python<'_>) -> PyResult<()> {
+        if self.is_returned.load(Ordering::Relaxed) {
+            return Err(errors::interface(
+                py,
+                "this connection was returned to its pool\nacquire one from the pool",
+            ));
+        }
+        Ok(())
     }
 
     pub(crate) fn policy(&self) -> Policy {

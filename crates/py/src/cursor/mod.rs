@@ -65,6 +65,7 @@ impl Cursor {
         if state.closed {
             return Err(errors::interface(py, "the cursor is closed"));
         }
+        self.connection.get().check_lent(py)?;
         Ok(state)
     }
 

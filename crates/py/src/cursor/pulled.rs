@@ -124,6 +124,9 @@ impl Cursor {
                 1
             };
             let pulled = active.pull(py, left.min(n_rows), &mut sink);
+            if let Some(n_changed) = active.row_count {
+                state.row_count = i64::try_from(n_changed).unwrap_or(-1);
+            }
             sink.fetched.enter(&ledger, Stage::Fetch);
             sink.tally.enter(&ledger, Stage::Decode);
             left -= sink.rows().len();

@@ -146,6 +146,7 @@ impl Walk {
         if self.next == self.end {
             self.fail_now()?;
             self.before += self.end as u64;
+            rowset.clear_indicators(0..rowset.capacity);
             let brought = calls.fetch_rows(rowset, 0);
             (self.next, self.end, self.positioned) = (0, brought.n_rows, None);
             self.failure = brought.failure.map(Box::new);
@@ -235,6 +236,7 @@ impl Walk {
         self.next = 0;
         let mut view = View::default();
         while self.next < rowset.capacity.min(budget.block_rows.max(1)) {
+            rowset.clear_indicators(self.next..self.next + 1);
             let brought = calls.fetch_rows(rowset, self.next);
             self.failure = brought.failure.map(Box::new);
             if brought.n_rows == 0 {

@@ -104,24 +104,31 @@ impl Rowset {
             });
         }
         let len = if by_row { row_bytes * capacity } else { at };
-        let mut data = Buffer::reuse(spare, len)?;
-        // No indicator of an earlier statement is left, should a driver leave one unwritten.
-        for s in &slots {
-            let bytes = data.bytes_mut();
-            if by_row {
-                for row in bytes[s.indicators..].chunks_mut(row_bytes).take(capacity) {
-                    row[..8].fill(0);
-                }
-            } else {
-                bytes[s.indicators..][..8 * capacity].fill(0);
-            }
-        }
-        Ok(Rowset {
+        let mut rowset = Rowset {
             columns: slots,
-            data,
+            data: Buffer::reuse(spare, len)?,
             capacity,
             row_bytes: if by_row { row_bytes } else { 0 },
-        })
+        };
+        rowset.clear_indicators(0..capacity);
+        Ok(rowset)
+    }
+
+    /// Clears the indicators of `rows` before each fetch, since a driver may leave some unwritten:
+    /// Connector/ODBC 3.1.15 writes that of a `SQL_C_BIT` only where the value is NULL. Those of
+    /// deferred columns are NULL.
+    pub(crate) fn clear_indicators(&mut self, rows: std::ops::Range<usize>) {
+        let bytes = self.data.bytes_mut();
+        for slots in &self.columns {
+            let cleared = match slots.access {
+                Access::Deferred => ffi::NULL_DATA,
+                _ => 0,
+            };
+            for row in rows.clone() {
+                let at = slots.indicators + row * slots.indicator_stride;
+                bytes[at..at + 8].copy_from_slice(&cleared.to_ne_bytes());
+            }
+        }
     }
 
     /// Its memory, for the next statement. No driver may write into it any more.

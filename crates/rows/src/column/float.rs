@@ -9,6 +9,10 @@ use crate::schema::ColumnType;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Real;
 
+/// 32 bit, bound as 64: see `Quirks::real_as_double`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RealInDouble;
+
 /// 64 bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Double;
@@ -26,6 +30,21 @@ impl Real {
     #[inline]
     pub(crate) fn cell<'b>(&self, raw: Raw<'b>) -> Cell<'b> {
         Cell::F32(f32::from_ne_bytes(raw.array(0)))
+    }
+}
+
+impl RealInDouble {
+    pub(crate) fn plan() -> (Kind, Spec, ColumnType) {
+        (
+            RealInDouble.into(),
+            Spec::fixed(c::DOUBLE, 8),
+            ColumnType::Real,
+        )
+    }
+
+    #[inline]
+    pub(crate) fn cell<'b>(&self, raw: Raw<'b>) -> Cell<'b> {
+        Cell::F32(f64::from_ne_bytes(raw.array(0)) as f32)
     }
 }
 

@@ -145,6 +145,7 @@ kinds! {
     Integer(integer::Integer),
     Unsigned(integer::Unsigned),
     Real(float::Real),
+    RealInDouble(float::RealInDouble),
     Double(float::Double),
     DoubleText(float::DoubleText),
     Boolean(boolean::Boolean),
@@ -171,6 +172,7 @@ macro_rules! each_kind {
             $crate::column::Kind::Integer($kind) => $body,
             $crate::column::Kind::Unsigned($kind) => $body,
             $crate::column::Kind::Real($kind) => $body,
+            $crate::column::Kind::RealInDouble($kind) => $body,
             $crate::column::Kind::Double($kind) => $body,
             $crate::column::Kind::DoubleText($kind) => $body,
             $crate::column::Kind::Boolean($kind) => $body,
@@ -248,6 +250,7 @@ pub(crate) fn plan(d: &Described, width: Width, quirks: &Quirks) -> Planned {
         sql::FLOAT | sql::DOUBLE if quirks.dialect == Dialect::Postgres && type_name == "money" => {
             money::Money::plan()
         }
+        sql::REAL if quirks.real_as_double => float::RealInDouble::plan(),
         sql::REAL => float::Real::plan(),
         // The precision of SQL_FLOAT is bits in one driver and digits in another (psqlodbc says 17): always 64 bit.
         sql::FLOAT | sql::DOUBLE if quirks.float_text => float::DoubleText::plan(),
@@ -338,6 +341,19 @@ mod tests {
         let p = plan(&float, Width::Narrow, &UNKNOWN);
         assert_eq!(p.column.column_type, ColumnType::Double);
         assert_eq!(p.spec, Spec::fixed(c::DOUBLE, 8));
+    }
+
+    #[test]
+    fn floats_of_32_bits_are_bound_as_doubles_unless_the_driver_was_tested() {
+        let real = described(sql::REAL, 7, 0, "float");
+        for (driver, spec) in [
+            (known("psqlodbcw.so").unwrap(), Spec::fixed(c::FLOAT, 4)),
+            (known("libmaodbc.so").unwrap(), Spec::fixed(c::DOUBLE, 8)),
+            (&UNKNOWN, Spec::fixed(c::DOUBLE, 8)),
+        ] {
+            let p = plan(&real, Width::Narrow, driver);
+            assert_eq!((p.spec, p.column.column_type), (spec, ColumnType::Real));
+        }
     }
 
     #[test]

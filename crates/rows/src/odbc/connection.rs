@@ -11,7 +11,7 @@ use super::call::Call;
 use super::connection_string::ConnectionString;
 use super::ffi::{self, Handle};
 use super::handle::{RawHandle, StatementHandle, lock};
-use super::kept::{Keeping, Kept};
+use super::kept::{self, Keeping, Kept};
 use super::life::Life;
 use super::manager::Manager;
 use super::opening::Opening;
@@ -60,6 +60,8 @@ pub(crate) struct Shared {
     /// Connection attribute that is switched off while an array of parameters runs.
     pub(super) off_for_arrays: Option<i32>,
     pub(super) keeping: Keeping,
+    /// Connection attribute that is switched off for all but plain queries: cursors of the driver.
+    pub(super) cursor_switch: Option<i32>,
     /// Memory of the last statement's block, for the next one.
     spare: Mutex<Option<Buffer>>,
     /// How often a transaction of this connection has ended in a way that ends cursors.
@@ -307,6 +309,7 @@ impl Connection {
                     .filter(|switch| string.get(switch.keyword).is_none())
                     .map(|switch| switch.attribute),
                 keeping: Keeping::of(quirks, string, options),
+                cursor_switch: kept::cursor_switch(quirks, string),
                 read_only: options.read_only,
                 local_infile: options.local_infile,
                 text_policy: options.text_policy,

@@ -1,5 +1,6 @@
 //! A statement handle inside its connection's lock: the calls on it, and the errors that they give.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ffi::c_void;
 
@@ -7,12 +8,12 @@ use super::connection::{Shared, named_dialect};
 use super::ffi::{self, Handle};
 use super::handle::StatementHandle;
 use super::parameters::{self, Parameters};
-use super::quirks::Width;
-use super::{describe, diag};
+use super::quirks::{Dialect, Width};
+use super::{describe, diag, sql_text};
 use crate::column::{self, Planned};
 use crate::error::{Error, ErrorKind, Message};
 use crate::named::count_marks;
-use crate::value::Value;
+use crate::value::{Value, sqlite_number};
 
 /// A statement handle inside its connection's lock.
 pub(crate) struct Driver<'a> {
@@ -129,7 +130,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    pub(super) fn exec_direct(&self, sql: &str) -> Result<(), Error> {
+    /// Executes a text without parameters. Returns whether it changed no row, as some drivers report.
+    pub(super) fn exec_direct(&self, sql: &str) -> Result<bool, Error> {
         let call = &self.shared.manager.call;
         self.with_text(sql, "SQLExecDirect", call.exec_direct, call.exec_direct_w)
     }
@@ -137,6 +139,7 @@ impl<'a> Driver<'a> {
     pub(super) fn prepare(&self, sql: &str) -> Result<(), Error> {
         let call = &self.shared.manager.call;
         self.with_text(sql, "SQLPrepare", call.prepare, call.prepare_w)
+            .map(drop)
     }
 
     /// Calls the one of two functions that takes the statement's text in the connection's width.
@@ -146,16 +149,25 @@ impl<'a> Driver<'a> {
         name: &str,
         narrow: OfText<u8>,
         wide: OfText<u16>,
-    ) -> Result<(), Error> {
-        let text = SqlText::new(sql, self.shared.width)?;
-        // SAFETY: a live statement inside its connection's lock; the text is alive and has the length given.
+    ) -> Result<bool, Error> {
+        let escaped = match self.shared.quirks.dialect {
+            Dialect::Postgres => sql_text::with_question_operators(sql),
+            _ => Cow::Borrowed(sql),
+        };
+        let text = SqlText::new(&escaped, self.shared.width)?;
+        let len = match self.shared.quirks.statement_by_terminator {
+            true => ffi::NTS,
+            false => text.len(),
+        };
+        // SAFETY: a live statement inside its connection's lock; the text is alive, has the length
+        // given, and ends with a terminator.
         let rc = unsafe {
             match &text {
-                SqlText::Narrow(t) => narrow(self.raw, t.as_ptr(), text.len()),
-                SqlText::Wide(t) => wide(self.raw, t.as_ptr(), text.len()),
+                SqlText::Narrow(t) => narrow(self.raw, t.as_ptr(), len),
+                SqlText::Wide(t) => wide(self.raw, t.as_ptr(), len),
             }
         };
-        self.check(rc, name).map(drop)
+        self.check(rc, name).map(|rc| rc == ffi::NO_DATA)
     }
 
     /// Number of parameter markers, where the driver counts them.
@@ -176,8 +188,8 @@ impl<'a> Driver<'a> {
         told.map(|(sql_type, ..)| sql_type)
     }
 
-    /// Binds `values` and executes what was prepared.
-    pub(super) fn execute(&self, sql: &str, values: &[Value]) -> Result<(), Error> {
+    /// Binds `values` and executes what was prepared. Returns as [`Driver::exec_direct`].
+    pub(super) fn execute(&self, sql: &str, values: &[Value]) -> Result<bool, Error> {
         let ours = || count_marks(sql, named_dialect(self.shared.quirks.dialect));
         let n_wanted = self.n_parameters().or_else(ours);
         if let Some(n) = n_wanted.filter(|n| *n != values.len()) {
@@ -191,6 +203,14 @@ impl<'a> Driver<'a> {
             "22021".clone_into(&mut error.sqlstate);
             return Err(error);
         }
+        if self.shared.quirks.dialect == Dialect::Sqlite {
+            let numbers = values.iter().enumerate().map(|(i, value)| match value {
+                Value::Decimal(digits) => sqlite_number(digits, i),
+                value => Ok(value.clone()),
+            });
+            let numbers = numbers.collect::<Result<Vec<_>, _>>()?;
+            return self.execute_with(&mut Parameters::new(&numbers, self.shared)?);
+        }
         self.execute_with(&mut Parameters::new(values, self.shared)?)
     }
 
@@ -200,8 +220,8 @@ impl<'a> Driver<'a> {
         !self.shared.quirks.cuts_at_nul || !values.iter().any(has_nul)
     }
 
-    /// Executes what was prepared with these parameters.
-    pub(super) fn execute_with(&self, parameters: &mut Parameters) -> Result<(), Error> {
+    /// Executes what was prepared with these parameters. Returns as [`Driver::exec_direct`].
+    pub(super) fn execute_with(&self, parameters: &mut Parameters) -> Result<bool, Error> {
         // SAFETY: the statement is alive; `parameters` lives until after the execution and the reset below.
         let bound = unsafe { parameters.bind_to(self.raw, self.shared) };
         let result = match bound {
@@ -220,7 +240,7 @@ impl<'a> Driver<'a> {
         };
         // SAFETY: a live statement; it forgets the pointers into `parameters`.
         unsafe { (self.shared.manager.call.free_stmt)(self.raw, ffi::RESET_PARAMS) };
-        result.map(drop)
+        result.map(|rc| rc == ffi::NO_DATA)
     }
 
     pub(super) fn row_count(&self) -> Option<u64> {

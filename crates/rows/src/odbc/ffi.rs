@@ -17,6 +17,8 @@ pub(crate) const SUCCESS_WITH_INFO: Return = 1;
 pub(crate) const NO_DATA: Return = 100;
 pub(crate) const INVALID_HANDLE: Return = -2;
 
+/// A text that ends with a terminator.
+pub(crate) const NTS: i32 = -3;
 pub(crate) const NULL_DATA: Len = -1;
 pub(crate) const NO_TOTAL: Len = -4;
 

@@ -47,6 +47,7 @@ impl Form {
             Value::F64(_) => form(c::DOUBLE, sql::DOUBLE, 15, 0, 8),
             Value::Decimal(digits) => decimal(digits),
             Value::Text(text) => of_text(text, width, quirks),
+            Value::Cast(text, _) => ascii(text.len()),
             Value::Bytes(bytes) => of_bytes(bytes.len(), quirks),
             // As text, which the server turns into a date.
             Value::Date(d) if is_early(*d, quirks) => ascii(date_text(*d).len()),
@@ -184,7 +185,7 @@ pub(super) fn put(value: &Value, form: &Form, out: &mut [u8]) -> ffi::Len {
         Value::I64(n) if form.c_type == c::SBIGINT => put(&n.to_ne_bytes()),
         Value::I64(n) => put(&(*n as i32).to_ne_bytes()),
         Value::F64(f) => put(&f.to_ne_bytes()),
-        Value::Decimal(digits) => put(digits.as_bytes()),
+        Value::Decimal(text) | Value::Cast(text, _) => put(text.as_bytes()),
         Value::Text(text) if form.c_type == c::WCHAR => {
             let mut n = 0;
             for (to, unit) in out.chunks_exact_mut(2).zip(text.encode_utf16()) {

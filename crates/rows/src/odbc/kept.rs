@@ -55,8 +55,8 @@ pub(super) enum Keeping {
     Nothing,
     /// All that can be executed again.
     All,
-    /// Those without rows, and those of short results: without the cursor, which this attribute of the connection switches.
-    Short(i32),
+    /// Those without rows, and those of short results, without a cursor.
+    Short,
 }
 
 impl Keeping {
@@ -71,11 +71,11 @@ impl Keeping {
         string: &ConnectionString,
         options: &ConnectOptions,
     ) -> Keeping {
-        let cursor = match quirks.keeps_prepared {
+        match quirks.keeps_prepared {
             Keeps::Nothing => return Keeping::Nothing,
             Keeps::All => return Keeping::All,
-            Keeps::WithoutCursor { attribute } => attribute,
-        };
+            Keeps::WithoutCursor { .. } => {}
+        }
         let Streams::By { keyword, off } = quirks.streams else {
             return Keeping::Nothing;
         };
@@ -85,11 +85,19 @@ impl Keeping {
             .any(|&(k, v)| k == keyword && string.get(k) == Some(v));
         match string.get(keyword) {
             Some(value) if value == off => Keeping::All,
-            _ if is_ours && options.stream.is_none() && options.guesses_short => {
-                Keeping::Short(cursor)
-            }
+            _ if is_ours && options.stream.is_none() && options.guesses_short => Keeping::Short,
             _ => Keeping::Nothing,
         }
+    }
+}
+
+/// The connection attribute that switches cursors off, where the driver declares one for each query.
+pub(super) fn cursor_switch(quirks: &Quirks, string: &ConnectionString) -> Option<i32> {
+    match (quirks.keeps_prepared, quirks.streams) {
+        (Keeps::WithoutCursor { attribute }, Streams::By { keyword, off }) => {
+            (string.get(keyword) != Some(off)).then_some(attribute)
+        }
+        _ => None,
     }
 }
 
@@ -318,9 +326,9 @@ impl Shared {
 }
 
 impl Call<'_> {
-    /// Before a statement runs without a cursor, and behind it.
+    /// Switches cursors off before a statement is executed without one, and on after it.
     pub(super) fn set_cursor(&self, is_on: bool) {
-        if let Keeping::Short(attribute) = self.shared().keeping {
+        if let Some(attribute) = self.shared().cursor_switch {
             self.set_integer(attribute, usize::from(is_on));
         }
     }

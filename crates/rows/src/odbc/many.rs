@@ -7,6 +7,7 @@
 //! Rows come in batches. The connection is not held while one is asked for, since whoever gives them may use it meanwhile (rows that
 //! are read from the same database). From the second batch on a thread of its own runs them: the next is made while the server works.
 
+use std::borrow::Cow;
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -19,7 +20,7 @@ use super::ffi;
 use super::handle::StatementHandle;
 use super::parameters::Parameters;
 use super::quirks::Dialect;
-use super::sql_text;
+use super::{casts, form, sql_text, statement};
 use crate::block::buffer::Buffer;
 use crate::error::{Error, ErrorKind};
 use crate::value::{self, Value};
@@ -36,12 +37,17 @@ pub(crate) fn execute_many(
     sql: &str,
     rows: &mut dyn Iterator<Item = Row>,
 ) -> Result<Option<u64>, Error> {
-    let mut many = Many::prepare(shared, sql)?;
     let mut batches = std::iter::from_fn(|| {
         let batch = value::batch(rows);
         (!batch.is_empty()).then_some(batch)
     });
-    if let Some(first) = batches.next() {
+    let first = batches.next();
+    let sql = match shared.quirks.dialect {
+        Dialect::Postgres => casts::of_rows(sql, first.as_deref().unwrap_or_default()),
+        _ => Cow::Borrowed(sql),
+    };
+    let mut many = Many::prepare(shared, &sql)?;
+    if let Some(first) = first {
         many.batch(&first)?;
         if let Some(second) = batches.next() {
             many.beside(second, &mut batches)?;
@@ -98,6 +104,8 @@ struct Many {
     memory: Option<Buffer>,
     n_done: u64,
     changed: Option<u64>,
+    /// For each parameter: its type on the server is text. Known after the first bytes.
+    takes_text: Option<Vec<bool>>,
 }
 
 impl Drop for Many {
@@ -134,6 +142,7 @@ impl Many {
                 memory: None,
                 n_done: 0,
                 changed: Some(0),
+                takes_text: None,
             }),
             Err(error) => {
                 handle.free();
@@ -177,25 +186,89 @@ impl Many {
     /// Runs rows with the connection held.
     fn batch(&mut self, rows: &[Row]) -> Result<(), Error> {
         let shared = Arc::clone(&self.shared);
+        let dialect = shared.quirks.dialect;
+        if dialect == Dialect::MySql
+            && rows.iter().any(|row| casts::are_needed(row, dialect))
+            && !sql_text::stores_only(&self.sql, dialect)
+        {
+            return rows.iter().try_for_each(|row| self.by_itself(row));
+        }
         let handle = Arc::clone(&self.handle);
-        let call = shared.enter()?;
+        let mut call = shared.enter()?;
         if handle.get().is_null() {
             return Err(Error::new(
                 ErrorKind::Interface,
                 "the statement was closed with its connection",
             ));
         }
+        let refused = self.bytes_for_text(&mut call, rows)?;
+        let rows = &rows[..refused.unwrap_or(rows.len())];
         let _busy = shared.busy(&handle);
         let mut run = Run {
             driver: &Driver::new(&shared, &handle),
             call,
             many: self,
         };
+        run.call.set_cursor(false);
         let mut at = 0;
-        while at < rows.len() {
-            let ran = run.some(&rows[at..]);
-            at += run.call.watch(ran)?;
+        let mut ran = Ok(0);
+        while at < rows.len() && ran.is_ok() {
+            let some = run.some(&rows[at..]);
+            ran = run.call.watch(some);
+            at += ran.as_ref().map_or(0, |n| *n);
         }
+        run.call.set_cursor(true);
+        let n_done = self.n_done;
+        match ran {
+            Ok(_) if refused.is_some() => Err(Error::new(
+                ErrorKind::Data,
+                "bytes are no value for a parameter that the server takes for text\n\
+                 Pass them as str.",
+            )
+            .at_row(n_done)),
+            ran => ran.map(drop),
+        }
+    }
+
+    /// Returns the first row that has bytes for a parameter which PostgreSQL takes for text: psqlodbc
+    /// would store their hexadecimal digits.
+    fn bytes_for_text(
+        &mut self,
+        call: &mut Call<'_>,
+        rows: &[Row],
+    ) -> Result<Option<usize>, Error> {
+        let is_bytes = |value: &Value| matches!(value, Value::Bytes(_));
+        if self.shared.quirks.dialect != Dialect::Postgres || !rows.iter().flatten().any(is_bytes) {
+            return Ok(None);
+        }
+        if self.takes_text.is_none() {
+            let handle = call.statement()?;
+            let driver = Driver::new(&self.shared, &handle);
+            let is_text = |k| driver.parameter_type(k).is_some_and(form::is_text);
+            let n = driver
+                .prepare(&self.sql)
+                .ok()
+                .and_then(|()| driver.n_parameters());
+            self.takes_text = Some((0..n.unwrap_or(0)).map(is_text).collect());
+            handle.free();
+        }
+        let takes_text = self.takes_text.as_deref().unwrap_or_default();
+        let is_refused = |row: &Row| {
+            row.iter()
+                .zip(takes_text)
+                .any(|(v, text)| *text && is_bytes(v))
+        };
+        Ok(rows.iter().position(is_refused))
+    }
+}
+
+impl Many {
+    /// Runs one row as a statement of its own, with the casts that its values need.
+    fn by_itself(&mut self, row: &[Value]) -> Result<(), Error> {
+        let ran = statement::execute(&self.shared, &self.sql, row, 1);
+        let changed = ran.map_err(|e| e.at_row(self.n_done))?.row_count();
+        self.n_done += 1;
+        self.changed = self.changed.zip(changed).map(|(total, n)| total + n);
         Ok(())
     }
 }
@@ -212,9 +285,13 @@ impl Run<'_, '_, '_> {
     fn one(&mut self, row: &[Value]) -> Result<(), Error> {
         let at = self.many.n_done;
         let driver = self.driver;
-        let changed = driver
-            .execute(&self.many.sql, row)
-            .and_then(|()| driver.changed());
+        let changed = driver.execute(&self.many.sql, row).and_then(|no_data| {
+            if no_data {
+                Ok(Some(0))
+            } else {
+                driver.changed()
+            }
+        });
         self.add(changed.map_err(|e| e.at_row(at))?, 1);
         // A statement that gives rows (INSERT … RETURNING) has a cursor open, which the next execution would trip over.
         driver.close_cursor();
@@ -323,7 +400,7 @@ impl Run<'_, '_, '_> {
         } else {
             Err(driver.error("SQLSetStmtAttr"))
         };
-        let ran = ran.and_then(|()| driver.changed());
+        let ran = ran.and_then(|_| driver.changed());
         let failed = statuses.bytes()[8..]
             .chunks_exact(2)
             .any(|s| u16::from_ne_bytes([s[0], s[1]]) == ffi::PARAM_ERROR);
@@ -354,6 +431,6 @@ impl Run<'_, '_, '_> {
         let driver = Driver::new(self.driver.shared, &aside);
         let ran = driver.exec_direct(sql);
         driver.close_cursor();
-        ran
+        ran.map(drop)
     }
 }

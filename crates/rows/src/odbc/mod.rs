@@ -36,6 +36,7 @@
 
 mod ahead;
 mod call;
+mod casts;
 mod codes;
 mod connection;
 mod connection_string;

@@ -318,11 +318,7 @@ impl Reader {
     /// Buffers for a block.
     fn make(&self, layout: &Layout, driver: &Driver<'_>) -> Result<Rowset, Error> {
         let spare = driver.shared.take_spare();
-        let mut rowset = Rowset::new(&layout.columns, layout.capacity, layout.by_row, spare)?;
-        for &index in &self.deferred {
-            rowset.set_indicator(index, 0, ffi::NULL_DATA);
-        }
-        Ok(rowset)
+        Rowset::new(&layout.columns, layout.capacity, layout.by_row, spare)
     }
 
     /// Lets the driver write into `rowset`, unless it does so already.

@@ -8,7 +8,7 @@ use super::driver::Driver;
 use super::handle::StatementHandle;
 use super::kept::{Columns, Keeping, Key, Lesson, Waiting};
 use super::quirks::Dialect;
-use super::sql_text;
+use super::{casts, sql_text};
 use crate::connect::Prepared;
 use crate::error::{Error, Message};
 use crate::schema::Schema;
@@ -18,6 +18,8 @@ use crate::value::Value;
 pub(super) struct Told {
     pub(super) columns: Columns,
     pub(super) row_count: Option<u64>,
+    /// It has columns and no rows: `UPDATE … RETURNING` that matched none.
+    pub(super) is_empty: bool,
     pub(super) messages: Vec<Message>,
 }
 
@@ -38,8 +40,26 @@ pub(super) fn run(
     sql: &str,
     parameters: &[Value],
 ) -> Result<Ran, Error> {
+    let sql = &*casts::with_casts(sql, parameters, shared.quirks.dialect);
+    if sql_text::is_plain_query(sql, shared.quirks.dialect) {
+        return run_text(shared, call, sql, parameters);
+    }
+    call.set_cursor(false);
+    let ran = run_text(shared, call, sql, parameters);
+    call.set_cursor(true);
+    ran
+}
+
+fn run_text(
+    shared: &Shared,
+    call: &mut Call<'_>,
+    sql: &str,
+    parameters: &[Value],
+) -> Result<Ran, Error> {
     // A marker may stand without a value for it: SQLite's driver and MariaDB's then take NULL, or what they please.
-    let is_direct = parameters.is_empty() && !sql.contains('?');
+    // psqlodbc describes the columns of RETURNING without rows only where it was prepared.
+    let is_direct =
+        parameters.is_empty() && !sql.contains('?') && !shared.hides_empty_returning(sql);
     let keeping = shared.keeping;
     if is_direct || keeping == Keeping::Nothing || !may_be_kept(shared, sql) {
         let handle = call.statement()?;
@@ -56,7 +76,7 @@ pub(super) fn run(
         });
     }
     let reads = reads(shared, sql);
-    let by_length = reads && matches!(keeping, Keeping::Short(_));
+    let by_length = reads && keeping == Keeping::Short;
     if by_length && !call.is_short(sql) {
         return run_by_cursor(shared, call, sql, parameters);
     }
@@ -172,18 +192,31 @@ fn execute(
     if matches!(how, How::Prepared) {
         driver.prepare(sql)?;
     }
-    match how {
+    // Where no row changes, the driver manager describes no columns after the execution.
+    let of_returning = match how {
+        How::Direct => None,
+        _ if shared.hides_empty_returning(sql) => Some(driver.columns(driver.n_columns()?)?),
+        _ => None,
+    };
+    let no_data = match how {
         How::Direct => driver.exec_direct(sql)?,
         How::Prepared | How::Again(_) => driver.execute(sql, parameters)?,
-    }
-    let (row_count, n_columns) = driver.pass_counts()?;
+    };
+    let of_returning = of_returning.filter(|columns| no_data && !columns.is_empty());
+    let is_empty = of_returning.is_some();
+    let (row_count, n_columns) = match is_empty {
+        true => (Some(0), 0),
+        false => driver.pass_counts()?,
+    };
     let columns = match how {
+        _ if is_empty => Columns::new(of_returning.unwrap_or_default(), &shared.facts.driver_label),
         How::Again(Some(columns)) if columns.planned.len() == n_columns => columns,
         _ => Columns::new(driver.columns(n_columns)?, &shared.facts.driver_label),
     };
     Ok(Told {
         columns,
-        row_count,
+        row_count: row_count.filter(|n| *n > 0 || counts_rows(shared, sql)),
+        is_empty,
         messages: driver.messages.into_inner(),
     })
 }
@@ -198,11 +231,53 @@ fn may_be_kept(shared: &Shared, sql: &str) -> bool {
     ) && !sql_text::has_second(sql, dialect)
 }
 
+/// Returns whether a statement of this kind changes a number of rows, which may be 0.
+fn counts_rows(shared: &Shared, sql: &str) -> bool {
+    let word = sql_text::first_word(sql, shared.quirks.dialect);
+    !matches!(
+        word.as_str(),
+        "CREATE"
+            | "ALTER"
+            | "DROP"
+            | "TRUNCATE"
+            | "RENAME"
+            | "COMMENT"
+            | "GRANT"
+            | "REVOKE"
+            | "SET"
+            | "RESET"
+            | "BEGIN"
+            | "START"
+            | "COMMIT"
+            | "ROLLBACK"
+            | "SAVEPOINT"
+            | "RELEASE"
+            | "USE"
+            | "LOCK"
+            | "ANALYZE"
+            | "VACUUM"
+    )
+}
+
 /// Whether a statement reads, by its first word. One that changes and gives rows (`INSERT … RETURNING`) is not kept: where its
 /// columns are others than before, that is told when it has run.
 fn reads(shared: &Shared, sql: &str) -> bool {
-    let word = sql_text::first_word(sql, shared.quirks.dialect);
-    matches!(word.as_str(), "SELECT" | "WITH")
+    let dialect = shared.quirks.dialect;
+    let word = sql_text::first_word(sql, dialect);
+    matches!(word.as_str(), "SELECT" | "WITH") && sql_text::is_plain_query(sql, dialect)
+}
+
+impl Shared {
+    /// Returns whether the driver gives no columns for `… RETURNING` that changed no row, unless it
+    /// was prepared.
+    fn hides_empty_returning(&self, sql: &str) -> bool {
+        let returns = || {
+            sql.as_bytes()
+                .windows(9)
+                .any(|w| w.eq_ignore_ascii_case(b"returning"))
+        };
+        self.quirks.dialect == Dialect::Postgres && returns()
+    }
 }
 
 /// Whether an execution may have failed because of what the statement was prepared against. It changed nothing, so it may run once

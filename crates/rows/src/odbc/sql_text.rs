@@ -1,5 +1,7 @@
 //! Finding the end of the first statement of a text, in the dialects of the databases known.
 
+use std::borrow::Cow;
+
 use super::quirks::Dialect;
 
 /// Whether something besides blanks, comments and semicolons stands behind the first statement.
@@ -15,29 +17,137 @@ pub(crate) fn has_second(sql: &str, dialect: Dialect) -> bool {
             at = end;
             continue;
         }
-        let next = bytes.get(at + 1).copied();
         match b {
             b';' => {
                 ended = true;
                 at += 1;
             }
             _ if ended => return true,
-            // Where one of those ends: `*/*` opens no comment.
-            b'*' if next == Some(b'/') && dialect == Dialect::MySql => at += 2,
-            b'\'' => at = quoted_end(bytes, at, b'\'', dialect == Dialect::MySql),
-            b'"' => at = quoted_end(bytes, at, b'"', dialect == Dialect::MySql),
-            b'`' if matches!(dialect, Dialect::MySql | Dialect::Sqlite) => {
-                at = quoted_end(bytes, at, b'`', false);
-            }
-            b'[' if matches!(dialect, Dialect::SqlServer | Dialect::Sqlite) => {
-                at = quoted_end(bytes, at, b']', false);
-            }
-            b'$' if dialect == Dialect::Postgres => at = dollar_end(bytes, at),
-            b if in_name(b) => at = name_end(bytes, at, dialect),
-            _ => at += 1,
+            _ => at = token_end(bytes, at, dialect),
         }
     }
     false
+}
+
+/// Returns the end of the token at `at`, which is neither white space nor a comment.
+fn token_end(bytes: &[u8], at: usize, dialect: Dialect) -> usize {
+    match bytes[at] {
+        // The end of an executable comment: `*/*` opens no comment.
+        b'*' if bytes[at..].starts_with(b"*/") && dialect == Dialect::MySql => at + 2,
+        b'\'' => quoted_end(bytes, at, b'\'', dialect == Dialect::MySql),
+        b'"' => quoted_end(bytes, at, b'"', dialect == Dialect::MySql),
+        b'`' if matches!(dialect, Dialect::MySql | Dialect::Sqlite) => {
+            quoted_end(bytes, at, b'`', false)
+        }
+        b'[' if matches!(dialect, Dialect::SqlServer | Dialect::Sqlite) => {
+            quoted_end(bytes, at, b']', false)
+        }
+        b'$' if dialect == Dialect::Postgres => dollar_end(bytes, at),
+        b if in_name(b) => name_end(bytes, at, dialect),
+        _ => at + 1,
+    }
+}
+
+/// Returns whether a text is one query that changes nothing, so that a cursor can be declared for it.
+///
+/// False for a query that contains a word of a statement that writes, be it the name of a column:
+/// it is executed without a cursor, which is always right. False as well where a `--` comment ends
+/// the text: psqlodbc appends a keyword to it.
+pub(crate) fn is_plain_query(sql: &str, dialect: Dialect) -> bool {
+    const WRITES: [&str; 5] = ["INSERT", "UPDATE", "DELETE", "MERGE", "INTO"];
+    let bytes = sql.as_bytes();
+    let (mut at, mut first, mut is_ended) = (0, None, false);
+    while at < bytes.len() {
+        if let Some(end) = blank_end(bytes, at, dialect) {
+            if end == bytes.len() && bytes[at] == b'-' && bytes[end - 1] != b'\n' {
+                return false;
+            }
+            at = end;
+            continue;
+        }
+        let end = token_end(bytes, at, dialect).min(bytes.len());
+        let token = &bytes[at..end];
+        at = end;
+        let is = |word: &&str| token.eq_ignore_ascii_case(word.as_bytes());
+        match token {
+            b";" => is_ended = true,
+            _ if is_ended || WRITES.iter().any(is) => return false,
+            b"(" if first.is_none() => {}
+            _ if first.is_none() => first = Some(["SELECT", "WITH", "VALUES"].iter().any(is)),
+            _ => {}
+        }
+    }
+    first == Some(true)
+}
+
+/// Returns whether an INSERT or REPLACE only stores its parameters: nothing is computed with them.
+pub(crate) fn stores_only(sql: &str, dialect: Dialect) -> bool {
+    if !matches!(first_word(sql, dialect).as_str(), "INSERT" | "REPLACE") {
+        return false;
+    }
+    let bytes = sql.as_bytes();
+    let (mut at, mut in_values, mut is_after) = (0, false, false);
+    while at < bytes.len() {
+        if let Some(end) = blank_end(bytes, at, dialect) {
+            at = end;
+            continue;
+        }
+        let end = token_end(bytes, at, dialect).min(bytes.len());
+        let token = &bytes[at..end];
+        at = end;
+        match token {
+            b"?" if is_after || !in_values => return false,
+            b"?" | b"(" | b")" | b"," | b";" => {}
+            _ if is_after => {}
+            _ if token.eq_ignore_ascii_case(b"ON") => is_after = true,
+            _ if !in_values => in_values = token.eq_ignore_ascii_case(b"VALUES"),
+            [b'\'' | b'0'..=b'9', ..] => {}
+            _ if [&b"NULL"[..], b"DEFAULT"]
+                .iter()
+                .any(|w| token.eq_ignore_ascii_case(w)) => {}
+            _ => return false,
+        }
+    }
+    in_values
+}
+
+/// Returns the text that a driver takes for one with PostgreSQL's operators that contain `??`, the
+/// escape for `?`.
+///
+/// Drivers take each `?` outside of strings and comments for a parameter. psqlodbc ends a `--`
+/// comment at LF, PostgreSQL at CR as well: the operator is in a comment only for the driver.
+pub(crate) fn with_question_operators(sql: &str) -> Cow<'_, str> {
+    const OPERATORS: &[u8] = b"+-*/<>=~!@#%^&|`?";
+    if !sql.contains("??") {
+        return Cow::Borrowed(sql);
+    }
+    let bytes = sql.as_bytes();
+    let (mut text, mut at) = (String::with_capacity(sql.len() + 16), 0);
+    while at < bytes.len() {
+        let start = at;
+        if let Some(end) = blank_end(bytes, at, Dialect::Postgres) {
+            at = end;
+        } else if OPERATORS.contains(&bytes[at]) {
+            let is_comment = |at| bytes[at..].starts_with(b"--") || bytes[at..].starts_with(b"/*");
+            at += 1;
+            while at < bytes.len() && OPERATORS.contains(&bytes[at]) && !is_comment(at) {
+                at += 1;
+            }
+            if sql[start..at].contains("??") {
+                text.push_str("--\r");
+                text.push_str(&sql[start..at].replace("??", "?"));
+                text.push('\n');
+                continue;
+            }
+        } else {
+            at = token_end(bytes, at, Dialect::Postgres).min(bytes.len());
+            while !sql.is_char_boundary(at) {
+                at += 1;
+            }
+        }
+        text.push_str(&sql[start..at]);
+    }
+    Cow::Owned(text)
 }
 
 /// The first word of a text, in capitals: what kind of statement it is. Empty where it begins with anything else.
@@ -273,6 +383,72 @@ mod tests {
             ("", Dialect::Other, ""),
         ] {
             assert_eq!(first_word(sql, dialect), word, "{sql}");
+        }
+    }
+
+    #[test]
+    fn only_a_query_that_writes_nothing_is_plain() {
+        for (sql, is_plain) in [
+            ("select 1", true),
+            ("/* a */ (select 1) union (select 2);", true),
+            ("with x as (select 1) select * from x -- end\n", true),
+            ("values (1)", true),
+            ("select 'insert', \"update\", $$ into $$ /* delete */", true),
+            ("select 1 -- x", false),
+            ("select 1; -- x", false),
+            ("select 1; select 2", false),
+            ("select 1 a into t", false),
+            ("select * from t for update", false),
+            (
+                "with x as (select 1 a) insert into t select a from x",
+                false,
+            ),
+            (
+                "with x as (delete from t returning id) select * from x",
+                false,
+            ),
+            ("WITH x AS (SELECT 1) MERGE INTO t USING x ON true", false),
+            ("update t set a = 1 returning a", false),
+            ("show all", false),
+            ("", false),
+        ] {
+            assert_eq!(is_plain_query(sql, Dialect::Postgres), is_plain, "{sql}");
+        }
+    }
+
+    #[test]
+    fn only_values_that_are_stored_as_they_are_need_no_casts() {
+        for (sql, stores) in [
+            ("insert into t (a, b) values (?, ?), (1, 'x');", true),
+            ("replace into t values (?, null, default)", true),
+            (
+                "insert into t values (?) on duplicate key update a = a + values(a)",
+                true,
+            ),
+            (
+                "insert into t values (?) on duplicate key update a = a + ?",
+                false,
+            ),
+            ("insert into t values (? + 1)", false),
+            ("insert into t values (round(?))", false),
+            ("insert into t select ?", false),
+            ("update t set a = ?", false),
+        ] {
+            assert_eq!(stores_only(sql, Dialect::MySql), stores, "{sql}");
+        }
+    }
+
+    #[test]
+    fn operators_with_question_marks_are_hidden_from_the_driver() {
+        for (sql, text) in [
+            ("select a ?? ?", "select a --\r?\n ?"),
+            (
+                "a ??| b and a @?? '??' -- ??",
+                "a --\r?|\n b and a --\r@?\n '??' -- ??",
+            ),
+            ("a-? ; é??'é'", "a-? ; é--\r?\n'é'"),
+        ] {
+            assert_eq!(with_question_operators(sql), text);
         }
     }
 

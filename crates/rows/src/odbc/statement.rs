@@ -199,11 +199,12 @@ pub(crate) fn execute(
         Ok(Told {
             columns: Columns { planned, schema },
             row_count,
+            is_empty,
             messages,
         }) => {
             let mut statement = Statement {
                 schema,
-                done: planned.is_empty(),
+                done: is_empty || planned.is_empty(),
                 key,
                 lesson,
                 extent: Extent::default(),

@@ -1,6 +1,7 @@
 //! Parameters: bound by position, never pasted.
 //!
-//! SQLite has no decimals, dates, times or UUIDs: they are bound as text, in ISO 8601 form with the digits of the fraction
+//! SQLite has no decimals: they are bound as numbers where that is exact, and refused otherwise.
+//! It has no dates, times or UUIDs: they are bound as text, in ISO 8601 form with the digits of the fraction
 //! that the value needs (0, 6 or 9: as Python's `sqlite3` writes them), a timestamp with a space between date and time
 //! (SQLite's own form) and its offset as `+02:00`. Booleans are 0 and 1.
 
@@ -39,7 +40,9 @@ pub(super) unsafe fn bind(
             Value::Bool(b) => ffi::sqlite3_bind_int64(stmt, index, i64::from(*b)),
             Value::I64(i) => ffi::sqlite3_bind_int64(stmt, index, *i),
             Value::F64(f) => ffi::sqlite3_bind_double(stmt, index, *f),
-            Value::Decimal(s) | Value::Text(s) => bind_text(stmt, index, s, keep),
+            Value::Decimal(s) | Value::Text(s) | Value::Cast(s, _) => {
+                bind_text(stmt, index, s, keep)
+            }
             Value::Bytes(b) => {
                 let destructor = destructor(keep);
                 ffi::sqlite3_bind_blob64(stmt, index, b.as_ptr().cast(), b.len() as u64, destructor)
@@ -116,6 +119,19 @@ fn uuid_text(u: &[u8; 16]) -> String {
         &hex[16..20],
         &hex[20..]
     )
+}
+
+/// The text that a value of a type that SQLite does not have is given to it as.
+pub(super) fn text_of(value: &Value) -> String {
+    match value {
+        Value::Decimal(s) | Value::Text(s) => s.clone(),
+        Value::Date(d) => iso_date(d),
+        Value::Time(t) => iso_time(t),
+        Value::Timestamp(t) => iso_timestamp(t),
+        Value::Uuid(u) => uuid_text(u),
+        Value::Declared(inner, _) => text_of(inner),
+        other => format!("{other:?}"),
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What is done under the call lock: prepare, bind, put to rest, close.
 
+use std::collections::HashMap;
 use std::ffi::c_int;
 use std::ptr;
 use std::sync::PoisonError;
@@ -13,7 +14,7 @@ use super::database::{Database, Guarded};
 use super::error::{During, from_code, of};
 use super::sql::{Kind, skip_blank};
 use crate::error::{Error, ErrorKind};
-use crate::value::Value;
+use crate::value::{Value, sqlite_number};
 
 /// The way in: holds the call lock, in the process that opened the database.
 pub(super) struct CallGuard<'a>(pub(super) &'a Database);
@@ -27,6 +28,25 @@ impl CallGuard<'_> {
         // SAFETY: the call lock is held by this thread, and no reference from here outlives the statement it is used in:
         // the methods below are not entered by the callbacks, which see the watch alone.
         unsafe { &mut *self.0.guarded.get() }
+    }
+
+    /// Notes that a backup of this database begins, or (`false`) has ended; closes what was to be
+    /// closed meanwhile.
+    pub(super) fn set_backed_up(&mut self, is_backed_up: bool) {
+        self.guarded().is_backed_up = is_backed_up;
+        if !is_backed_up && self.guarded().closes {
+            self.close();
+        }
+    }
+
+    /// Whether the connection is to be closed when its backup has ended.
+    pub(super) fn closes(&self) -> bool {
+        self.guarded().closes
+    }
+
+    /// The values that are open, by number.
+    pub(super) fn blobs(&mut self) -> &mut HashMap<u64, *mut ffi::sqlite3_blob> {
+        &mut self.guarded().blobs
     }
 
     /// The handle, null once closed.
@@ -121,6 +141,7 @@ impl CallGuard<'_> {
                 ffi::sqlite3_bind_parameter_count(stmt),
             )
         };
+        self.guarded().statements.insert(stmt);
         Ok(Prepared {
             stmt,
             sql: sql.into(),
@@ -148,6 +169,14 @@ impl CallGuard<'_> {
             return Err(Error::wrong_count(n, values.len()));
         }
         for (index, value) in (1..).zip(values) {
+            let number;
+            let value = match value {
+                Value::Decimal(digits) => {
+                    number = sqlite_number(digits, index as usize - 1)?;
+                    &number
+                }
+                value => value,
+            };
             // SAFETY: the statement is at rest and the lock held; the caller vouches for the values' lives.
             let code = unsafe { bind(prepared.stmt, index, value, keep) };
             if code != ffi::SQLITE_OK {
@@ -169,6 +198,7 @@ impl CallGuard<'_> {
             ffi::sqlite3_clear_bindings(prepared.stmt);
         }
         if let Some(surplus) = self.guarded().cache.put(prepared) {
+            self.guarded().statements.remove(&surplus.stmt);
             // SAFETY: it is out of the cache and nobody else knows it.
             unsafe { ffi::sqlite3_finalize(surplus.stmt) };
         }
@@ -197,14 +227,9 @@ impl CallGuard<'_> {
     /// Ends every cursor under way, so that none gives rows of a transaction that was rolled back.
     pub(super) fn end_cursors(&self) {
         self.guarded().n_rollbacks += 1;
-        let mut stmt = ptr::null_mut();
-        loop {
-            // SAFETY: the handle is open and the lock held; the list is not changed by a reset.
+        for &stmt in &self.guarded().statements {
+            // SAFETY: a live statement of ours, and the lock is held.
             unsafe {
-                stmt = ffi::sqlite3_next_stmt(self.db(), stmt);
-                if stmt.is_null() {
-                    return;
-                }
                 if ffi::sqlite3_stmt_busy(stmt) != 0 {
                     ffi::sqlite3_reset(stmt);
                 }
@@ -217,16 +242,20 @@ impl CallGuard<'_> {
         if self.db().is_null() {
             return;
         }
+        if self.guarded().is_backed_up {
+            // The backup ends at its next step, and closes then.
+            self.guarded().closes = true;
+            return;
+        }
         self.guarded().cache.forget();
         // SAFETY: the lock is held, so no statement is being stepped. Their owners look whether the handle is null before
-        // they touch them again. Closing rolls an open transaction back.
+        // they touch them again. Closing rolls an open transaction back, and finalises the statements of virtual tables.
         unsafe {
-            loop {
-                let stmt = ffi::sqlite3_next_stmt(self.db(), ptr::null_mut());
-                if stmt.is_null() {
-                    break;
-                }
+            for stmt in std::mem::take(&mut self.guarded().statements) {
                 ffi::sqlite3_finalize(stmt);
+            }
+            for (_, blob) in std::mem::take(&mut self.guarded().blobs) {
+                ffi::sqlite3_blob_close(blob);
             }
             let code = ffi::sqlite3_close(self.db());
             debug_assert_eq!(code, ffi::SQLITE_OK);

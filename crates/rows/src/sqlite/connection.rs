@@ -8,6 +8,7 @@ use libsqlite3_sys as ffi;
 use onecopy_wire::CancelHandle;
 
 use super::bind::Keep;
+use super::functions::{Collation, Function};
 use super::many::execute_many;
 use super::sql::Kind;
 use super::statement::{Statement, read_schema, stop_error};
@@ -207,6 +208,52 @@ impl Connection {
         self.database.enter()?.close();
         self.database.is_closed.store(true, Relaxed);
         Ok(())
+    }
+
+    /// Creates, replaces or removes the function of `name` that takes `n_arguments` (-1: any number).
+    ///
+    /// # Errors
+    /// As SQLite says; a function that a statement under way uses cannot be changed.
+    pub fn create_function(
+        &self,
+        name: &str,
+        n_arguments: i32,
+        function: Function,
+    ) -> Result<(), Error> {
+        self.database
+            .enter()?
+            .create_function(name, n_arguments, function)
+    }
+
+    /// Creates, replaces or (`None`) removes a collation.
+    ///
+    /// # Errors
+    /// As [`Connection::create_function`].
+    pub fn create_collation(
+        &self,
+        name: &str,
+        collation: Option<Box<Collation>>,
+    ) -> Result<(), Error> {
+        self.database.enter()?.create_collation(name, collation)
+    }
+
+    /// Rows inserted, changed and deleted since the connection was opened.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Interface`] if the connection is closed.
+    pub fn total_changes(&self) -> Result<i64, Error> {
+        let guard = self.database.enter()?;
+        guard.check_open()?;
+        // SAFETY: the handle is open and the lock held.
+        Ok(unsafe { ffi::sqlite3_total_changes64(guard.db()) })
+    }
+
+    pub(super) fn database(&self) -> &Database {
+        &self.database
+    }
+
+    pub(super) fn shared_database(&self) -> Arc<Database> {
+        self.database.clone()
     }
 
     /// Whether it was closed.

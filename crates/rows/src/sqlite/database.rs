@@ -1,6 +1,7 @@
 //! The one handle, what is under its lock, and the way in.
 
 use std::cell::UnsafeCell;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Mutex, PoisonError};
 
@@ -36,8 +37,16 @@ pub(super) struct Guarded {
     /// Null once closed.
     pub(super) db: *mut ffi::sqlite3,
     pub(super) cache: Cache,
+    /// All statements of ours that are not finalised. Virtual tables (FTS5, R-Tree) have others.
+    pub(super) statements: HashSet<*mut ffi::sqlite3_stmt>,
+    /// Values that are read and written in place.
+    pub(super) blobs: HashMap<u64, *mut ffi::sqlite3_blob>,
     /// How many rollbacks have ended the cursors open at their time.
     pub(super) n_rollbacks: u64,
+    /// A backup of the database is under way.
+    pub(super) is_backed_up: bool,
+    /// It is closed when that has ended.
+    pub(super) closes: bool,
 }
 
 // SAFETY: `guarded` is reached only through `CallGuard`, which holds the call lock; everything else is Sync. SQLite is built

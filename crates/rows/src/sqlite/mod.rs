@@ -30,32 +30,43 @@
 //! | `call` | what is done under the lock: prepare, bind, put to rest, close |
 //! | `call_lock` | the lock that driver calls exclude each other by |
 //! | `watch` | cancel, busy waits and the host's turn, while SQLite steps |
+//! | `functions` | functions, aggregates and collations of the host |
+//! | `regexp` | the operator `REGEXP` |
+//! | `backup` | a copy of a database in use |
+//! | `blob` | a value that is read and written in place |
 //! | `cache` | prepared statements kept for reuse |
 //! | `sql` | what little is read of a statement's text |
 //! | `error` | result codes to [`crate::ErrorKind`] |
 //!
 //! Decisions: `docs/decisions/0012-sqlite.md`.
 
+mod backup;
 mod bind;
+mod blob;
 mod cache;
 mod call;
 mod call_lock;
 mod connection;
 mod database;
 mod error;
+mod functions;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod many;
 mod open;
 mod part;
+mod regexp;
 mod row;
 mod sql;
 mod statement;
 mod target;
 mod watch;
 
+pub use backup::Progress;
+pub use blob::Blob;
 pub use connection::Connection;
 pub(crate) use error::meaning_of_code;
+pub use functions::{Aggregate, Collation, Function, NewAggregate, Scalar};
 pub use row::LiveRow;
 pub use statement::Statement;
 pub use watch::AttachedHost;

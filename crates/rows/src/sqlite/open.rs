@@ -1,6 +1,7 @@
 //! Opening the file, and what can go wrong with it.
 
 use std::cell::UnsafeCell;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{CString, c_int};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -38,7 +39,11 @@ impl Database {
             guarded: UnsafeCell::new(Guarded {
                 db,
                 cache: Cache::default(),
+                statements: HashSet::new(),
+                blobs: HashMap::new(),
                 n_rollbacks: 0,
+                is_backed_up: false,
+                closes: false,
             }),
             watch: Box::new(Watch::new(target.busy_timeout)),
             dropped: Mutex::default(),
@@ -78,6 +83,7 @@ impl Database {
                 ffi::sqlite3_db_config(db, ffi::SQLITE_DBCONFIG_DEFENSIVE, 1 as c_int, unset);
             }
         }
+        guard.create_function("regexp", 2, super::regexp::function())?;
         if self.read_only {
             guard.run("PRAGMA query_only = 1")?;
         }

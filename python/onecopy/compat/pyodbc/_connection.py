@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterable
+from decimal import Decimal
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -27,6 +28,36 @@ _SET_ISOLATION = {
     "postgresql": "set session characteristics as transaction isolation level {}",
     "mysql": "set session transaction isolation level {}",
     "mssql": "set transaction isolation level {}",
+}
+#: Whose SQL -> how the session's transactions are made to write, and only to read.
+_SET_ACCESS = {
+    "postgresql": tuple(f"set session characteristics as transaction read {mode}" for mode in ("write", "only")),
+    "mysql": tuple(f"set session transaction read {mode}" for mode in ("write", "only")),
+    "sqlite": ("pragma query_only = off", "pragma query_only = on"),
+}
+#: Integers of `SQLGetInfo`: for PostgreSQL, MariaDB and MySQL, SQL Server, SQLite.
+_DIALECTS = ("postgresql", "mysql", "mssql", "sqlite")
+_INTEGERS = {
+    sql.SQL_CONCAT_NULL_BEHAVIOR: (0, 0, 0, 0),
+    sql.SQL_CORRELATION_NAME: (2, 2, 2, 2),
+    sql.SQL_CURSOR_COMMIT_BEHAVIOR: (1, 1, 1, 1),
+    sql.SQL_CURSOR_ROLLBACK_BEHAVIOR: (0, 1, 0, 0),
+    sql.SQL_DEFAULT_TXN_ISOLATION: (2, 4, 2, 8),
+    sql.SQL_FILE_USAGE: (0, 0, 0, 2),
+    sql.SQL_GROUP_BY: (2, 3, 2, 3),
+    sql.SQL_IDENTIFIER_CASE: (2, 4, 4, 4),
+    sql.SQL_MAX_CATALOG_NAME_LEN: (63, 64, 128, 255),
+    sql.SQL_MAX_COLUMN_NAME_LEN: (63, 64, 128, 255),
+    sql.SQL_MAX_COLUMNS_IN_SELECT: (1664, 4096, 4096, 2000),
+    sql.SQL_MAX_COLUMNS_IN_TABLE: (1600, 4096, 1024, 2000),
+    sql.SQL_MAX_CONCURRENT_ACTIVITIES: (0, 0, 1, 0),
+    sql.SQL_MAX_DRIVER_CONNECTIONS: (0, 0, 0, 0),
+    sql.SQL_MAX_SCHEMA_NAME_LEN: (63, 0, 128, 0),
+    sql.SQL_MAX_TABLE_NAME_LEN: (63, 64, 128, 255),
+    sql.SQL_NON_NULLABLE_COLUMNS: (1, 1, 1, 1),
+    sql.SQL_NULL_COLLATION: (0, 1, 1, 1),
+    sql.SQL_QUOTED_IDENTIFIER_CASE: (3, 4, 4, 4),
+    sql.SQL_TXN_ISOLATION_OPTION: (15, 15, 15, 8),
 }
 _DATABASE = {"postgresql": "current_database()", "mysql": "database()", "mssql": "db_name()", "sqlite": "'main'"}
 _USER = {"postgresql": "current_user", "mysql": "substring_index(user(), '@', 1)", "mssql": "user_name()"}
@@ -63,6 +94,8 @@ class Connection:
         found = [dialect for name, dialect in _NAMES if self._facts[0].startswith(name)]
         self._dialect = "sqlite" if self._facts[0].startswith("SQLite") else found[0] if found else ""
         con.converters["uuid"] = _uuid
+        if self._dialect == "sqlite":
+            con.adapters[Decimal] = str  # As pyodbc binds them.
 
     @property
     def _open(self) -> _core.Connection:
@@ -170,7 +203,7 @@ class Connection:
             raise NotSupportedError("HYC00", f"[HYC00] no column has the SQL type {sqltype}")
         self._converters[sqltype] = func
         for code in _raw.CODES[sqltype]:
-            self._open.converters[code] = lambda value: func(_raw.raw(sqltype, value))
+            self._open.converters[code] = lambda value: func(_raw.raw(sqltype, value, self._dialect))
 
     def get_output_converter(self, sqltype: int) -> Callable[[Any], Any] | None:
         """The function of an SQL type, or `None`."""
@@ -194,7 +227,8 @@ class Connection:
 
     @translating
     def set_attr(self, attr_id: int, value: int) -> None:
-        """Set the transaction isolation level (`SQL_ATTR_TXN_ISOLATION`) or autocommit.
+        """Set autocommit, or for the transactions to come their isolation level (`SQL_ATTR_TXN_ISOLATION`) or
+        whether they may write (`SQL_ATTR_ACCESS_MODE`; SQL Server has no such setting, and ignores it).
 
         Raises:
             NotSupportedError: another attribute.
@@ -202,10 +236,16 @@ class Connection:
         if attr_id == sql.SQL_ATTR_AUTOCOMMIT:
             self.autocommit = bool(value)
             return
+        statement = None
         if attr_id == sql.SQL_ATTR_TXN_ISOLATION and value in _ISOLATION and self._dialect in _SET_ISOLATION:
-            # For the transactions to come: what is set inside of one might go with it.
+            statement = _SET_ISOLATION[self._dialect].format(_ISOLATION[value])
+        elif attr_id == sql.SQL_ATTR_ACCESS_MODE and value in (0, 1):
+            statement = _SET_ACCESS.get(self._dialect, ("", ""))[value]
+        if statement is not None:
+            # A setting inside of a transaction might be rolled back with it.
             self._open.rollback()
-            self._open.execute(_SET_ISOLATION[self._dialect].format(_ISOLATION[value]))
+            if statement:
+                self._open.execute(statement)
             self._open.commit()
             return
         raise NotSupportedError("HYC00", f"[HYC00] connection attribute {attr_id} cannot be set")
@@ -237,6 +277,8 @@ class Connection:
             sql.SQL_PROCEDURES: self._dialect != "sqlite",
             sql.SQL_MAX_IDENTIFIER_LEN: {"postgresql": 63, "mysql": 64, "mssql": 128}.get(self._dialect, 0),
         }
+        if infotype in _INTEGERS and self._dialect in _DIALECTS:
+            known[infotype] = _INTEGERS[infotype][_DIALECTS.index(self._dialect)]
         if infotype in known:
             return known[infotype]
         asked = {sql.SQL_DATABASE_NAME: _DATABASE, sql.SQL_USER_NAME: _USER}.get(infotype, {}).get(self._dialect)

@@ -33,10 +33,11 @@ _WIDE = (sql.SQL_WCHAR, sql.SQL_WVARCHAR, sql.SQL_WLONGVARCHAR, sql.SQL_SS_XML)
 _INTEGERS = {sql.SQL_TINYINT: "<B", sql.SQL_SMALLINT: "<h", sql.SQL_INTEGER: "<i", sql.SQL_BIGINT: "<q"}
 
 
-def raw(sqltype: int, value: Any) -> bytes:
-    """The bytes of a value of a column of an SQL type."""
+def raw(sqltype: int, value: Any, dialect: str) -> bytes:
+    """The bytes of a value of a column of an SQL type. Only SQL Server has text that is UTF-16."""
     if isinstance(value, str):
-        return value.encode("utf-16-le" if sqltype in _WIDE else "utf-8", "surrogatepass")
+        is_wide = dialect == "mssql" and sqltype in _WIDE
+        return value.encode("utf-16-le" if is_wide else "utf-8", "surrogatepass")
     if isinstance(value, bool):
         return bytes([value])
     if isinstance(value, int):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -27,6 +26,14 @@ class Row(list[Any]):
         # Names of columns are found before; type checkers learn here that there may be any.
         raise AttributeError(f"'Row' object has no attribute '{name}'")
 
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            # All of it is the row itself, as in pyodbc.
+            values = list.__getitem__(self, index)
+            is_all = len(values) == len(self) and index.step in (None, 1)
+            return self if is_all else tuple(values)
+        return list.__getitem__(self, index)
+
     def __eq__(self, other: object) -> bool:
         return list.__eq__(self, other) if isinstance(other, Row) else NotImplemented
 
@@ -48,7 +55,7 @@ def _of_column(index: int) -> property:
     def put(row: Row, value: Any) -> None:
         row[index] = value
 
-    return property(operator.itemgetter(index), put)
+    return property(lambda row: list.__getitem__(row, index), put)
 
 
 #: By description: a program has few different ones, and where it has many, they begin anew.

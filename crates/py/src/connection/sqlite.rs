@@ -1,0 +1,469 @@
+//! Methods for SQLite only: functions and collations in Python, backups, values in place.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use onecopy_rows::sqlite::{self, Aggregate, Collation, Function, NewAggregate, Progress, Scalar};
+use onecopy_rows::{Error, ErrorKind, Value};
+use onecopy_wire::CancelHandle;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString, PyTuple};
+
+use super::Connection;
+use crate::fetch::Detached;
+use crate::raw::buffer::Bytes;
+use crate::raw::{binary, ending, interrupt};
+use crate::{errors, parameters};
+
+#[pymethods]
+impl Connection {
+    /// Creates a function that SQL may call, on a connection to SQLite.
+    ///
+    /// It takes what SQLite has (``None``, `int`, `float`, `str`, `bytes`) and gives a value that
+    /// could be a parameter. It runs on the thread that executes or fetches, and must not use this
+    /// connection. An exception in it ends the statement with an `OperationalError` that names both.
+    ///
+    /// Args:
+    ///     name: how SQL calls it.
+    ///     narg: how many arguments it takes; -1 for any number.
+    ///     func: what is called; ``None`` removes the function.
+    ///     deterministic: it gives the same result for the same arguments, so that an index may use it.
+    ///
+    /// Raises:
+    ///     NotSupportedError: another database.
+    ///     OperationalError: a statement under way uses the function.
+    ///
+    /// >>> con = onecopy.connect("sqlite::memory:")
+    /// >>> con.create_function("shout", 1, lambda text: text.upper() + "!")
+    /// >>> con.execute("select shout('hello')").fetchone()
+    /// ('HELLO!',)
+    ///
+    /// Source: https://docs.python.org/3/library/sqlite3.html#sqlite3.Connection.create_function
+    #[pyo3(signature = (name, narg, func, *, deterministic=false))]
+    fn create_function(
+        &self,
+        py: Python<'_>,
+        name: String,
+        narg: i32,
+        func: Option<Py<PyAny>>,
+        deterministic: bool,
+    ) -> PyResult<()> {
+        let function = match func {
+            None => Function::Removed,
+            Some(func) => {
+                check_callable(func.bind(py))?;
+                let label = name.clone();
+                let call: Box<Scalar> = Box::new(move |arguments| {
+                    run(&label, |py| {
+                        let given = func.bind(py).call1(to_python(py, arguments)?)?;
+                        parameters::result_of_function(&given)
+                    })
+                });
+                Function::Scalar {
+                    call,
+                    is_deterministic: deterministic,
+                }
+            }
+        };
+        self.call(py, move |db| {
+            db.sqlite()?.create_function(&name, narg, function)
+        })
+    }
+
+    /// Creates an aggregate function, on a connection to SQLite.
+    ///
+    /// An instance of the class is made for each group; its ``step`` takes the arguments of a row,
+    /// and its ``finalize`` gives the result.
+    ///
+    /// Args:
+    ///     name: how SQL calls it.
+    ///     n_arg: how many arguments it takes; -1 for any number.
+    ///     aggregate_class: what makes an object with ``step`` and ``finalize``; ``None`` removes it.
+    ///
+    /// Raises:
+    ///     NotSupportedError: another database.
+    ///     OperationalError: a statement under way uses the function.
+    ///
+    /// >>> class Longest:
+    /// ...     def __init__(self): self.text = ""
+    /// ...     def step(self, text): self.text = max(self.text, text, key=len)
+    /// ...     def finalize(self): return self.text
+    /// >>> con = onecopy.connect("sqlite::memory:")
+    /// >>> con.create_aggregate("longest", 1, Longest)
+    /// >>> con.execute("select longest(x) from (select 'a' as x union select 'bcd')").fetchone()
+    /// ('bcd',)
+    #[pyo3(signature = (name, n_arg, aggregate_class))]
+    fn create_aggregate(
+        &self,
+        py: Python<'_>,
+        name: String,
+        n_arg: i32,
+        aggregate_class: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        let function = match aggregate_class {
+            None => Function::Removed,
+            Some(class) => {
+                check_callable(class.bind(py))?;
+                let label: Arc<str> = name.as_str().into();
+                let new: Box<NewAggregate> = Box::new(move || {
+                    run(&label, |py| {
+                        let state: Box<dyn Aggregate> = Box::new(Group {
+                            instance: class.call0(py)?,
+                            label: label.clone(),
+                        });
+                        Ok(state)
+                    })
+                });
+                Function::Aggregate(new)
+            }
+        };
+        self.call(py, move |db| {
+            db.sqlite()?.create_function(&name, n_arg, function)
+        })
+    }
+
+    /// Creates a collation, an order of texts, on a connection to SQLite.
+    ///
+    /// Args:
+    ///     name: how SQL names it.
+    ///     callable: takes two `str` and gives a negative number, 0 or a positive one; ``None``
+    ///         removes the collation. An exception in it is reported by `sys.unraisablehook`, and the
+    ///         order is that of the code points.
+    ///
+    /// Raises:
+    ///     NotSupportedError: another database.
+    ///     OperationalError: a statement under way uses the collation.
+    ///
+    /// >>> con = onecopy.connect("sqlite::memory:")
+    /// >>> con.create_collation("by_length", lambda a, b: len(a) - len(b))
+    /// >>> sql = "select x from (select 'ccc' as x union select 'b') order by x collate by_length"
+    /// >>> con.execute(sql).fetchall()
+    /// [('b',), ('ccc',)]
+    #[pyo3(signature = (name, callable, /))]
+    fn create_collation(
+        &self,
+        py: Python<'_>,
+        name: String,
+        callable: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        if let Some(callable) = &callable {
+            check_callable(callable.bind(py))?;
+        }
+        let collation = callable.map(|callable| -> Box<Collation> {
+            Box::new(move |left, right| {
+                let order = ending::attach(|py| {
+                    let order = callable.call1(py, (left, right)).and_then(|given| {
+                        let given = given.bind(py);
+                        Ok(match given.lt(0)? {
+                            true => Ordering::Less,
+                            false if given.gt(0)? => Ordering::Greater,
+                            false => Ordering::Equal,
+                        })
+                    });
+                    order.map_err(|e| e.write_unraisable(py, Some(callable.bind(py))))
+                });
+                order.unwrap_or_else(|()| left.cmp(right))
+            })
+        });
+        self.call(py, move |db| {
+            db.sqlite()?.create_collation(&name, collation)
+        })
+    }
+
+    /// Copies a SQLite database to another connection while it is in use.
+    ///
+    /// Args:
+    ///     target: a connection to SQLite, whose database is replaced.
+    ///     pages: pages copied at a time; below 1 for all.
+    ///     progress: called after each step with SQLite's result code, the pages that are left and
+    ///         all pages; what it raises ends the backup.
+    ///     name: the database: ``"main"``, ``"temp"`` or the name of an attached one.
+    ///     sleep: seconds before another try where another connection has a lock.
+    ///
+    /// Raises:
+    ///     NotSupportedError: another database.
+    ///     ProgrammingError: the target is this connection.
+    ///     OperationalError: as SQLite says.
+    ///
+    /// >>> con = onecopy.connect("sqlite::memory:")
+    /// >>> _ = con.execute("create table city (name text)")
+    /// >>> copy = onecopy.connect("sqlite::memory:")
+    /// >>> con.backup(copy)
+    /// >>> copy.execute("select count(*) from city").fetchone()
+    /// (0,)
+    ///
+    /// Source: https://docs.python.org/3/library/sqlite3.html#sqlite3.Connection.backup
+    #[pyo3(signature = (target, *, pages=-1, progress=None, name="main", sleep=0.25))]
+    fn backup(
+        &self,
+        py: Python<'_>,
+        target: &Bound<'_, Connection>,
+        pages: i32,
+        progress: Option<Py<PyAny>>,
+        name: &str,
+        sleep: f64,
+    ) -> PyResult<()> {
+        let pause = Duration::try_from_secs_f64(sleep)
+            .map_err(|_| PyValueError::new_err("`sleep` is a number of seconds, from 0"))?;
+        let (from, to) = (self.db(py)?, target.get().db(py)?);
+        let (cancels, cancelled) = mpsc::channel();
+        let mut raised = None;
+        let failed = &mut raised;
+        let mut goes_on = move |at: Progress| {
+            let called = progress.as_ref().map_or(Ok(()), |progress| {
+                let arguments = (at.status, at.n_remaining, at.n_pages);
+                ending::attach(|py| progress.call1(py, arguments).map(drop))
+            });
+            let wait = if at.is_blocked() {
+                pause
+            } else {
+                Duration::ZERO
+            };
+            match called {
+                Ok(()) if cancelled.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) => Ok(()),
+                called => {
+                    *failed = called.err();
+                    Err(Error::new(ErrorKind::Cancelled, "the backup was cancelled"))
+                }
+            }
+        };
+        let cancel = || {
+            let cancels = cancels.clone();
+            // The backup may have ended.
+            CancelHandle::new(move || _ = cancels.send(()))
+        };
+        let done = interrupt::detached(py, cancel, || {
+            from.sqlite()?
+                .backup(to.sqlite()?, name, pages, &mut goes_on)
+        })?;
+        match raised {
+            Some(raised) => Err(raised),
+            None => done.map_err(|e| errors::to_py(py, &e)),
+        }
+    }
+
+    /// Opens a BLOB or text that is in a table of SQLite, to read and write it in place.
+    ///
+    /// Args:
+    ///     table: its table.
+    ///     column: its column.
+    ///     row: the row id (``rowid``) of its row.
+    ///     readonly: it is only read.
+    ///     name: the database: ``"main"``, ``"temp"`` or the name of an attached one.
+    ///
+    /// Returns:
+    ///     A `Blob`, as long as the value: writing does not change its length.
+    ///
+    /// Raises:
+    ///     NotSupportedError: another database.
+    ///     DatabaseError: no such table, column or row.
+    ///
+    /// >>> con = onecopy.connect("sqlite::memory:")
+    /// >>> _ = con.execute("create table t (x blob)")
+    /// >>> _ = con.execute("insert into t values (zeroblob(10))")
+    /// >>> with con.blob_open("t", "x", 1) as blob:
+    /// ...     blob.write(b"abc")
+    /// >>> con.execute("select hex(substr(x, 1, 3)), length(x) from t").fetchone()
+    /// ('616263', 10)
+    ///
+    /// Source: https://docs.python.org/3/library/sqlite3.html#sqlite3.Connection.blobopen
+    #[pyo3(signature = (table, column, row, /, *, readonly=false, name="main"))]
+    fn blob_open(
+        &self,
+        py: Python<'_>,
+        table: &str,
+        column: &str,
+        row: i64,
+        readonly: bool,
+        name: &str,
+    ) -> PyResult<Blob> {
+        let opened = self.call(py, |db| {
+            db.sqlite()?.open_blob(name, table, column, row, !readonly)
+        })?;
+        Ok(Blob {
+            blob: Some(opened),
+            at: AtomicUsize::new(0),
+        })
+    }
+
+    /// Rows that were inserted, changed and deleted since the connection to SQLite was opened.
+    ///
+    /// Raises:
+    ///     NotSupportedError: another database.
+    #[getter]
+    fn total_changes(&self, py: Python<'_>) -> PyResult<i64> {
+        self.call(py, |db| db.sqlite()?.total_changes())
+    }
+
+    /// As `cancel`: the name that `sqlite3` has for it.
+    fn interrupt(&self, py: Python<'_>) -> PyResult<()> {
+        self.cancel(py)
+    }
+}
+
+/// A value in a table of SQLite that is read and written in place, with a position like a file's.
+///
+/// It is closed by `close`, as a context manager, and with its connection.
+#[pyclass(frozen, module = "onecopy")]
+pub(crate) struct Blob {
+    /// Always there until the drop.
+    blob: Option<sqlite::Blob>,
+    at: AtomicUsize,
+}
+
+impl Blob {
+    fn value(&self) -> &sqlite::Blob {
+        self.blob.as_ref().expect("it is taken in `drop` only")
+    }
+
+    fn call<T: Send>(
+        &self,
+        py: Python<'_>,
+        call: impl FnOnce(&sqlite::Blob) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        ending::detach(py, || call(self.value())).map_err(|e| errors::to_py(py, &e))
+    }
+}
+
+#[pymethods]
+impl Blob {
+    /// Reads up to ``size`` bytes from the position on; all that are left for -1.
+    #[pyo3(signature = (size=-1, /))]
+    fn read<'py>(&self, py: Python<'py>, size: isize) -> PyResult<Bound<'py, PyBytes>> {
+        let at = self.at.load(Relaxed);
+        let left = self.value().len_bytes() - at;
+        let n_bytes = usize::try_from(size).map_or(left, |size| size.min(left));
+        let made = PyBytes::new_with(py, n_bytes, |out| self.call(py, |blob| blob.read(at, out)))?;
+        self.at.store(at + n_bytes, Relaxed);
+        Ok(made)
+    }
+
+    /// Writes bytes from the position on.
+    ///
+    /// Raises:
+    ///     ValueError: the value ends before; nothing was written.
+    #[pyo3(signature = (data, /))]
+    fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        let at = self.at.load(Relaxed);
+        let bytes = Bytes::of(data.as_borrowed())?;
+        let bytes = bytes.as_slice();
+        if bytes.len() > self.value().len_bytes() - at {
+            return Err(PyValueError::new_err(
+                "the data is longer than the value from there on, whose length does not change",
+            ));
+        }
+        self.call(py, |blob| blob.write(at, bytes))?;
+        self.at.store(at + bytes.len(), Relaxed);
+        Ok(())
+    }
+
+    /// Sets the position, from the start (``whence`` 0), the position before (1) or the end (2); returns it.
+    #[pyo3(signature = (offset, whence=0, /))]
+    fn seek(&self, offset: i64, whence: i32) -> PyResult<usize> {
+        let len = self.value().len_bytes();
+        let from = match whence {
+            0 => 0,
+            1 => self.at.load(Relaxed),
+            2 => len,
+            _ => return Err(PyValueError::new_err("`whence` is 0, 1 or 2")),
+        };
+        let at = i64::try_from(from)
+            .ok()
+            .and_then(|from| from.checked_add(offset));
+        let at = at
+            .and_then(|at| usize::try_from(at).ok())
+            .filter(|&at| at <= len);
+        let at = at.ok_or_else(|| PyValueError::new_err("the position is outside of the value"))?;
+        self.at.store(at, Relaxed);
+        Ok(at)
+    }
+
+    /// The position.
+    fn tell(&self) -> usize {
+        self.at.load(Relaxed)
+    }
+
+    fn __len__(&self) -> usize {
+        self.value().len_bytes()
+    }
+
+    /// Closes it; closing twice is no error.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.call(py, sqlite::Blob::close)
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        self.close(py)
+    }
+}
+
+impl Drop for Blob {
+    fn drop(&mut self) {
+        drop(Detached::new(self.blob.take()));
+    }
+}
+
+/// An aggregate over one group.
+struct Group {
+    instance: Py<PyAny>,
+    label: Arc<str>,
+}
+
+impl Aggregate for Group {
+    fn step(&mut self, arguments: Vec<Value>) -> Result<(), String> {
+        run(&self.label, |py| {
+            let step = self.instance.bind(py).getattr("step")?;
+            step.call1(to_python(py, arguments)?).map(drop)
+        })
+    }
+
+    fn finish(&mut self) -> Result<Value, String> {
+        run(&self.label, |py| {
+            let result = self.instance.bind(py).call_method0("finalize")?;
+            parameters::result_of_function(&result)
+        })
+    }
+}
+
+fn check_callable(func: &Bound<'_, PyAny>) -> PyResult<()> {
+    match func.is_callable() {
+        true => Ok(()),
+        false => Err(PyTypeError::new_err("a callable or None is required")),
+    }
+}
+
+/// Runs code of the application for the function `label`.
+fn run<T>(label: &str, work: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T, String> {
+    ending::attach(|py| {
+        work(py).map_err(|e| {
+            let class = e.get_type(py);
+            let class = class
+                .name()
+                .map_or_else(|_| "?".to_owned(), |n| n.to_string());
+            format!("the function `{label}` raised {class}: {}", e.value(py))
+        })
+    })
+}
+
+/// The arguments of a function.
+fn to_python(py: Python<'_>, arguments: Vec<Value>) -> PyResult<Bound<'_, PyTuple>> {
+    let items = arguments.into_iter().map(|value| {
+        Ok(match value {
+            Value::I64(i) => i.into_pyobject(py)?.into_any(),
+            Value::F64(f) => f.into_pyobject(py)?.into_any(),
+            Value::Text(text) => PyString::new(py, &text).into_any(),
+            Value::Bytes(bytes) => binary::make(py, &bytes)?,
+            _ => py.None().into_bound(py),
+        })
+    });
+    PyTuple::new(py, items.collect::<PyResult<Vec<_>>>()?)
+}
