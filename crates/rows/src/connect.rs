@@ -153,21 +153,6 @@ impl Connection {
         odbc::Connection::open(target, options).map(Connection::Odbc)
     }
 
-    /// As [`Connection::open`], which `opening` cancels.
-    ///
-    /// # Errors
-    /// As [`Connection::open`]; [`crate::ErrorKind::Cancelled`] after a cancel.
-    pub fn open_by(
-        target: &str,
-        options: &ConnectOptions,
-        opening: &odbc::Opening,
-    ) -> Result<Connection, Error> {
-        match target.starts_with("sqlite:") {
-            true => Connection::open(target, options),
-            false => odbc::Connection::open_by(target, options, opening).map(Connection::Odbc),
-        }
-    }
-
     /// The foreign driver that `target` goes through, as far as it says, for people; `None` for SQLite, which is our own
     /// build. Such a driver runs in this process, and can crash it.
     #[must_use]

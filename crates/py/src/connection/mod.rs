@@ -144,7 +144,8 @@ pub(crate) fn connect(
         py,
         || opening.cancel_handle(),
         || {
-            db::Connection::open_by(&target, &options, &opening)
+            opening
+                .connect(&target, &options)
                 .map(|db| (db.describe(), db.notices(), db.names(), db))
         },
     )?;

@@ -263,14 +263,6 @@ impl Connection {
         Opening::default().open(target, options, None)
     }
 
-    pub fn open_by(
-        target: &str,
-        options: &ConnectOptions,
-        opening: &Opening,
-    ) -> Result<Connection, Error> {
-        opening.open(target, options, None)
-    }
-
     pub fn open_in(
         target: &str,
         options: &ConnectOptions,

@@ -13,7 +13,7 @@ use super::handle::lock;
 use super::open;
 use super::quirks::Width;
 use super::unblock::{Caller, GRACE};
-use crate::connect::ConnectOptions;
+use crate::connect::{self, ConnectOptions};
 use crate::error::{Error, ErrorKind};
 
 /// How long a driver may take to return after its socket was shut down.
@@ -56,6 +56,23 @@ impl Opening {
             }
             shared.changed.notify_all();
         })
+    }
+
+    /// Opens a connection as [`connect::Connection::open`] does, until it is cancelled.
+    ///
+    /// # Errors
+    /// As there; [`ErrorKind::Cancelled`] after a cancel.
+    pub fn connect(
+        &self,
+        target: &str,
+        options: &ConnectOptions,
+    ) -> Result<connect::Connection, Error> {
+        match target.starts_with("sqlite:") {
+            true => connect::Connection::open(target, options),
+            false => self
+                .open(target, options, None)
+                .map(connect::Connection::Odbc),
+        }
     }
 
     /// Opens a connection as [`open::open`] does, within its time limit and [`GRACE`].

@@ -143,14 +143,15 @@ fn answers_belong(connection: &Connection) -> Result<bool, Error> {
     if !connection.shared.facts.transactions {
         return Ok(true);
     }
-    connection.set_autocommit(false)?;
+    // Past the checks of a read-only connection, which refuses autocommit to its users.
+    connection.shared.enter()?.set_autocommit(false)?;
     for mark in inside {
         if answer(connection, mark)? != Answer::Own {
             return Ok(false);
         }
     }
     connection.rollback()?;
-    connection.set_autocommit(true)?;
+    connection.shared.enter()?.set_autocommit(true)?;
     Ok(true)
 }
 
