@@ -24,6 +24,10 @@ fn check(text: &str) {
     let Some(microseconds) = span(text).filter(|n| *n != i64::MIN) else {
         return;
     };
+    // With more characters it would be too long for a span.
+    if text.len() > 50 {
+        return;
+    }
     assert_eq!(span(&written(microseconds)), Some(microseconds), "{text:?}");
     if text.contains(':') && !text.contains('.') {
         assert_eq!(span(&format!("{text}.000000")), Some(microseconds), "{text:?}");
