@@ -24,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
 
 #: What pyodbc 5.5 has and we have not: handles, and switches of its own reading.
 LEFT_OUT = {
-    "Connection": {"compat_diagrec_byte_length", "decimal_mode", "fetch_decimal_as_string", "hdbc", "readvar_initsize"},
+    "Connection": {"compat_diagrec_byte_length", "decimal_mode", "fetch_decimal_as_string", "hdbc"},
     "Cursor": {"hstmt"},
     "Row": set[str](),
 }
@@ -367,9 +367,6 @@ def test_slices_of_a_row_are_tuples_and_all_of_it_is_the_row(con: ours.Connectio
 
 def test_a_set_is_no_row(con: ours.Connection) -> None:
     con.execute("create table sets (a)")
-    for rows in ([{1}], [frozenset([1])]):
-        with pytest.raises(ours.ProgrammingError):
-            con.cursor().executemany("insert into sets values (?)", rows)
     with pytest.raises(ours.ProgrammingError):
         con.execute("insert into sets values (?)", {1})
 
@@ -419,3 +416,40 @@ def test_a_converter_of_wvarchar_is_given_utf8_by_databases_that_hold_it(both: t
         assert con.execute("select 'a é'::varchar(9)").fetchone()[0] == b"X" + "a é".encode()
         con.clear_output_converters()
         con.rollback()
+
+
+def test_the_first_size_of_buffers_is_accepted(con: ours.Connection) -> None:
+    assert con.readvar_initsize == 4096
+    con.readvar_initsize = 0
+    assert con.readvar_initsize == 0
+    with pytest.raises(TypeError, match="negative"):
+        con.readvar_initsize = -1
+
+
+def test_a_row_is_not_indexed_by_a_name(con: ours.Connection) -> None:
+    row: Any = con.execute("select 1 as a").fetchone()
+    with pytest.raises(TypeError, match="row indices must be integers"):
+        row["a"]
+
+
+@pytest.mark.parametrize("row", [{"a"}, frozenset("a"), "a"])
+def test_rows_of_parameters_are_lists_or_tuples(con: ours.Connection, row: object) -> None:
+    con.execute("create table t (a)")
+    with pytest.raises(TypeError, match="list, tuple, or Row"):
+        con.cursor().executemany("insert into t values (?)", [row])
+
+
+@pytest.mark.parametrize(("profile", "count"), [("postgres", -1), ("mariadb", 0), ("sqlite_odbc", 0)])
+@pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
+def test_ddl_counts_as_the_driver_says(request: pytest.FixtureRequest, profile: str, count: int) -> None:
+    con = ours.connect(request.getfixturevalue(profile).odbc)
+    cur = con.cursor()
+    assert cur.rowcount == -1
+    assert cur.execute("drop table if exists never_there").rowcount == count
+    con.close()
+
+
+def test_a_packet_size_is_a_wish(postgres: Database) -> None:
+    con = ours.connect(postgres.odbc, attrs_before={ours.SQL_PACKET_SIZE: 4096})
+    assert con.execute("select 1").fetchval() == 1
+    con.close()

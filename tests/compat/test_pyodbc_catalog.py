@@ -94,9 +94,29 @@ def test_keys_and_indexes(cur: ours.Cursor) -> None:
 
 
 def test_what_is_not_there_says_so(cur: ours.Cursor) -> None:
-    for name in ("procedureColumns", "rowIdColumns", "rowVerColumns", "tablePrivileges", "getTypeInfo"):
+    for name in ("procedureColumns", "rowIdColumns", "rowVerColumns", "getTypeInfo"):
         with pytest.raises(ours.NotSupportedError, match=name):
             getattr(cur, name)()
+
+
+@pytest.mark.parametrize("profile", ["postgres", "mariadb"])
+def test_privileges_are_listed(request: pytest.FixtureRequest, profile: str) -> None:
+    con = ours.connect(request.getfixturevalue(profile).odbc)
+    cur = con.execute("drop table if exists granted_table")
+    cur.execute("create table granted_table (a int)")
+    con.commit()
+    rows: list[Any] = cur.tablePrivileges("granted\\_t%").fetchall()
+    assert cur.description is not None
+    names = [column[0] for column in cur.description]
+    assert names == ["table_cat", "table_schem", "table_name", "grantor", "grantee", "privilege", "is_grantable"]
+    if profile == "postgres":
+        assert {"SELECT", "INSERT", "UPDATE", "DELETE"} <= {row.privilege for row in rows}
+        assert {row.table_name for row in rows} == {"granted_table"}
+    cur.execute("drop table granted_table")
+    con.commit()
+    con.close()
+    with pytest.raises(ours.NotSupportedError):
+        ours.connect("sqlite::memory:").cursor().tablePrivileges()
 
 
 def test_procedures_are_listed(postgres: Database) -> None:

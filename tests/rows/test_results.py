@@ -375,3 +375,12 @@ def test_values_keep_their_types_behind_a_factory(postgres: Database) -> None:
     row = con.execute("select 1.50::numeric as a, date '2026-11-22' as b, true as c").fetchone()
     assert row == {"a": Decimal("1.50"), "b": datetime.date(2026, 11, 22), "c": True}
     con.close()
+
+
+def test_description_has_the_affinity_of_what_sqlite_columns_are_declared_with(con: onecopy.Connection) -> None:
+    con.execute("create table d (a bigint, b varchar(20), c blob, d double precision, e decimal(5, 2), f)")
+    cur = con.execute("select a, b, c, d, e, f, a + 1 from d")
+    assert cur.description is not None
+    codes = [column[1] for column in cur.description]
+    assert codes == ["integer", "text", "binary", "double", "any", "any", "any"]
+    assert codes[1] == onecopy.STRING and codes[0] == onecopy.NUMBER

@@ -30,6 +30,26 @@ pub(crate) fn type_code(column_type: ColumnType) -> &'static str {
     }
 }
 
+/// The type code of the type that a column of SQLite was declared with, by its affinity; `any` for
+/// the affinity NUMERIC, and without a type.
+///
+/// Source: <https://sqlite.org/datatype3.html#determination_of_column_affinity>
+fn affinity(declared: &str) -> &'static str {
+    let declared = declared.to_ascii_uppercase();
+    let has = |words: &[&str]| words.iter().any(|word| declared.contains(word));
+    if has(&["INT"]) {
+        "integer"
+    } else if has(&["CHAR", "CLOB", "TEXT"]) {
+        "text"
+    } else if has(&["BLOB"]) {
+        "binary"
+    } else if has(&["REAL", "FLOA", "DOUB"]) {
+        "double"
+    } else {
+        "any"
+    }
+}
+
 /// Seven items for each column, or `None` for a statement without rows.
 pub(crate) fn description<'py>(
     py: Python<'py>,
@@ -59,7 +79,10 @@ fn column<'py>(py: Python<'py>, column: &Column) -> PyResult<Bound<'py, PyTuple>
     let size = (column.size > 0).then_some(column.size);
     (
         column.name.as_str(),
-        type_code(column.column_type),
+        match column.column_type {
+            ColumnType::Any => affinity(&column.type_name),
+            column_type => type_code(column_type),
+        },
         None::<usize>, // display size: no database needs to be asked for it
         size,
         precision,

@@ -276,8 +276,8 @@ impl Cursor {
     }
 
     /// For each column a tuple of name, type code, None, size, precision, scale, and whether NULL may occur; ``None`` for a
-    /// statement without rows. A type code is a ``str`` that equals one of the type objects (``onecopy.NUMBER``, …), and
-    /// ``"any"`` for SQLite, where each value has its own type.
+    /// statement without rows. A type code is a ``str`` that equals one of the type objects (``onecopy.NUMBER``, …). In
+    /// SQLite each value has its own type: the code is that of the declared type's affinity, or ``"any"``.
     #[getter]
     fn description(&self, py: Python<'_>) -> PyResult<Option<Py<PyTuple>>> {
         let mut state = self.state.lock(py)?;

@@ -282,6 +282,20 @@ def statistics(dialect: str, table: str, catalog: str | None, schema: str | None
     return question, where.parameters
 
 
+def table_privileges(dialect: str, table: str | None, catalog: str | None, schema: str | None) -> Question:
+    """`SQLTablePrivileges`."""
+    if dialect not in ("postgresql", "mysql", "mssql"):
+        _unknown(dialect, "tablePrivileges")
+    where = _Where(dialect).like("table_name", table)
+    _in_place(where, dialect, "", catalog, schema, exact=False)
+    # MySQL does not say who has granted.
+    grantor = "null" if dialect == "mysql" else "grantor"
+    question = f"""select {_place(dialect, "table_catalog", "table_schema")}, table_name as table_name,
+        {grantor} as grantor, grantee as grantee, privilege_type as privilege, is_grantable as is_grantable
+        from information_schema.table_privileges{where} order by 1, 2, 3, 6, 5"""
+    return question, where.parameters
+
+
 def procedures(dialect: str, procedure: str | None, catalog: str | None, schema: str | None) -> Question:
     """`SQLProcedures`."""
     if dialect not in ("postgresql", "mysql", "mssql"):

@@ -36,7 +36,7 @@ def connect(
         encoding, ansi: accepted; text needs no configuration.
         timeout: seconds to connect; 0: 15.
         readonly: open for reading alone; writes are refused.
-        attrs_before: the timeout, the access mode and autocommit are known; others raise.
+        attrs_before: the timeout, the access mode and autocommit are known, the packet size is ignored; others raise.
         kwargs: joined to the string as ``key=value;``; ``host``, ``user`` and ``password`` are ``server``, ``uid``, ``pwd``.
 
     Raises:
@@ -69,7 +69,7 @@ def opened(
             readonly = bool(value)
         elif attribute == sql.SQL_ATTR_AUTOCOMMIT:
             autocommit = bool(value)
-        else:
+        elif attribute != sql.SQL_PACKET_SIZE:  # A wish: the driver's own size is as good.
             raise NotSupportedError("HYC00", f"[HYC00] connection attribute {attribute} cannot be set")
     target = joined(connstring, keywords)
     return _core.connect(target, autocommit=autocommit, timeout=timeout or 15.0, read_only=readonly)

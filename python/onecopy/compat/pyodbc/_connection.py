@@ -84,6 +84,7 @@ class Connection:
     def __init__(self, con: _core.Connection) -> None:
         self._con: _core.Connection | None = con
         self._timeout = 0
+        self._readvar_initsize = 4096
         self._converters: dict[int, Callable[[Any], Any]] = {}
         #: What `setencoding` and `setdecoding` were told; nothing depends on it.
         self._encodings: dict[int | None, tuple[str | None, int | None]] = {}
@@ -102,6 +103,17 @@ class Connection:
         if self._con is None:
             raise ProgrammingError("HY000", "Attempt to use a closed connection.")
         return self._con
+
+    @property
+    def readvar_initsize(self) -> int:
+        """Accepted: buffers for long values have the size of what the driver sends."""
+        return self._readvar_initsize
+
+    @readvar_initsize.setter
+    def readvar_initsize(self, size: int) -> None:
+        if size < 0:
+            raise TypeError("Cannot set readvar_initsize to a negative value.")
+        self._readvar_initsize = size
 
     @property
     def onecopy(self) -> _core.Connection:

@@ -70,6 +70,7 @@ class Cursor:
     def __init__(self, connection: Connection, cur: _core.Cursor) -> None:
         self._connection = connection
         self._cur: _core.Cursor | None = cur
+        self._has_run = False
         cur.row_factory = _rows
 
     @property
@@ -104,8 +105,14 @@ class Cursor:
 
     @property
     def rowcount(self) -> int:
-        """Rows changed by the last statement; -1 for queries, whose rows are not counted before they are read."""
-        return self._open.rowcount
+        """Rows changed by the last statement; -1 for queries, whose rows are not counted before they are read.
+
+        Of DDL 0 with MariaDB, MySQL and SQLite, as their drivers say, and -1 with others.
+        """
+        cur = self._open
+        if cur.rowcount == -1 and self._has_run and cur.description is None:
+            return 0 if self._connection._dialect in ("mysql", "sqlite") else -1
+        return cur.rowcount
 
     @property
     def messages(self) -> list[tuple[str, str]]:
@@ -144,6 +151,7 @@ class Cursor:
             self._connection._within(cur.execute, sql, params)
         except TypeError as error:
             raise ProgrammingError("HY105", f"[HY105] Invalid parameter type. {error}") from error
+        self._has_run = True
         return self
 
     @translating
@@ -159,6 +167,9 @@ class Cursor:
         if not isinstance(params, Iterable):
             message = "The second parameter to executemany must be a sequence, iterator, or generator."
             raise ProgrammingError("HY000", message)
+        if isinstance(params, (list, tuple)) and isinstance(params[0], (set, frozenset, str)):
+            raise TypeError("Params must be in a list, tuple, or Row")
+        self._has_run = True
         try:
             self._connection._within(cur.executemany, sql, params)
         except TypeError as error:
@@ -304,9 +315,11 @@ class Cursor:
         """Not there: `NotSupportedError`."""
         return self._no_catalog("rowVerColumns")
 
-    def tablePrivileges(self, *names: Any, **keywords: Any) -> Cursor:
-        """Not there: `NotSupportedError`."""
-        return self._no_catalog("tablePrivileges")
+    def tablePrivileges(
+        self, table: str | None = None, catalog: str | None = None, schema: str | None = None
+    ) -> Cursor:
+        """Who may do what with tables, as ODBC's `SQLTablePrivileges` lists it; names are patterns of LIKE."""
+        return self._asked(_catalog.table_privileges(self._connection._dialect, table, catalog, schema))
 
     def getTypeInfo(self, sqlType: int | None = None) -> Cursor:
         """Not there: `NotSupportedError`."""

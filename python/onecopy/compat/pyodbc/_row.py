@@ -32,6 +32,8 @@ class Row(list[Any]):
             values = list.__getitem__(self, index)
             is_all = len(values) == len(self) and index.step in (None, 1)
             return self if is_all else tuple(values)
+        if isinstance(index, str):
+            raise TypeError("row indices must be integers, not str")
         return list.__getitem__(self, index)
 
     def __eq__(self, other: object) -> bool:
