@@ -36,9 +36,9 @@ from onecopy import errors
 
 __all__ = [
     "ArrowStream",
-    "Blob",
     "BSONChunks",
     "BSONDocuments",
+    "Blob",
     "Column",
     "Connection",
     "Cursor",
