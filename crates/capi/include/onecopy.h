@@ -17,8 +17,9 @@
  * is no room. Nothing is ever written outside the first `capacity` units of a destination; after an error these may hold anything,
  * and so may those behind the count after a success.
  *
- * Another thread, process or device may write to a source while a function reads it. The result is then that of a mix of what was
- * there at different times, or -1 - k; nothing is written outside of the destination then either.
+ * Another thread, process or device may write to a source while a function reads it. The
+ * result is then that of a mix of its contents at different times, or -1 - k; nothing is
+ * written outside of the destination in that case either.
  *
  * `replacement`: 0 makes malformed text an error; another number is the code point that is written in place of each malformed part:
  * in UTF-16 each surrogate that is not half of a pair, in UTF-8 each maximal subpart of an ill-formed sequence (Unicode 16, section
