@@ -142,3 +142,17 @@ def test_a_utf8_form_that_stands_already_is_used(con: onecopy.Connection) -> Non
         assert con.execute("select ?", (text,)).fetchall() == [(text,)]
     # The UTF-8 was taken as it is: 100 bytes, copied and not converted.
     assert ledger.stages["parameters"] == {"taken": 100, "converted": 0, "copied": 100, "conversions": 0}
+
+
+def test_sqlite_s_own_names_keep_their_columns_names(con: onecopy.Connection) -> None:
+    cur = con.execute("select :a, @b, $c, :a + 1", {"a": 1, "b": 2, "c": 3})
+    assert cur.fetchall() == [(1, 2, 3, 2)]
+    assert cur.description is not None
+    assert [column[0] for column in cur.description] == [":a", "@b", "$c", ":a + 1"]
+    con.execute("create table own (x, y)")
+    con.executemany("insert into own values ($x, @y)", [{"x": 1, "y": 2}, {"y": 4, "x": 3}])
+    assert con.execute("select * from own").fetchall() == [(1, 2), (3, 4)]
+    with pytest.raises(onecopy.ProgrammingError, match="beside named parameters"):
+        con.execute("select ?, :a", {"a": 1})
+    with pytest.raises(onecopy.ProgrammingError, match="names none"):
+        con.execute("select 1", {"a": 1})

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use onecopy_rows::named::{self, Dialect};
+use onecopy_rows::named::{self, Dialect, Named};
 use onecopy_rows::{Date, Declared, Error, ErrorKind, Time, Timestamp, Value};
 use onecopy_text::{Ledger, Stage, Tally};
 use pyo3::Borrowed;
@@ -47,10 +47,12 @@ pub(crate) struct Statement {
 
 impl Statement {
     /// Of the SQL and the parameters of its (first) execution: `:name` and `%(name)s` where they are a mapping.
+    /// `names_in` returns the names that the database itself finds, if it has parameters with names.
     pub(crate) fn new(
         sql: &Bound<'_, PyString>,
         parameters: Option<&Bound<'_, PyAny>>,
         dialect: Dialect,
+        names_in: impl FnOnce(&str) -> PyResult<Option<Vec<String>>>,
     ) -> PyResult<Statement> {
         let py = sql.py();
         let sql = utf8(py, sql, "the statement", &mut Tally::default())?;
@@ -62,7 +64,18 @@ impl Statement {
                 declared: Vec::new(),
             });
         };
-        let named = named::by_name(&sql, dialect).map_err(|e| errors::to_py(py, &e))?;
+        let own = match sql.contains("%(") {
+            true => None,
+            false => names_in(&sql)?,
+        };
+        let named = match own {
+            Some(names) => Named {
+                sql,
+                names,
+                n_statements: 1,
+            },
+            None => named::by_name(&sql, dialect).map_err(|e| errors::to_py(py, &e))?,
+        };
         if named.names.is_empty() && parameters.len()? > 0 {
             return Err(errors::programming(
                 py,
@@ -407,13 +420,14 @@ impl Rows {
         sql: &Bound<'_, PyString>,
         rows: &Bound<'_, PyAny>,
         dialect: Dialect,
+        names_in: impl FnOnce(&str) -> PyResult<Option<Vec<String>>>,
         adapters: Option<&Bound<'_, PyDict>>,
         ledger: &Ledger,
     ) -> PyResult<Rows> {
         let mut iterator = rows.try_iter()?;
         let first = iterator.next().transpose()?;
         Ok(Rows {
-            statement: Statement::new(sql, first.as_ref(), dialect)?,
+            statement: Statement::new(sql, first.as_ref(), dialect, names_in)?,
             first: first.map(Bound::unbind),
             iterator: iterator.unbind(),
             adapters: adapters.map(|a| a.clone().unbind()),

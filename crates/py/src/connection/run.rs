@@ -100,7 +100,9 @@ impl Connection {
         ledger: &Ledger,
     ) -> PyResult<db::Statement> {
         let dialect = self.db(py)?.dialect();
-        let mut statement = parameters::Statement::new(sql, Some(parameters), dialect)?;
+        let mut statement = parameters::Statement::new(sql, Some(parameters), dialect, |sql| {
+            self.names_in(py, sql)
+        })?;
         statement.declared = said.declared;
         let values = statement.values(parameters, Some(self.adapters.bind(py)), ledger)?;
         self.call_within(py, said.limit, move |db| {
@@ -110,6 +112,14 @@ impl Connection {
                 false => db.execute(&statement.sql, &values),
             }
         })
+    }
+
+    /// The names of the parameters of a statement, as SQLite finds them; `None` for another database.
+    fn names_in(&self, py: Python<'_>, sql: &str) -> PyResult<Option<Vec<String>>> {
+        if self.db(py)?.sqlite().is_err() {
+            return Ok(None);
+        }
+        self.call(py, |db| db.sqlite()?.parameter_names(sql).map(Some))
     }
 
     /// Runs one statement for each row of parameters that `rows` gives.
@@ -123,7 +133,14 @@ impl Connection {
     ) -> PyResult<Option<u64>> {
         let dialect = self.db(py)?.dialect();
         let adapters = self.adapters.bind(py);
-        let mut rows = parameters::Rows::new(sql, rows, dialect, Some(adapters), ledger)?;
+        let mut rows = parameters::Rows::new(
+            sql,
+            rows,
+            dialect,
+            |sql| self.names_in(py, sql),
+            Some(adapters),
+            ledger,
+        )?;
         rows.declare(said.declared);
         let sql = rows.sql();
         let done = self.call_within(py, said.limit, |db| db.execute_many(&sql, &mut rows));

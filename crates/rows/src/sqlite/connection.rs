@@ -131,6 +131,34 @@ impl Connection {
         })
     }
 
+    /// The names of a statement's parameters, without their first character (`:`, `@` or `$`), in the
+    /// order of their values.
+    ///
+    /// # Errors
+    /// As [`Connection::prepare_check`]; [`crate::ErrorKind::Programming`] if one has no name.
+    pub fn parameter_names(&self, sql: &str) -> Result<Vec<String>, Error> {
+        let guard = self.database.enter()?;
+        let prepared = guard.prepare(sql)?;
+        let names = (1..).take(prepared.n_parameters).map(|index| {
+            // SAFETY: the statement is live and the lock held; a name is a NUL-terminated text that
+            // lives as long as the statement.
+            let name = unsafe {
+                let name = ffi::sqlite3_bind_parameter_name(prepared.stmt, index);
+                (!name.is_null()).then(|| CStr::from_ptr(name))
+            };
+            let name = name.map(CStr::to_string_lossy).filter(|name| !name.starts_with('?'));
+            name.map(|name| name[1..].to_owned()).ok_or_else(|| {
+                Error::new(
+                    crate::ErrorKind::Programming,
+                    "a `?` stands beside named parameters and would be counted as one more\nuse only names",
+                )
+            })
+        });
+        let names = names.collect();
+        guard.rest(prepared);
+        names
+    }
+
     /// A handle that stops whatever runs on this connection at that moment.
     #[must_use]
     pub fn cancel_handle(&self) -> CancelHandle {
