@@ -149,10 +149,14 @@ impl Gateway {
         let Some((index, query)) = inner.config.query(stem) else {
             return not_found("no query has this name; `/` lists the queries");
         };
-        let values: Arc<[Value]> = match query_string::bind(query, request.query()) {
-            Ok(values) => values.into(),
+        let mut values = match query_string::bind(query, request.query()) {
+            Ok(values) => values,
             Err(problems) => return problem::wrong_parameters(query, &problems),
         };
+        if inner.config.databases[query.database].dialect == Dialect::Sqlite {
+            values.iter_mut().for_each(Value::round_for_sqlite);
+        }
+        let values: Arc<[Value]> = values.into();
         let head = with_common_headers(Response::new(200).content_type(media_type));
         // HEAD has the fields that GET would begin with; the database is not asked (RFC 9110 9.3.2 allows it).
         if request.method() == "HEAD" {

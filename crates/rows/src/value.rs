@@ -107,6 +107,19 @@ impl Value {
     }
 }
 
+impl Value {
+    /// Replaces a decimal by the number that SQLite reads its digits as in a statement: an integer
+    /// of 64 bits, or the nearest double.
+    pub fn round_for_sqlite(&mut self) {
+        if let Value::Decimal(digits) = self
+            && let Some(number) =
+                exact_number(digits).or_else(|| digits.parse().ok().map(Value::F64))
+        {
+            *self = number;
+        }
+    }
+}
+
 /// The number of SQLite that is exactly this decimal: an integer of 64 bits, or a double.
 pub(crate) fn exact_number(digits: &str) -> Option<Value> {
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));

@@ -78,7 +78,8 @@ fn parameters_come_back_as_they_were_bound() {
         (Value::I64(i64::MIN), Got::I64(i64::MIN)),
         (Value::F64(0.1), Got::F64(0.1)),
         (Value::F64(f64::NAN), Got::Null), // SQLite stores NaN as NULL, as `sqlite3` shows.
-        (Value::Decimal("-12.3400".into()), "-12.3400".into()),
+        (Value::Decimal("-12.2500".into()), Got::F64(-12.25)),
+        (Value::Decimal("7.00".into()), Got::I64(7)),
         (text(""), "".into()),
         (text("a\0b"), "a\0b".into()),
         (text("漢"), "漢".into()),
