@@ -47,10 +47,12 @@ def check(data: bytes) -> None:
         return
     read, texts = _prepared(*_READERS[data[0] % len(_READERS)])
     first = changing.first_change(texts)
-    start = first + int.from_bytes(data[1:3], "little") % (changing.N - first)
+    # The end stays as it is: it may be a guard, to which nobody writes.
+    end = changing.N - changing.GUARD
+    start = first + int.from_bytes(data[1:3], "little") % (end - first)
     own = data[6:]
     text = texts[data[3] % len(texts)]
-    mixed = text[:start] + (own * (changing.N // len(own) + 1))[: changing.N - start]
+    mixed = text[:start] + (own * (changing.N // len(own) + 1))[: end - start] + text[end:]
     buffer = bytearray(text)
     with _written_to(buffer, [*texts[data[4] % 3 :], mixed], first):
         for turn in range(data[5], data[5] + _TURNS):

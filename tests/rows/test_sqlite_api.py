@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sqlite3
 import subprocess
@@ -299,7 +300,7 @@ def test_a_backup_is_the_whole_database(tmp_path: Path) -> None:
     status, remaining, total = zip(*steps, strict=True)
     assert status[-1] == 101 and set(status[:-1]) == {0}
     assert remaining == tuple(max(0, total[0] - 100 * n) for n in range(1, len(steps) + 1))
-    with sqlite3.connect(tmp_path / "b.db") as other:
+    with contextlib.closing(sqlite3.connect(tmp_path / "b.db")) as other:
         assert other.execute("select count(*), sum(length(x)) from t").fetchone() == (2000, 1_000_000)
 
 

@@ -1,8 +1,8 @@
 //! Ctrl-C while a driver call blocks.
 //!
 //! A blocking call of a driver does not come back to look at Python's signal flags, so Ctrl-C would wait for it. While
-//! the main thread is in such a call, a handler of ours stands before Python's own: it notes the signal, wakes a
-//! watcher thread and goes on to Python's. The watcher cancels the call through its [`CancelHandle`]; the call returns,
+//! the main thread is in such a call, a handler of ours is called first: it calls Python's own, notes the signal and
+//! wakes a watcher thread. The watcher cancels the call through its [`CancelHandle`]; the call returns,
 //! Python's handler runs, and `KeyboardInterrupt` is raised. It costs some system calls per driver call, not per cell.
 //!
 //! Only where Python's default handler is set: another one may not want the call to end. It runs when the call is over,
@@ -59,13 +59,11 @@ extern "C" fn on_interrupt(
     info: *mut libc::siginfo_t,
     context: *mut libc::c_void,
 ) {
-    WATCHED.tripped.store(true, SeqCst);
     // SAFETY: errno is put back. The handler before ours was stored in full before ours was installed; it is called as its
     // flags say (Python's takes the number alone). The two values SIG_DFL and SIG_IGN are no functions, and `begin` does not
     // install over them.
     unsafe {
         let errno = *libc::__errno_location();
-        wake_watcher();
         let before = (*WATCHED.before.0.get()).assume_init_ref();
         if before.sa_flags & libc::SA_SIGINFO != 0 {
             let call: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
@@ -75,6 +73,9 @@ extern "C" fn on_interrupt(
             let call: extern "C" fn(libc::c_int) = std::mem::transmute(before.sa_sigaction);
             call(signal);
         }
+        // After it: the call that is cancelled looks whether Python knows of the signal.
+        WATCHED.tripped.store(true, SeqCst);
+        wake_watcher();
         *libc::__errno_location() = errno;
     }
 }

@@ -1,7 +1,7 @@
 //! Bodies that a handler's thread makes item by item, and what waits to be sent while a handler has the connection.
 
 use std::mem;
-use std::sync::Arc;
+use std::sync::{Arc, TryLockError};
 
 use super::answer::{Answer, Exchange, Framing, Gone};
 use super::drive::{Drive, Step};
@@ -62,11 +62,18 @@ impl Loan {
 }
 
 impl Shared {
-    /// Sends what waits on connections that handlers have; called once a tick.
+    /// Sends what waits on connections that handlers have; called once a tick. A connection whose
+    /// loan is locked is left for the next tick: the handler that has it may be waiting for the
+    /// interpreter, and the caller must not wait for that.
     pub(crate) fn flush_lent(&self) {
         let lent = lock(&self.lent).clone();
         for connection in lent {
-            if let Some(loan) = &mut *lock(&connection.loan) {
+            let mut loan = match connection.loan.try_lock() {
+                Ok(loan) => loan,
+                Err(TryLockError::Poisoned(loan)) => loan.into_inner(),
+                Err(TryLockError::WouldBlock) => continue,
+            };
+            if let Some(loan) = &mut *loan {
                 loan.flush(self, &connection);
             }
         }
