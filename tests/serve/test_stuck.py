@@ -72,6 +72,19 @@ def _ends_without_an_answer(line: http.client.HTTPConnection) -> None:
         line.getresponse()
 
 
+def _wait_for_the_second_thread(supervised: Supervised, folder: Folder) -> None:
+    """A thread of the server that starts while the interpreter is held does not run: both of them have run after this."""
+    with _request(supervised, "/gate") as waiting:
+        gate = folder.enter()
+        with contextlib.closing(supervised.connect()) as line:
+            # No handler answers this, and the first thread is in one.
+            assert line.sock is not None
+            line.sock.sendall(b"nonsense\r\n\r\n")
+            assert line.sock.recv(12) == b"HTTP/1.1 400"
+        os.close(gate)
+        assert waiting.getresponse().status == 200
+
+
 @pytest.mark.parametrize("n_workers", [1, 2])
 def test_a_worker_that_holds_the_interpreter_is_replaced_and_logged(folder: Folder, n_workers: int) -> None:
     options = ("--workers", str(n_workers), "--threads", "4", "--timeout", "1")
@@ -95,6 +108,7 @@ def test_a_worker_that_holds_the_interpreter_accepts_nothing_and_closes_idle_con
     options = ("--workers", "1", "--timeout", "3")
     with running(folder, *options) as supervised, contextlib.ExitStack() as stack:
         pid = int(supervised.serves().ask()[1])
+        _wait_for_the_second_thread(supervised, folder)
         idle = stack.enter_context(contextlib.closing(supervised.connect()))
         idle.request("GET", "/")
         assert int(idle.getresponse().read().split()[1]) == pid
