@@ -132,10 +132,10 @@ impl Connection {
     }
 
     /// The names of a statement's parameters, without their first character (`:`, `@` or `$`), in the
-    /// order of their values.
+    /// order of their values; none if no parameter has a name.
     ///
     /// # Errors
-    /// As [`Connection::prepare_check`]; [`crate::ErrorKind::Programming`] if one has no name.
+    /// As [`Connection::prepare_check`]; [`crate::ErrorKind::Programming`] if some have names and others do not.
     pub fn parameter_names(&self, sql: &str) -> Result<Vec<String>, Error> {
         let guard = self.database.enter()?;
         let prepared = guard.prepare(sql)?;
@@ -146,17 +146,22 @@ impl Connection {
                 let name = ffi::sqlite3_bind_parameter_name(prepared.stmt, index);
                 (!name.is_null()).then(|| CStr::from_ptr(name))
             };
-            let name = name.map(CStr::to_string_lossy).filter(|name| !name.starts_with('?'));
-            name.map(|name| name[1..].to_owned()).ok_or_else(|| {
-                Error::new(
-                    crate::ErrorKind::Programming,
-                    "a `?` stands beside named parameters and would be counted as one more\nuse only names",
-                )
-            })
+            let name = name.map(CStr::to_string_lossy);
+            name.filter(|name| !name.starts_with('?'))
+                .map(|name| name[1..].to_owned())
         });
-        let names = names.collect();
+        let names: Vec<Option<String>> = names.collect();
         guard.rest(prepared);
-        names
+        if names.iter().all(Option::is_none) {
+            return Ok(Vec::new());
+        }
+        let names: Option<Vec<String>> = names.into_iter().collect();
+        names.ok_or_else(|| {
+            Error::new(
+                crate::ErrorKind::Programming,
+                "a `?` stands beside named parameters and would be counted as one more\nuse only names",
+            )
+        })
     }
 
     /// A handle that stops whatever runs on this connection at that moment.
