@@ -73,7 +73,7 @@ fn one_after_the_other(a: &str, first: &Named, b: &str, second: &Named, dialect:
     let both = match positional(&format!("{a}\n;\n{b}"), dialect) {
         Ok(both) => both,
         Err(error) => {
-            assert!(error.message.contains("a `?` stands beside named parameters"), "{error}");
+            assert!(error.message.contains("a `?` is mixed with named parameters"), "{error}");
             return;
         }
     };

@@ -152,7 +152,7 @@ def test_sqlite_s_own_names_keep_their_columns_names(con: onecopy.Connection) ->
     con.execute("create table own (x, y)")
     con.executemany("insert into own values ($x, @y)", [{"x": 1, "y": 2}, {"y": 4, "x": 3}])
     assert con.execute("select * from own").fetchall() == [(1, 2), (3, 4)]
-    with pytest.raises(onecopy.ProgrammingError, match="beside named parameters"):
+    with pytest.raises(onecopy.ProgrammingError, match="mixed with named parameters"):
         con.execute("select ?, :a", {"a": 1})
     with pytest.raises(onecopy.ProgrammingError, match="names none"):
         con.execute("select 1", {"a": 1})

@@ -48,7 +48,7 @@ def test_a_name_without_a_value_is_named(con: onecopy.Connection) -> None:
         con.execute("select :a, :b", {"a": 1})
     with pytest.raises(onecopy.ProgrammingError, match="the statement names none"):
         con.execute("select ?", {"a": 1})
-    with pytest.raises(onecopy.ProgrammingError, match="beside named parameters"):
+    with pytest.raises(onecopy.ProgrammingError, match="mixed with named parameters"):
         con.execute("select ?, :a", {"a": 1})
     assert con.execute("select 1", {}).fetchone() == (1,)
 

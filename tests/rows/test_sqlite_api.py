@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,6 @@ import onecopy
 
 #: Result codes of SQLite.
 BUSY, DONE = 5, 101
-
-
-@pytest.fixture
-def con() -> Iterator[onecopy.Connection]:
-    con = onecopy.connect("sqlite::memory:")
-    yield con
-    con.close()
 
 
 def _one(con: onecopy.Connection, sql: str, *parameters: object) -> Any:
@@ -142,6 +135,14 @@ def test_a_function_that_raises_ends_the_statement_and_is_named(con: onecopy.Con
     with pytest.raises(onecopy.OperationalError, match="`list_of` raised TypeError"):
         con.execute("select list_of()")
     assert _one(con, "select 1") == 1
+
+
+def test_a_decimal_of_a_function_is_a_number_or_an_error(con: onecopy.Connection) -> None:
+    con.create_function("number", 1, Decimal)
+    assert con.execute("select number('1.5'), number('7.00')").fetchall() == [(1.5, 7)]
+    for text in ("0.1", str(2**63)):
+        with pytest.raises(onecopy.OperationalError, match="no number that is exactly"):
+            con.execute("select number(?)", [text])
 
 
 def test_a_function_can_be_removed(con: onecopy.Connection) -> None:
@@ -365,6 +366,15 @@ def test_a_source_that_is_closed_meanwhile_ends_the_backup(tmp_path: Path) -> No
     with pytest.raises(onecopy.InterfaceError, match="closed"):
         con.backup(target, pages=1, progress=lambda *_: con.close())
     assert con.closed
+
+
+def test_a_backup_in_the_callback_of_another_is_refused(con: onecopy.Connection) -> None:
+    con.execute("create table t (x)")
+    other = onecopy.connect("sqlite::memory:")
+    with pytest.raises(onecopy.InterfaceError, match="under way"):
+        con.backup(other, progress=lambda *_: other.backup(con))
+    con.backup(other)
+    assert _one(other, "select count(*) from t") == 0
 
 
 def test_backups_in_both_directions_do_not_wait_for_each_other_for_ever(tmp_path: Path) -> None:

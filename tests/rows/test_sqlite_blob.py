@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 import onecopy
-
-
-@pytest.fixture
-def con() -> Iterator[onecopy.Connection]:
-    con = onecopy.connect("sqlite::memory:")
-    yield con
-    con.close()
 
 
 @pytest.fixture

@@ -206,7 +206,7 @@ fn value(
     plain_value(item, position, dialect, tally)
 }
 
-/// What a function of the application gives to SQLite.
+/// The result of a function of the application, for SQLite.
 pub(crate) fn result_of_function(item: &Bound<'_, PyAny>) -> PyResult<Value> {
     plain_value(item, 0, Dialect::Sqlite, &mut Tally::default())
 }

@@ -197,12 +197,15 @@ fn translate(sql: &str, dialect: Dialect, pyformat: bool) -> Result<Named, Error
         Some(at) if !out.names.is_empty() => Err(error_at(
             sql,
             at,
-            "a `?` stands beside named parameters and would be counted as one more\n\
-             use only names; an operator of PostgreSQL that contains `?` is written with `??`",
+            &format!("{MIXED}; an operator of PostgreSQL that contains `?` is written with `??`"),
         )),
         _ => Ok(out),
     }
 }
+
+/// The message for a statement with `?` and with names.
+pub(crate) const MIXED: &str =
+    "a `?` is mixed with named parameters and would be counted as one more\nuse only names";
 
 /// What the lexer tells apart; all but parameters are copied as they stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! A copy of a database that is in use, page by page
 //! (<https://sqlite.org/c3ref/backup_finish.html>).
 
+use std::cell::Cell;
 use std::ffi::{CString, c_int};
 use std::sync::{Mutex, PoisonError};
 
@@ -15,6 +16,31 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Pages of a step if all are to be copied: the caller may end the backup between two steps.
 const STEP_PAGES: i32 = 1024;
+
+thread_local! { static IS_RUNNING: Cell<bool> = const { Cell::new(false) } }
+
+/// A backup on this thread.
+struct Running;
+
+impl Running {
+    /// # Errors
+    /// [`ErrorKind::Interface`] in a callback of another backup, which would wait for itself.
+    fn begin() -> Result<Running, Error> {
+        if IS_RUNNING.replace(true) {
+            return Err(Error::new(
+                ErrorKind::Interface,
+                "a backup of this thread is under way\nbegin the next one when it has ended",
+            ));
+        }
+        Ok(Running)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        IS_RUNNING.set(false);
+    }
+}
 
 /// How far a backup is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,10 +61,10 @@ struct Backup<'a> {
 
 impl Drop for Backup<'_> {
     fn drop(&mut self) {
-        let from = self.source.enter();
-        // SAFETY: made by `sqlite3_backup_init`, finished only here, and both locks are held.
-        unsafe { ffi::sqlite3_backup_finish(self.handle) };
-        if let Ok(mut from) = from {
+        // In a forked child it is left to the parent.
+        if let Ok(mut from) = self.source.enter() {
+            // SAFETY: made by `sqlite3_backup_init`, finished only here, and both locks are held.
+            unsafe { ffi::sqlite3_backup_finish(self.handle) };
             from.set_backed_up(false);
         }
     }
@@ -78,6 +104,7 @@ impl Connection {
                     "a backup goes to another connection, from a database whose name has no NUL",
                 )
             })?;
+        let _this = Running::begin()?;
         let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let to = target.database().enter()?;
         to.check_open()?;

@@ -156,12 +156,7 @@ impl Connection {
             return Ok(Vec::new());
         }
         let names: Option<Vec<String>> = names.into_iter().collect();
-        names.ok_or_else(|| {
-            Error::new(
-                crate::ErrorKind::Programming,
-                "a `?` stands beside named parameters and would be counted as one more\nuse only names",
-            )
-        })
+        names.ok_or_else(|| Error::new(crate::ErrorKind::Programming, crate::named::MIXED))
     }
 
     /// A handle that stops whatever runs on this connection at that moment.

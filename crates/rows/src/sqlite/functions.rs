@@ -14,7 +14,7 @@ use super::bind::text_of;
 use super::call::CallGuard;
 use super::error::During;
 use crate::error::{Error, ErrorKind};
-use crate::value::Value;
+use crate::value::{Value, exact_number};
 
 /// A scalar function. Its error is the message of the statement's error.
 pub type Scalar = dyn Fn(Vec<Value>) -> Result<Value, String> + Send + Sync;
@@ -164,7 +164,7 @@ impl CallGuard<'_> {
     }
 
     /// # Errors
-    /// What a code other than `SQLITE_OK` says.
+    /// The error of a code other than `SQLITE_OK`.
     pub(super) fn check(&self, code: c_int) -> Result<(), Error> {
         match code {
             ffi::SQLITE_OK => Ok(()),
@@ -207,8 +207,8 @@ unsafe fn arguments(n: c_int, values: *mut *mut ffi::sqlite3_value) -> Vec<Value
 /// # Safety
 /// `value` is a value of SQLite's, not changed meanwhile.
 unsafe fn value_of(value: *mut ffi::sqlite3_value) -> Value {
-    // SAFETY: the pointer of a text or blob is asked for before its length, which is that in UTF-8 then; it is
-    // null for an empty one only.
+    // SAFETY: the pointer of a text or blob is taken before its length, as SQLite requires; it is
+    // null only for an empty one.
     unsafe {
         let bytes = |at: *const u8| match usize::try_from(ffi::sqlite3_value_bytes(value)) {
             Ok(len) if !at.is_null() => std::slice::from_raw_parts(at, len).to_vec(),
@@ -232,6 +232,12 @@ unsafe fn value_of(value: *mut ffi::sqlite3_value) -> Value {
 /// # Safety
 /// `context` is that of a call under way.
 unsafe fn give(context: *mut ffi::sqlite3_context, result: Result<Value, String>) {
+    // As a parameter: SQLite has no decimals.
+    let result = result.and_then(|value| match value {
+        Value::Decimal(digits) => exact_number(&digits)
+            .ok_or_else(|| format!("SQLite has no number that is exactly {digits}")),
+        value => Ok(value),
+    });
     // SAFETY: as the caller vouches; texts and bytes are copied.
     unsafe {
         match result {
