@@ -3,10 +3,10 @@
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-use onecopy_rows::connect::Statement;
-use onecopy_rows::sqlite::{self, AttachedHost};
+use onecopy_rows::connect::{Statement, StatementVisitor};
 use onecopy_rows::{
-    Block, BlockPosition, Budget, Fetched, LongPart, PumpError, Pumped, RowSink, Source,
+    AttachedHost, Block, BlockPosition, Budget, DatabaseStatement, Fetched, LongPart, PumpError,
+    Pumped, RowSink, Source,
 };
 use onecopy_text::Tally;
 use pyo3::prelude::*;
@@ -99,19 +99,17 @@ impl Active {
         }
     }
 
-    /// The next part of a deferred value of the current row, detached; `None` for NULL. Whether it was copied on the way to
-    /// `buffer` comes with it.
+    /// The next part of a deferred value of the current row, detached; `None` for NULL.
     pub(crate) fn read_part(
         &mut self,
         py: Python<'_>,
         column: usize,
         offset: u64,
         buffer: &mut [u8],
-    ) -> PyResult<(Option<LongPart>, bool)> {
+    ) -> PyResult<Option<LongPart>> {
         let Rest::Open(statement) = &mut self.rest else {
             return Err(errors::programming(py, "there is no row to read it from"));
         };
-        let is_copied = statement.is_sqlite();
         let statement = statement.inner();
         let cancel = statement.cancel_handle();
         let watch = Watch::start(self.limit, || cancel.clone());
@@ -120,8 +118,7 @@ impl Active {
             || cancel,
             || statement.read_part(column, offset, buffer),
         )?;
-        let part = part.map_err(|e| in_time(py, errors::to_py(py, &e), watch))?;
-        Ok((part, is_copied))
+        part.map_err(|e| in_time(py, errors::to_py(py, &e), watch))
     }
 
     /// Whether a further result stands behind the last row.
@@ -167,11 +164,13 @@ impl Active {
         let n_columns = sink.rows().n_columns();
         sink.remember(n_columns, &mut self.seen);
         let watch = Watch::start(self.limit, || statement.inner().cancel_handle());
-        let pulled = match statement.inner() {
-            Statement::Sqlite(s) => step(py, s, limit, sink, self.n_given),
-            Statement::Odbc(s) => block(py, s, &mut self.position, limit, sink, self.n_given),
-            _ => Err(no_rows(py)),
-        };
+        let pulled = statement.inner().visit(PullRows {
+            py,
+            position: &mut self.position,
+            limit,
+            sink,
+            n_given: self.n_given,
+        });
         let pulled = pulled.map_err(|e| in_time(py, e, watch));
         sink.rows().cut_incomplete();
         self.n_given += sink.rows().len() as u64;
@@ -196,22 +195,12 @@ impl Active {
         self.is_touched = true;
         let watch = Watch::start(self.limit, || statement.inner().cancel_handle());
         let n_before = sink.n_rows();
-        let n_given = self.n_given;
-        let pulled = match statement.inner() {
-            Statement::Sqlite(s) => {
-                let _held_off = HeldOff::new(py);
-                let limit = sink.n_left().min(COLUMN_ROWS);
-                stepped(py, s, limit, sink).map_err(|e| match e {
-                    Failed::Before(e) => e,
-                    Failed::Sink(e) => {
-                        let row = n_given + (sink.n_rows() - n_before) as u64;
-                        e.into_py(py, s.schema(), row)
-                    }
-                })
-            }
-            Statement::Odbc(s) => columns(py, s, &mut self.position, sink, n_given),
-            _ => Err(no_rows(py)),
-        };
+        let pulled = statement.inner().visit(PullColumns {
+            py,
+            position: &mut self.position,
+            sink,
+            n_given: self.n_given,
+        });
         let pulled = pulled.map_err(|e| in_time(py, e, watch));
         self.n_given += (sink.n_rows() - n_before) as u64;
         self.after(py, pulled)
@@ -306,13 +295,81 @@ enum Failed<E> {
     Sink(E),
 }
 
-/// SQLite: stepped attached, cell by cell out of its own memory. Returns whether more rows may come.
-fn stepped<S: RowSink>(
-    py: Python<'_>,
-    statement: &mut sqlite::Statement,
+/// The next rows as tuples. Returns whether more rows may come.
+struct PullRows<'p, 'py> {
+    py: Python<'py>,
+    position: &'p mut BlockPosition,
     limit: usize,
-    sink: &mut S,
-) -> Result<bool, Failed<S::Error>> {
+    sink: &'p mut PyRows<'py>,
+    n_given: u64,
+}
+
+impl StatementVisitor for PullRows<'_, '_> {
+    type Output = PyResult<bool>;
+
+    fn visit<S: DatabaseStatement>(self, statement: &mut S) -> PyResult<bool> {
+        let PullRows {
+            py,
+            position,
+            limit,
+            sink,
+            n_given,
+        } = self;
+        if S::HAS_BLOCKS {
+            return block(py, statement, position, limit, sink, n_given);
+        }
+        stepped(py, statement, position, limit, sink).map_err(|failed| match failed {
+            Failed::Before(e) => e,
+            Failed::Sink(e) => {
+                let row = n_given + sink.rows().n_complete() as u64;
+                e.into_py(py, statement.schema(), row)
+            }
+        })
+    }
+}
+
+/// The next rows into columns. Returns whether more rows may come.
+struct PullColumns<'p, 'py> {
+    py: Python<'p>,
+    position: &'p mut BlockPosition,
+    sink: &'p mut PyColumns<'py>,
+    n_given: u64,
+}
+
+impl StatementVisitor for PullColumns<'_, '_> {
+    type Output = PyResult<bool>;
+
+    fn visit<S: DatabaseStatement>(self, statement: &mut S) -> PyResult<bool> {
+        let PullColumns {
+            py,
+            position,
+            sink,
+            n_given,
+        } = self;
+        if S::HAS_BLOCKS {
+            return columns(py, statement, position, sink, n_given);
+        }
+        let _held_off = HeldOff::new(py);
+        let limit = sink.n_left().min(COLUMN_ROWS);
+        let n_before = sink.n_rows();
+        stepped(py, statement, position, limit, sink).map_err(|failed| match failed {
+            Failed::Before(e) => e,
+            Failed::Sink(e) => {
+                let row = n_given + (sink.n_rows() - n_before) as u64;
+                e.into_py(py, statement.schema(), row)
+            }
+        })
+    }
+}
+
+/// A source without blocks: stepped attached, cell by cell out of its own memory. Returns whether more rows may come.
+fn stepped<S: Source, R: RowSink>(
+    py: Python<'_>,
+    statement: &mut S,
+    position: &mut BlockPosition,
+    limit: usize,
+    sink: &mut R,
+) -> Result<bool, Failed<R::Error>> {
     let host = Host {
         py,
         raised: RefCell::new(None),
@@ -321,7 +378,7 @@ fn stepped<S: RowSink>(
         block_rows: limit,
         ..Budget::default()
     };
-    let pumped = statement.pump_attached(budget, sink, &host);
+    let pumped = statement.pump_attached(position, budget, sink, &host);
     if let Some(raised) = host.raised.into_inner() {
         return Err(Failed::Before(raised));
     }
@@ -331,23 +388,6 @@ fn stepped<S: RowSink>(
         Err(PumpError::Source(e)) => Err(Failed::Before(errors::to_py(py, &e))),
         Err(PumpError::Sink(e)) => Err(Failed::Sink(e)),
     }
-}
-
-/// As [`stepped`], into rows.
-fn step<'py>(
-    py: Python<'py>,
-    statement: &mut sqlite::Statement,
-    limit: usize,
-    sink: &mut PyRows<'py>,
-    n_given: u64,
-) -> PyResult<bool> {
-    stepped(py, statement, limit, sink).map_err(|failed| match failed {
-        Failed::Before(e) => e,
-        Failed::Sink(e) => {
-            let row = n_given + sink.rows().n_complete() as u64;
-            e.into_py(py, statement.schema(), row)
-        }
-    })
 }
 
 /// A driver's next block, where nothing is left of the one before; detached, unless its rows are there already. Whether there
@@ -419,10 +459,6 @@ fn columns<S: Source>(
     })
 }
 
-fn no_rows(py: Python<'_>) -> PyErr {
-    errors::interface(py, "this kind of statement has no rows for Python")
-}
-
 /// A driver: one detached fetch per block, then columns of its rows. Returns whether more rows may come.
 fn block<'py, S: Source>(
     py: Python<'py>,
@@ -475,12 +511,6 @@ impl<T: Send> Detached<T> {
 
     pub(crate) fn into_inner(mut self) -> T {
         self.0.take().expect("it is taken here and by `drop` alone")
-    }
-}
-
-impl Detached<Statement> {
-    fn is_sqlite(&self) -> bool {
-        matches!(self.0, Some(Statement::Sqlite(_)))
     }
 }
 

@@ -12,7 +12,9 @@
 //! | [`value`] | parameter values, bound and never pasted |
 //! | [`error`] | the one error type of this room |
 //! | [`named`] | `:name` and `%(name)s` parameters to positional ones, by a lexer that knows literals |
-//! | [`connect`] | connection strings and URLs to a [`connect::Connection`] of either kind |
+//! | [`database`] | the traits [`DatabaseConnection`] and [`DatabaseStatement`] that each database implements |
+//! | [`connect`] | the list of databases: targets to a [`connect::Connection`] |
+//! | [`dialect`] | whose SQL a database speaks |
 //! | [`odbc`] | any ODBC driver, through a driver manager loaded at run time |
 //! | [`sqlite`] | the embedded database |
 //! | [`sink`] | row sinks that write JSON, NDJSON and CSV |
@@ -24,17 +26,20 @@
 pub mod arrow;
 #[allow(unsafe_code)] // Fence: structs of C that go to other libraries and come from them.
 pub mod arrow_c;
-#[allow(unsafe_code)] // Fence: the buffers that a driver writes into.
-pub(crate) mod block;
 pub mod cell;
-pub(crate) mod column;
 pub mod connect;
+pub mod database;
+pub mod dialect;
 pub mod error;
 #[allow(unsafe_code)]
 mod fork;
+#[cfg(feature = "memory-database")]
+pub mod memory;
 pub mod named;
 #[allow(unsafe_code)] // Fence: the driver manager's C functions and bound buffers.
 pub mod odbc;
+#[allow(unsafe_code)] // Fence: memory that grows in place.
+mod pages;
 pub mod row_stream;
 pub mod schema;
 pub mod sink;
@@ -44,10 +49,16 @@ pub mod sqlite;
 pub mod value;
 
 pub use cell::{Cell, Date, LongKind, Time, Timestamp};
+pub use database::{
+    ConnectCancel, ConnectOptions, DatabaseConnection, DatabaseStatement, Names, Prepared,
+    ZeroDates,
+};
+pub use dialect::Dialect;
 pub use error::{Error, ErrorKind, Message};
+pub use row_stream::Format;
 pub use schema::{Column, ColumnType, Schema};
 pub use source::{
-    Block, BlockPosition, Budget, Emitted, Fetched, LongForm, LongPart, LongValues, PumpError,
-    Pumped, RowSink, Source,
+    AttachedHost, Block, BlockPosition, Budget, Emitted, Fetched, LongForm, LongPart, LongValues,
+    PumpError, Pumped, RowSink, Source,
 };
 pub use value::{Declared, DeclaredKind, Value};

@@ -3,58 +3,10 @@
 //! Nothing is parsed beyond that: a token is either copied as it stands, or is a parameter and becomes `?`. What differs
 //! between databases (does a backslash escape a quote? does `[` quote a name?) is a [`Dialect`].
 
+use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind};
 
-/// How a database writes strings, comments and quoted names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Dialect {
-    /// Unknown database: standard SQL, and brackets and dollar quotes as well.
-    #[default]
-    Generic,
-    /// `[name]`, `` `name` ``.
-    Sqlite,
-    /// `E'\''`, `$tag$…$tag$`, nested comments, `a[1:2]`.
-    Postgres,
-    /// Backslash escapes in strings, `#` comments, `--` only before white space, `/*! … */` is no comment.
-    MySql,
-    /// `[name]`, nested comments.
-    SqlServer,
-}
-
 impl Dialect {
-    /// The dialect of a connection string or URL, as far as it tells; `Generic` otherwise.
-    #[must_use]
-    pub fn of(target: &str) -> Dialect {
-        let target = target.to_ascii_lowercase();
-        if let Some((scheme, _)) = target.split_once(':') {
-            match scheme {
-                "sqlite" => return Dialect::Sqlite,
-                "postgresql" | "postgres" => return Dialect::Postgres,
-                "mysql" | "mariadb" => return Dialect::MySql,
-                "mssql" | "sqlserver" => return Dialect::SqlServer,
-                _ => {}
-            }
-        }
-        let driver = target
-            .split(';')
-            .filter_map(|pair| pair.split_once('='))
-            .find(|(key, _)| key.trim() == "driver")
-            .map_or("", |(_, value)| value);
-        let has = |parts: &[&str]| parts.iter().any(|part| driver.contains(part));
-        if has(&["sqlite"]) {
-            Dialect::Sqlite
-        } else if has(&["psqlodbc", "postgres"]) {
-            Dialect::Postgres
-        } else if has(&["maodbc", "myodbc", "mysql", "mariadb"]) {
-            Dialect::MySql
-        } else if has(&["msodbcsql", "mssql", "tdsodbc", "freetds", "sql server"]) {
-            Dialect::SqlServer
-        } else {
-            Dialect::Generic
-        }
-    }
-
     fn brackets_quote(self) -> bool {
         matches!(
             self,

@@ -136,25 +136,6 @@ fn statements_are_counted_without_literals_and_empty_ones() {
     assert_eq!(positional(run, Dialect::MySql).unwrap().n_statements, 2);
 }
 
-#[test]
-fn the_dialect_is_told_by_url_and_driver() {
-    for (target, dialect) in [
-        ("sqlite:a.db", Dialect::Sqlite),
-        ("postgresql://u:p@h/d", Dialect::Postgres),
-        ("mysql://u@h/d", Dialect::MySql),
-        ("mssql://u@h/d", Dialect::SqlServer),
-        ("Driver=psqlodbcw.so;Server=h", Dialect::Postgres),
-        (
-            "Server=h;DRIVER={ODBC Driver 18 for SQL Server}",
-            Dialect::SqlServer,
-        ),
-        ("Driver=/x/libmaodbc.so", Dialect::MySql),
-        ("DSN=mysql", Dialect::Generic),
-    ] {
-        assert_eq!(Dialect::of(target), dialect, "{target}");
-    }
-}
-
 /// Pieces of SQL with what they must become: literals are drawn with anything inside that their quoting allows.
 fn piece(dialect: Dialect) -> BoxedStrategy<(String, Option<String>)> {
     let any = "[a-z:?;'\"`\\[\\]$/*é漢 #\\n-]{0,12}";

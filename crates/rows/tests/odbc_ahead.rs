@@ -6,7 +6,9 @@
 mod databases;
 
 use databases::{Keeper, Kept, Profile, open_with, row, run};
-use onecopy_rows::connect::{ConnectOptions, Connection, Statement};
+use onecopy_rows::ConnectOptions;
+use onecopy_rows::DatabaseStatement;
+use onecopy_rows::connect::{Connection, Statement};
 use onecopy_rows::{Block, Budget, Error, ErrorKind, Fetched, LongValues, Source};
 
 /// Small blocks, many of them.

@@ -6,7 +6,8 @@
 mod databases;
 
 use databases::{Kept, Profile, open_with, row, rows, run, text};
-use onecopy_rows::connect::{ConnectOptions, Connection, Statement};
+use onecopy_rows::ConnectOptions;
+use onecopy_rows::connect::{Connection, Statement};
 use onecopy_rows::{Budget, Date, ErrorKind, Fetched, Source, Value};
 
 /// Short results, behind which the next one is taken for short.

@@ -114,12 +114,12 @@ impl Connection {
         })
     }
 
-    /// The names of the parameters of a statement, as SQLite finds them; `None` for another database.
+    /// The names of the parameters of a statement, as the database reads them; `None` where it reads none.
     fn names_in(&self, py: Python<'_>, sql: &str) -> PyResult<Option<Vec<String>>> {
-        if self.db(py)?.sqlite().is_err() {
+        if !self.db(py)?.reads_parameter_names() {
             return Ok(None);
         }
-        self.call(py, |db| db.sqlite()?.parameter_names(sql).map(Some))
+        self.call(py, |db| db.parameter_names(sql).map(Some))
     }
 
     /// Runs one statement for each row of parameters that `rows` gives.

@@ -1,7 +1,8 @@
 //! What a cursor runs: one statement, one for many rows of parameters, and rows as a stream.
 
+use onecopy_rows::Format;
 use onecopy_rows::arrow::ArrowOptions;
-use onecopy_rows::connect::{Format, Statement};
+use onecopy_rows::connect::Statement;
 use onecopy_rows::{Declared, DeclaredKind};
 use onecopy_text::Ledger;
 use pyo3::exceptions::PyTypeError;

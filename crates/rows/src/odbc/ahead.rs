@@ -9,18 +9,14 @@
 //! One call is under way at a time, inside the connection's lock as any other; the thread knows the driver alone. It stops by
 //! itself behind the last row, behind an error, and where reading on would hold others up.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
-use super::driver::Further;
+use super::context::{Ended, StatementContext, read};
 use super::reader::Reader;
-use super::statement::Line;
-use crate::block::CurrentBlock;
-use crate::error::{Error, ErrorKind, Message};
+use crate::odbc::block::CurrentBlock;
 use crate::source::Budget;
 
 /// Blocks that are fetched when they are asked for, before the first that is fetched ahead: a short result is not worth a thread.
@@ -33,38 +29,10 @@ pub(crate) const PATIENCE: u64 = 8;
 /// finds these.
 const WAITING_BLOCKS: usize = 3;
 
-/// Behind a fetch that took longer nothing is fetched ahead: who closes the statement would wait for it.
-pub(crate) const LONGEST_FETCH: Duration = Duration::from_millis(20);
-
 /// A block that was read.
 pub(crate) struct Outcome {
     block: CurrentBlock,
     pub(crate) ended: Ended,
-}
-
-/// How a fetch ended.
-pub(crate) struct Ended {
-    pub(crate) read: Result<Brought, Error>,
-    pub(crate) messages: Vec<Message>,
-    took: Duration,
-}
-
-/// What a fetch found.
-#[derive(Default)]
-pub(crate) struct Brought {
-    /// Rows in the block; 0 at the end.
-    pub(crate) n_rows: usize,
-    /// The result behind the last row.
-    pub(crate) further: Option<Further>,
-}
-
-impl Ended {
-    /// Whether the next block may be read before anybody asks for it.
-    pub(crate) fn leads_on(&self, reader: &Reader) -> bool {
-        matches!(self.read, Ok(Brought { n_rows: 1.., .. }))
-            && self.took <= LONGEST_FETCH
-            && reader.is_between_blocks()
-    }
 }
 
 /// The thread of a statement.
@@ -83,7 +51,7 @@ impl Ahead {
     /// # Errors
     /// The reader, where there is no thread to be had.
     pub(crate) fn start(
-        line: Line,
+        context: StatementContext,
         reader: Box<Reader>,
         before: &CurrentBlock,
         budget: Budget,
@@ -103,7 +71,7 @@ impl Ahead {
                     break;
                 }
                 let mut block = block;
-                let ended = read(&line, &mut reader, &mut block, budget);
+                let ended = read(&context, &mut reader, &mut block, budget);
                 let leads_on = ended.leads_on(&reader);
                 if given.send(Outcome { block, ended }).is_err() || !leads_on {
                     break;
@@ -162,29 +130,6 @@ impl Ahead {
     /// Forgets the thread, in a process that does not have it.
     pub(crate) fn forget(self) {
         std::mem::forget(self);
-    }
-}
-
-/// Reads a block. A panic is an error.
-pub(crate) fn read(
-    line: &Line,
-    reader: &mut Reader,
-    block: &mut CurrentBlock,
-    budget: Budget,
-) -> Ended {
-    let begun = Instant::now();
-    let mut messages = Vec::new();
-    let read = catch_unwind(AssertUnwindSafe(|| {
-        line.next_block(reader, block, budget, &mut messages)
-    }));
-    let read = read.unwrap_or_else(|_| {
-        let message = "reading rows panicked: this is a fault of onecopy";
-        Err(Error::new(ErrorKind::Internal, message))
-    });
-    Ended {
-        read,
-        messages,
-        took: begun.elapsed(),
     }
 }
 

@@ -4,12 +4,13 @@ use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, Weak};
 
-use super::connection::{Shared, State};
+use super::driver::Driver;
 use super::ffi::{self, Handle};
-use super::handle::StatementHandle;
-use super::kept::{Key, Waiting};
+use super::handle::{StatementHandle, lock};
+use super::kept::{Columns, Extent, Key, Lesson, Waiting};
 use super::life;
-use crate::error::Error;
+use super::shared::{Shared, State};
+use crate::error::{Error, ErrorKind};
 
 /// The connection's lock, held during a driver call.
 pub(crate) struct Call<'a> {
@@ -181,5 +182,62 @@ impl<'a> Call<'a> {
         }
         self.state.autocommit = on;
         Ok(())
+    }
+}
+
+impl Shared {
+    /// Waits until no other call of this connection is under way.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Interface`] in another process and after `close`; [`ErrorKind::Operational`] where it was lost.
+    pub(crate) fn enter(&self) -> Result<Call<'_>, Error> {
+        self.check_process()?;
+        self.life.check()?;
+        let state = lock(&self.state);
+        if state.raw.0.is_null() {
+            return Err(Error::new(ErrorKind::Interface, "the connection is closed"));
+        }
+        Ok(Call::new(self, state))
+    }
+
+    /// Keeps a statement whose result ends, or frees it. Who could cancel it so far cancels nothing any more.
+    pub(super) fn end_statement(
+        &self,
+        handle: &Arc<StatementHandle>,
+        columns: Option<Columns>,
+        key: Option<Key>,
+        lesson: Option<Lesson>,
+        extent: Extent,
+    ) {
+        if self.is_foreign() {
+            handle.forget();
+            return;
+        }
+        let mut state = self.state();
+        let key = state.kept.learn(key, lesson, extent);
+        let is_good = self.life.is_usable() && !state.raw.0.is_null() && !handle.get().is_null();
+        match key {
+            Some(key) if is_good => {
+                Driver::new(self, handle).reset();
+                let waiting = Waiting {
+                    handle: handle.renewed(),
+                    columns: columns.filter(|_| self.quirks.fixes_types()),
+                };
+                if let Some(oldest) = state.kept.keep(key, waiting) {
+                    oldest.handle.free();
+                }
+            }
+            _ => handle.free(),
+        }
+        state.statements.retain(|w| w.strong_count() > 0);
+    }
+}
+
+impl Call<'_> {
+    /// Switches cursors off before a statement is executed without one, and on after it.
+    pub(super) fn set_cursor(&self, is_on: bool) {
+        if let Some(attribute) = self.shared().cursor_switch {
+            self.set_integer(attribute, usize::from(is_on));
+        }
     }
 }

@@ -5,9 +5,8 @@
 
 use std::borrow::Cow;
 
-use super::connection::named_dialect;
-use super::quirks::Dialect;
 use super::sql_text;
+use crate::dialect::Dialect;
 use crate::named;
 use crate::value::Value;
 
@@ -54,7 +53,7 @@ pub(super) fn with_casts<'s>(sql: &'s str, values: &[Value], dialect: Dialect) -
         return Cow::Borrowed(sql);
     }
     let of = |index: usize| cast_of(values.get(index)?, dialect);
-    let replaced = named::replace_marks(sql, named_dialect(dialect), of);
+    let replaced = named::replace_marks(sql, dialect, of);
     replaced.map_or(Cow::Borrowed(sql), Cow::Owned)
 }
 

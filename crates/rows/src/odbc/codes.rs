@@ -5,7 +5,7 @@
 //! starts or shuts down. A code in no table has no meaning here: its error is of kind `Operational`
 //! and permanent, except while connecting.
 
-use super::quirks::Dialect;
+use crate::dialect::Dialect;
 use crate::error::{ErrorKind, Meaning};
 use crate::sqlite;
 
@@ -353,8 +353,8 @@ mod tests {
         }
         for (dialect, state) in [
             (Dialect::Sqlite, "HY000"),
-            (Dialect::Other, ""),
-            (Dialect::Other, "€"),
+            (Dialect::Generic, ""),
+            (Dialect::Generic, "€"),
         ] {
             assert_eq!(meaning(dialect, state, 0), None);
         }

@@ -216,7 +216,7 @@ pub(super) fn put(value: &Value, form: &Form, out: &mut [u8]) -> ffi::Len {
                 data2,
                 data3,
                 data4,
-            } = crate::column::guid(*uuid);
+            } = crate::odbc::column::guid(*uuid);
             let parts = [data2.to_ne_bytes(), data3.to_ne_bytes()].concat();
             put(&[&data1.to_ne_bytes()[..], &parts, &data4].concat())
         }

@@ -3,14 +3,14 @@
 use std::fmt;
 
 use super::connection_string;
-use super::quirks::{self, Dialect};
+use super::quirks;
 use super::sql_text;
 use super::url::DatabaseUrl;
-pub use crate::block::fuzzing::AnsweredRows;
 use crate::cell::Cell;
-use crate::column::interval;
+use crate::dialect::Dialect;
 use crate::error::Error;
-use crate::named;
+pub use crate::odbc::block::fuzzing::AnsweredRows;
+use crate::odbc::column::interval;
 
 /// A connection string taken apart.
 #[derive(Clone, PartialEq, Eq)]
@@ -63,14 +63,7 @@ pub fn database_url(url: &str, driver: &str) -> Result<ConnectionString, Error> 
 
 /// Whether a second statement stands behind the first.
 #[must_use]
-pub fn has_second(sql: &str, dialect: named::Dialect) -> bool {
-    let dialect = match dialect {
-        named::Dialect::Postgres => Dialect::Postgres,
-        named::Dialect::MySql => Dialect::MySql,
-        named::Dialect::SqlServer => Dialect::SqlServer,
-        named::Dialect::Sqlite => Dialect::Sqlite,
-        named::Dialect::Generic => Dialect::Other,
-    };
+pub fn has_second(sql: &str, dialect: Dialect) -> bool {
     sql_text::has_second(sql, dialect)
 }
 

@@ -7,16 +7,13 @@
 
 use std::sync::Arc;
 
-use super::call::Call;
-use super::connection::Shared;
 use super::connection_string::ConnectionString;
-use super::driver::Driver;
 use super::ffi::sql;
 use super::form::{Form, is_text};
 use super::handle::StatementHandle;
-use super::quirks::{Quirks, Streams};
-use crate::column::Planned;
-use crate::connect::ConnectOptions;
+use super::quirks::{Keeps, Quirks, Streams, Width};
+use crate::database::ConnectOptions;
+use crate::odbc::column::Planned;
 use crate::schema::Schema;
 use crate::value::Value;
 
@@ -35,18 +32,6 @@ pub(super) const MOST_SHORT_ROWS: u64 = 31;
 const MOST_WHOLE_ROWS: u64 = 1000;
 /// In place of a count: never again without a cursor.
 const NEVER: u8 = u8::MAX;
-
-/// Which prepared handles of a driver may be executed again.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Keeps {
-    /// None.
-    Nothing,
-    /// All.
-    All,
-    /// Those that read without a server-side cursor, which this connection attribute switches. Types of parameters are fixed
-    /// when it is prepared.
-    WithoutCursor { attribute: i32 },
-}
 
 /// Which statements a connection keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,14 +130,14 @@ pub(super) struct Key {
 }
 
 impl Key {
-    pub(super) fn new(shared: &Shared, sql: &str, parameters: &[Value]) -> Key {
-        let of = |value: &Value| match Form::of(value, shared.width, shared.quirks) {
+    pub(super) fn new(quirks: &Quirks, width: Width, sql: &str, parameters: &[Value]) -> Key {
+        let of = |value: &Value| match Form::of(value, width, quirks) {
             form if form.is_null && !form.is_told => NULL,
             form => form.sql_type,
         };
         Key {
             sql: sql.to_owned(),
-            types: match shared.fixes_types() {
+            types: match quirks.fixes_types() {
                 true => parameters.iter().map(of).collect(),
                 false => Vec::new(),
             },
@@ -162,9 +147,13 @@ impl Key {
 
 impl Key {
     /// Whether what was prepared for this may be executed again with it, and `in_place_of_cursor`.
-    pub(super) fn fits(&self, driver: &Driver<'_>, in_place_of_cursor: bool) -> bool {
+    pub(super) fn fits(
+        &self,
+        parameter_type: impl Fn(usize) -> Option<i16>,
+        in_place_of_cursor: bool,
+    ) -> bool {
         let fits = |(index, &bound): (usize, &i16)| {
-            let taken = driver.parameter_type(index);
+            let taken = parameter_type(index);
             taken.is_some_and(|taken| is_by_itself(bound, taken, in_place_of_cursor))
         };
         self.types.iter().enumerate().all(fits)
@@ -226,6 +215,46 @@ impl Kept {
         self.note(sql, |_| NEVER);
     }
 
+    /// Keeps a statement; returns the one that was used longest ago, where they are too many.
+    pub(super) fn keep(&mut self, key: Key, waiting: Waiting) -> Option<Waiting> {
+        self.statements.push((key, waiting));
+        (self.statements.len() > MOST_STATEMENTS).then(|| self.statements.remove(0).1)
+    }
+
+    /// Learns from a result that ended; returns the key of its statement, where that may be executed again.
+    pub(super) fn learn(
+        &mut self,
+        key: Option<Key>,
+        lesson: Option<Lesson>,
+        extent: Extent,
+    ) -> Option<Key> {
+        match (lesson, key) {
+            (Some(Lesson::Whole), Some(key)) if extent.n_rows > MOST_WHOLE_ROWS => {
+                self.note_never(key.sql);
+                None
+            }
+            // Nobody has seen how long it was.
+            (Some(Lesson::Whole), Some(key))
+                if extent.n_rows > MOST_SHORT_ROWS && !extent.is_all =>
+            {
+                self.note(key.sql, |_| 0);
+                None
+            }
+            (Some(Lesson::Cursor(sql)), key) => {
+                if extent.n_rows > MOST_SHORT_ROWS {
+                    self.note(sql, |n| if n == NEVER { NEVER } else { 0 });
+                } else if extent.is_all {
+                    self.note(sql, |n| match n {
+                        NEVER => NEVER,
+                        n => (n + 1).min(ENOUGH),
+                    });
+                }
+                key
+            }
+            (_, key) => key,
+        }
+    }
+
     fn note(&mut self, sql: String, of: impl FnOnce(u8) -> u8) {
         if sql.len() > MOST_TEXT_BYTES {
             return;
@@ -254,82 +283,4 @@ pub(super) struct Extent {
     pub(super) n_rows: u64,
     /// Whether that is known to be all.
     pub(super) is_all: bool,
-}
-
-impl Shared {
-    /// Whether a statement that was prepared keeps the types of its parameters and of its result's columns.
-    fn fixes_types(&self) -> bool {
-        matches!(self.quirks.keeps_prepared, Keeps::WithoutCursor { .. })
-    }
-
-    /// Keeps a statement whose result ends, or frees it. Who could cancel it so far cancels nothing any more.
-    pub(super) fn end_statement(
-        &self,
-        handle: &Arc<StatementHandle>,
-        columns: Option<Columns>,
-        key: Option<Key>,
-        lesson: Option<Lesson>,
-        extent: Extent,
-    ) {
-        if self.is_foreign() {
-            handle.forget();
-            return;
-        }
-        let mut state = self.state();
-        let kept = &mut state.kept;
-        let mut key = key;
-        match lesson {
-            Some(Lesson::Whole) if extent.n_rows > MOST_WHOLE_ROWS => {
-                if let Some(key) = key.take() {
-                    kept.note_never(key.sql);
-                }
-            }
-            // Nobody has seen how long it was.
-            Some(Lesson::Whole) if extent.n_rows > MOST_SHORT_ROWS && !extent.is_all => {
-                if let Some(key) = key.take() {
-                    kept.note(key.sql, |_| 0);
-                }
-            }
-            Some(Lesson::Cursor(sql)) if extent.n_rows > MOST_SHORT_ROWS => {
-                kept.note(sql, |n| if n == NEVER { NEVER } else { 0 });
-            }
-            Some(Lesson::Cursor(sql)) if extent.is_all => {
-                kept.note(sql, |n| {
-                    if n == NEVER {
-                        NEVER
-                    } else {
-                        (n + 1).min(ENOUGH)
-                    }
-                });
-            }
-            _ => {}
-        }
-        let is_good = self.life.is_usable() && !state.raw.0.is_null() && !handle.get().is_null();
-        match key {
-            Some(key) if is_good => {
-                Driver::new(self, handle).reset();
-                let statements = &mut state.kept.statements;
-                let waiting = Waiting {
-                    handle: handle.renewed(),
-                    columns: columns.filter(|_| self.fixes_types()),
-                };
-                statements.push((key, waiting));
-                if statements.len() > MOST_STATEMENTS {
-                    let (_, oldest) = statements.remove(0);
-                    oldest.handle.free();
-                }
-            }
-            _ => handle.free(),
-        }
-        state.statements.retain(|w| w.strong_count() > 0);
-    }
-}
-
-impl Call<'_> {
-    /// Switches cursors off before a statement is executed without one, and on after it.
-    pub(super) fn set_cursor(&self, is_on: bool) {
-        if let Some(attribute) = self.shared().cursor_switch {
-            self.set_integer(attribute, usize::from(is_on));
-        }
-    }
 }

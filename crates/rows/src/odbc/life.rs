@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::ffi::{self, Handle};
 use super::manager::Manager;
-use super::quirks::Dialect;
+use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind};
 
 const OPEN: u8 = 0;
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn a_loss_is_known_by_its_state_or_its_code() {
         for state in ["08S01", "57P01", "08007"] {
-            assert!(says_lost(&error(state, 0), Dialect::Other), "{state}");
+            assert!(says_lost(&error(state, 0), Dialect::Generic), "{state}");
         }
         for state in ["", "HY000", "40001", "57014", "08001", "42000"] {
             assert!(!says_lost(&error(state, 0), Dialect::Postgres), "{state}");

@@ -14,15 +14,16 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 
 use super::call::Call;
-use super::connection::Shared;
 use super::driver::Driver;
 use super::ffi;
 use super::handle::StatementHandle;
 use super::parameters::Parameters;
-use super::quirks::Dialect;
+use super::shared::Shared;
 use super::{casts, form, sql_text, statement};
-use crate::block::buffer::Buffer;
+use crate::database::DatabaseStatement;
+use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind};
+use crate::odbc::block::buffer::Buffer;
 use crate::value::{self, Value};
 
 /// Fewer rows are run one by one: a savepoint costs two statements.
@@ -88,7 +89,7 @@ fn savepoint(dialect: Dialect) -> Option<Savepoint> {
             back: "ROLLBACK TRANSACTION onecopy_rows",
             forget: None,
         }),
-        Dialect::Other => None,
+        Dialect::Generic => None,
     }
 }
 

@@ -16,6 +16,7 @@
 //! | `run`, `statement`, `driver`, `parameters`, `form`, `describe`, `reader`, `registers` | executing, calling, binding, describing, reading |
 //! | `kept` | prepared statements by their texts, and how long the results of others were |
 //! | `ahead` | the next block read while the current one is emitted |
+//! | `block`, `column` | the buffers that a driver writes rows into; which buffer a column needs, and how a cell is read from it |
 //! | `many` | one statement for many rows of parameters |
 //! | `sql_text` | where a statement ends, per dialect |
 //! | `unit` | text as calls pass it, of either width |
@@ -35,11 +36,15 @@
 //! is rolled back; give the login no rights to write.
 
 mod ahead;
+pub(crate) mod block;
 mod call;
 mod casts;
 mod codes;
+pub(crate) mod column;
 mod connection;
 mod connection_string;
+mod context;
+mod database;
 mod describe;
 mod diag;
 mod driver;
@@ -64,6 +69,7 @@ mod reader;
 mod registers;
 mod run;
 mod secrets;
+mod shared;
 mod sql_text;
 mod statement;
 mod survey;
@@ -71,14 +77,13 @@ mod unblock;
 mod unit;
 mod url;
 
-pub use crate::block::CurrentBlock;
-pub use connection::{Connection, Statement};
+pub use crate::odbc::block::CurrentBlock;
+pub use connection::Connection;
 pub use drivers::add_driver_folder;
-pub(crate) use drivers::named_in as driver_named_in;
 pub use faults::Fault;
-pub use opening::Opening;
 pub use packages::Package;
 pub use quirks::Width;
+pub use statement::Statement;
 pub use survey::{
     InstalledDriver, InstalledManager, Portrait, Survey, UrlScheme, manager_is_chosen, survey,
     url_schemes,

@@ -4,19 +4,21 @@ use std::ffi::c_void;
 use std::path::PathBuf;
 use std::ptr;
 
-use super::connection::{Connection, Facts};
+use super::connection::Connection;
 use super::connection_string::ConnectionString;
 use super::ffi::{self, Handle};
 use super::manager::{Manager, manager};
-use super::quirks::{self, Dialect, Quirks, Streams, Width};
+use super::quirks::{self, Quirks, Streams, Width};
 use super::secrets::Secrets;
+use super::shared::Facts;
 use super::unit::written;
 use super::url::{self, DatabaseUrl};
 use super::{codes, diag, drivers, probe};
-use crate::block::buffer;
-use crate::connect::ConnectOptions;
+use crate::database::{ConnectOptions, DatabaseConnection};
+use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind};
 use crate::fork;
+use crate::odbc::block::buffer;
 
 /// Opens `target`: a URL, a connection string, `DSN=name`. The width of text is the one that is right, or `width`.
 pub(crate) fn open(

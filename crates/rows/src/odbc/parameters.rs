@@ -5,11 +5,11 @@
 
 use std::ffi::c_void;
 
-use super::connection::Shared;
 use super::ffi::{self, Handle};
 use super::form::{Form, put};
-use crate::block::buffer::Buffer;
+use super::shared::Shared;
 use crate::error::Error;
+use crate::odbc::block::buffer::Buffer;
 use crate::value::Value;
 
 /// Memory that the values of many rows take at most, unless one row takes more.

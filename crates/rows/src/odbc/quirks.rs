@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::faults::{self, Fault};
-use super::kept::Keeps;
+use crate::dialect::Dialect;
 
 /// Which form of text passes between us and a driver: in calls, cells, parameters and messages.
 ///
@@ -30,23 +30,20 @@ impl Width {
     }
 }
 
-/// Whose SQL it is, for the few statements of our own and for finding the end of the first of several.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Dialect {
-    /// PostgreSQL.
-    Postgres,
-    /// MariaDB and MySQL.
-    MySql,
-    /// SQL Server.
-    SqlServer,
-    /// SQLite.
-    Sqlite,
-    /// Nothing is known.
-    Other,
-}
-
 /// Rows of the first block, and rows that a driver with a server-side cursor asks for, before any was seen.
 pub(crate) const FIRST_FETCH: usize = 32;
+
+/// Which prepared handles of a driver may be executed again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Keeps {
+    /// None.
+    Nothing,
+    /// All.
+    All,
+    /// Those that read without a server-side cursor, which this connection attribute switches. Types of parameters are fixed
+    /// when it is prepared.
+    WithoutCursor { attribute: i32 },
+}
 
 /// How a driver brings the rows of a result.
 #[derive(Clone, Copy, Debug)]
@@ -181,7 +178,7 @@ pub(crate) static UNKNOWN: Quirks = Quirks {
     files: &[],
     registered: &[],
     schemes: &[],
-    dialect: Dialect::Other,
+    dialect: Dialect::Generic,
     width: Width::Wide,
     other_width: true,
     connect: &[],
@@ -445,6 +442,18 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         ..UNKNOWN
     },
 ];
+
+impl Quirks {
+    /// Whether a statement that was prepared keeps the types of its parameters and of its result's columns.
+    pub(crate) fn fixes_types(&self) -> bool {
+        matches!(self.keeps_prepared, Keeps::WithoutCursor { .. })
+    }
+}
+
+/// The driver that serves URLs of this scheme.
+pub(crate) fn for_scheme(scheme: &str) -> Option<&'static Quirks> {
+    DRIVERS.iter().find(|d| d.schemes.contains(&scheme))
+}
 
 /// The quirks of a driver by a hint: its file, a path to it, the name it is registered under, or what SQL_DRIVER_NAME
 /// says. `None` where no entry knows it.

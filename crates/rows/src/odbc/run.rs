@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::call::Call;
-use super::connection::Shared;
 use super::driver::Driver;
 use super::handle::StatementHandle;
 use super::kept::{Columns, Keeping, Key, Lesson, Waiting};
-use super::quirks::Dialect;
+use super::shared::Shared;
 use super::{casts, sql_text};
-use crate::connect::Prepared;
+use crate::database::Prepared;
+use crate::dialect::Dialect;
 use crate::error::{Error, Message};
 use crate::schema::Schema;
 use crate::value::Value;
@@ -80,7 +80,7 @@ fn run_text(
     if by_length && !call.is_short(sql) {
         return run_by_cursor(shared, call, sql, parameters);
     }
-    let key = Key::new(shared, sql, parameters);
+    let key = Key::new(shared.quirks, shared.width, sql, parameters);
     let mut stale = None;
     if by_length {
         call.set_cursor(false);
@@ -157,7 +157,7 @@ fn run_kept(
         let _busy = shared.busy(&handle);
         let driver = Driver::new(shared, &handle);
         let prepared = driver.prepare(sql);
-        prepared.map(|()| key.fits(&driver, in_place_of_cursor))
+        prepared.map(|()| key.fits(|index| driver.parameter_type(index), in_place_of_cursor))
     };
     Ok(match fits {
         Ok(false) if in_place_of_cursor => {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::quirks::Dialect;
+use crate::dialect::Dialect;
 
 /// Whether something besides blanks, comments and semicolons stands behind the first statement.
 ///
@@ -368,19 +368,19 @@ mod tests {
             "select ';' ; -- done; really\n /* ; */ ;",
             "select \"a;b\", 'it''s; fine'",
         ] {
-            assert!(!has_second(sql, Dialect::Other), "{sql}");
+            assert!(!has_second(sql, Dialect::Generic), "{sql}");
         }
     }
 
     #[test]
     fn the_first_word_stands_behind_blanks_and_comments() {
         for (sql, dialect, word) in [
-            ("insert into t", Dialect::Other, "INSERT"),
+            ("insert into t", Dialect::Generic, "INSERT"),
             (" -- x\n /* y */ Update t", Dialect::Postgres, "UPDATE"),
             ("# x\ndelete", Dialect::MySql, "DELETE"),
             ("/*! insert */ x", Dialect::MySql, ""),
-            ("(select 1)", Dialect::Other, ""),
-            ("", Dialect::Other, ""),
+            ("(select 1)", Dialect::Generic, ""),
+            ("", Dialect::Generic, ""),
         ] {
             assert_eq!(first_word(sql, dialect), word, "{sql}");
         }
@@ -459,7 +459,7 @@ mod tests {
             "select ''; select 2",
             "select 1;/* x */commit",
         ] {
-            assert!(has_second(sql, Dialect::Other), "{sql}");
+            assert!(has_second(sql, Dialect::Generic), "{sql}");
         }
     }
 

@@ -3,7 +3,8 @@
 use percent_encoding::percent_decode_str;
 
 use super::connection_string::ConnectionString;
-use super::quirks::{Dialect, Quirks};
+use super::quirks::Quirks;
+use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind};
 
 /// A database URL taken apart, percent-decoded. No `Debug`: it holds a password.

@@ -5,8 +5,8 @@
 //! | [`buffer`] | memory a driver writes into |
 //! | [`rowset`] | a slot and an indicator per row and column |
 //! | [`arena`] | values that do not fit their slot |
-//! | [`pages`] | its memory, which grows without a copy; that of Arrow's text too |
-//! | [`long`] | the state machine that brings them, whole or in parts |
+//! | [`calls`] | the driver calls that read rows and long values |
+//! | [`long`] | the state machine that reads them, whole or in parts |
 //! | [`piece`] | a value by `SQLGetData`, window by window |
 //! | [`current`] | the [`crate::Block`] that is emitted from |
 //!
@@ -15,11 +15,11 @@
 
 pub(crate) mod arena;
 pub(crate) mod buffer;
+pub(crate) mod calls;
 pub(crate) mod current;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 pub(crate) mod long;
-pub(crate) mod pages;
 pub(crate) mod piece;
 pub(crate) mod rowset;
 

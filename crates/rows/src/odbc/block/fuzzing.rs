@@ -5,10 +5,11 @@ use std::sync::Arc;
 use onecopy_wire::CancelHandle;
 
 use super::CurrentBlock;
-use super::long::{Brought, Calls, Walk};
+use super::calls::{FetchCalls, RowsFetched};
+use super::long::RowsetReader;
 use super::rowset::{Access, Rowset};
-use crate::column::{Described, plan};
 use crate::error::{Error, ErrorKind};
+use crate::odbc::column::{Described, plan};
 use crate::odbc::ffi::{self, sql};
 use crate::odbc::quirks::{UNKNOWN, Width};
 use crate::schema::Schema;
@@ -95,8 +96,8 @@ impl Answers {
     }
 }
 
-impl Calls for Answers {
-    fn fetch_rows(&mut self, rowset: &Rowset, into: usize) -> Brought {
+impl FetchCalls for Answers {
+    fn fetch_rows(&mut self, rowset: &Rowset, into: usize) -> RowsFetched {
         let most = if rowset.row_bytes > 0 {
             1
         } else {
@@ -120,7 +121,7 @@ impl Calls for Answers {
                 }
             }
         }
-        Brought {
+        RowsFetched {
             n_rows,
             failure: None,
         }
@@ -160,7 +161,7 @@ impl Calls for Answers {
 /// Rows as the walk over a block reads them.
 pub struct AnsweredRows {
     schema: Schema,
-    walk: Walk,
+    walk: RowsetReader,
     block: CurrentBlock,
     answers: Answers,
     long_values: LongValues,
@@ -206,7 +207,7 @@ impl AnsweredRows {
         };
         AnsweredRows {
             schema,
-            walk: Walk::new(),
+            walk: RowsetReader::new(),
             block,
             answers,
             long_values: match manner & 4 {

@@ -3,9 +3,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::block::CurrentBlock;
 use crate::cell::{Cell, LongKind};
-use crate::column::{Described, Planned, plan};
+use crate::odbc::block::CurrentBlock;
+use crate::odbc::block::calls::RowsFetched;
+use crate::odbc::column::{Described, Planned, plan};
 use crate::odbc::ffi::sql;
 use crate::odbc::quirks::{Width, known};
 use crate::source::{Block, Emitted, RowSink};
@@ -88,8 +89,8 @@ impl Fake {
     }
 }
 
-impl Calls for Fake {
-    fn fetch_rows(&mut self, rowset: &Rowset, into: usize) -> Brought {
+impl FetchCalls for Fake {
+    fn fetch_rows(&mut self, rowset: &Rowset, into: usize) -> RowsFetched {
         let n = if rowset.row_bytes > 0 {
             1
         } else {
@@ -108,7 +109,7 @@ impl Calls for Fake {
         }
         (self.first, self.row, self.reading) = (self.fetched, self.fetched, None);
         self.fetched += n;
-        Brought { n_rows: n, failure }
+        RowsFetched { n_rows: n, failure }
     }
 
     fn position(&mut self, row: usize) -> Result<(), Error> {
@@ -250,7 +251,7 @@ fn read(
         reading: None,
     };
     let mut block = CurrentBlock::default();
-    let mut walk = Walk::new();
+    let mut walk = RowsetReader::new();
     let mut together = Together::default();
     loop {
         let view = walk.advance(&mut rowset, &mut block.arena, &mut fake, mode, budget);

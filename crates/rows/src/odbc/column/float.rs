@@ -1,6 +1,6 @@
 //! Floats of 32 and 64 bit, and those of 64 bit that are cheaper as text.
 
-use super::{Kind, Raw, Spec};
+use super::spec::{Plan, Raw, Spec};
 use crate::cell::Cell;
 use crate::odbc::ffi::c;
 use crate::schema::ColumnType;
@@ -23,8 +23,8 @@ pub(crate) struct Double;
 pub(crate) struct DoubleText;
 
 impl Real {
-    pub(crate) fn plan() -> (Kind, Spec, ColumnType) {
-        (Real.into(), Spec::fixed(c::FLOAT, 4), ColumnType::Real)
+    pub(crate) fn plan() -> Plan<Self> {
+        (Real, Spec::fixed(c::FLOAT, 4), ColumnType::Real)
     }
 
     #[inline]
@@ -34,12 +34,8 @@ impl Real {
 }
 
 impl RealInDouble {
-    pub(crate) fn plan() -> (Kind, Spec, ColumnType) {
-        (
-            RealInDouble.into(),
-            Spec::fixed(c::DOUBLE, 8),
-            ColumnType::Real,
-        )
+    pub(crate) fn plan() -> Plan<Self> {
+        (RealInDouble, Spec::fixed(c::DOUBLE, 8), ColumnType::Real)
     }
 
     #[inline]
@@ -49,8 +45,8 @@ impl RealInDouble {
 }
 
 impl Double {
-    pub(crate) fn plan() -> (Kind, Spec, ColumnType) {
-        (Double.into(), Spec::fixed(c::DOUBLE, 8), ColumnType::Double)
+    pub(crate) fn plan() -> Plan<Self> {
+        (Double, Spec::fixed(c::DOUBLE, 8), ColumnType::Double)
     }
 
     #[inline]
@@ -61,8 +57,8 @@ impl Double {
 
 impl DoubleText {
     /// Room for 17 digits, sign, point and exponent.
-    pub(crate) fn plan() -> (Kind, Spec, ColumnType) {
-        (DoubleText.into(), Spec::digits(32), ColumnType::Double)
+    pub(crate) fn plan() -> Plan<Self> {
+        (DoubleText, Spec::digits(32), ColumnType::Double)
     }
 
     #[inline]

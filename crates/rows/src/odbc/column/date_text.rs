@@ -4,9 +4,10 @@
 
 use onecopy_text::Units;
 
-use super::{Kind, Raw, Spec, time};
+use super::spec::{Raw, Spec};
+use super::time;
 use crate::cell::{self, Cell};
-use crate::connect::ZeroDates;
+use crate::database::ZeroDates;
 
 /// `yyyy-mm-dd`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,9 +24,9 @@ pub(crate) struct TimestampText {
 
 impl DateText {
     /// Kind and buffer, where this is wanted.
-    pub(super) fn plan(zero_dates: ZeroDates) -> Option<(Kind, Spec)> {
+    pub(super) fn plan(zero_dates: ZeroDates) -> Option<(Self, Spec)> {
         let as_text = zero_dates == ZeroDates::Text;
-        (zero_dates != ZeroDates::Null).then(|| (DateText { as_text }.into(), Spec::digits(16)))
+        (zero_dates != ZeroDates::Null).then(|| (DateText { as_text }, Spec::digits(16)))
     }
 
     #[inline]
@@ -39,10 +40,10 @@ impl DateText {
 
 impl TimestampText {
     /// As [`DateText::plan`].
-    pub(super) fn plan(zero_dates: ZeroDates, digits: u8) -> Option<(Kind, Spec)> {
+    pub(super) fn plan(zero_dates: ZeroDates, digits: u8) -> Option<(Self, Spec)> {
         let as_text = zero_dates == ZeroDates::Text;
         let kind = TimestampText { as_text, digits };
-        (zero_dates != ZeroDates::Null).then(|| (kind.into(), Spec::digits(40)))
+        (zero_dates != ZeroDates::Null).then(|| (kind, Spec::digits(40)))
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::{Kind, Raw, Spec};
+use super::spec::{Plan, Raw, Spec};
 use crate::cell::{self, Cell};
 use crate::odbc::ffi::c;
 use crate::schema::ColumnType;
@@ -15,9 +15,9 @@ pub(crate) struct Date {
 }
 
 impl Date {
-    pub(crate) fn plan(filled: bool) -> (Kind, Spec, ColumnType) {
+    pub(crate) fn plan(filled: bool) -> Plan<Self> {
         (
-            Date { filled }.into(),
+            Date { filled },
             Spec::fixed(c::TYPE_DATE, 6),
             ColumnType::Date,
         )

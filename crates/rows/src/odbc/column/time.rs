@@ -4,10 +4,12 @@
 use onecopy_text::Units;
 
 use super::date::field;
-use super::{Kind, Raw, Spec, interval};
+use super::interval;
+use super::spec::{Plan, Raw, Spec};
 use crate::cell::{self, Cell};
+use crate::dialect::Dialect;
 use crate::odbc::ffi::c;
-use crate::odbc::quirks::{Dialect, Quirks};
+use crate::odbc::quirks::Quirks;
 use crate::schema::ColumnType;
 
 /// `hh:mm:ss[.fffffffff]` in ASCII.
@@ -25,10 +27,10 @@ pub(crate) struct SsTime {
 }
 
 impl TimeText {
-    pub(crate) fn plan(digits: u8, dialect: Dialect) -> (Kind, Spec, ColumnType) {
+    pub(crate) fn plan(digits: u8, dialect: Dialect) -> Plan<Self> {
         let spans = dialect == Dialect::MySql;
         (
-            TimeText { digits, spans }.into(),
+            TimeText { digits, spans },
             Spec::digits(32),
             ColumnType::Time { digits },
         )
@@ -48,14 +50,14 @@ impl TimeText {
 }
 
 impl SsTime {
-    pub(crate) fn plan(digits: u8, quirks: &Quirks) -> (Kind, Spec, ColumnType) {
+    pub(crate) fn plan(digits: u8, quirks: &Quirks) -> Plan<Self> {
         let c_type = if quirks.ss_as_binary {
             c::BINARY
         } else {
             c::SS_TIME2
         };
         (
-            SsTime { digits }.into(),
+            SsTime { digits },
             Spec::fixed(c_type, 12),
             ColumnType::Time { digits },
         )

@@ -3,10 +3,10 @@
 use onecopy_text::Units;
 
 use super::arena::Arena;
-use super::long::{Part, View};
+use super::long::{Part, RowsetSlice};
 use super::rowset::Rowset;
 use crate::cell::{Cell, LongKind};
-use crate::column::{Kind, Raw, each_kind};
+use crate::odbc::column::{Kind, Raw, each_kind};
 use crate::source::{Block, Emitted, RowSink};
 
 /// The rows of one fetch of an ODBC statement.
@@ -14,7 +14,7 @@ use crate::source::{Block, Emitted, RowSink};
 pub struct CurrentBlock {
     pub(crate) rowset: Option<Rowset>,
     pub(crate) arena: Arena,
-    pub(crate) view: View,
+    pub(crate) view: RowsetSlice,
 }
 
 impl std::fmt::Debug for CurrentBlock {
@@ -37,7 +37,7 @@ impl CurrentBlock {
 
     /// Forgets its rows.
     pub(crate) fn clear(&mut self) {
-        self.view = View::default();
+        self.view = RowsetSlice::default();
         self.arena.clear();
     }
 

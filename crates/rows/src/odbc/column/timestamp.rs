@@ -1,8 +1,8 @@
 //! Timestamps, with and without an offset from UTC.
 
 use super::date::date;
+use super::spec::{Plan, Raw, Spec};
 use super::time::time;
-use super::{Kind, Raw, Spec};
 use crate::cell::{self, Cell};
 use crate::odbc::ffi::c;
 use crate::odbc::quirks::Quirks;
@@ -25,7 +25,7 @@ pub(crate) struct WithOffset {
 }
 
 impl Timestamp {
-    pub(crate) fn plan(digits: u8, utc: bool, filled: bool) -> (Kind, Spec, ColumnType) {
+    pub(crate) fn plan(digits: u8, utc: bool, filled: bool) -> Plan<Self> {
         let column_type = ColumnType::Timestamp {
             digits,
             with_offset: utc,
@@ -35,8 +35,7 @@ impl Timestamp {
                 digits,
                 utc,
                 filled,
-            }
-            .into(),
+            },
             Spec::fixed(c::TYPE_TIMESTAMP, 16),
             column_type,
         )
@@ -77,7 +76,7 @@ fn fields(of: [u16; 5]) -> [u8; 14] {
 }
 
 impl WithOffset {
-    pub(crate) fn plan(digits: u8, quirks: &Quirks) -> (Kind, Spec, ColumnType) {
+    pub(crate) fn plan(digits: u8, quirks: &Quirks) -> Plan<Self> {
         let c_type = if quirks.ss_as_binary {
             c::BINARY
         } else {
@@ -87,11 +86,7 @@ impl WithOffset {
             digits,
             with_offset: true,
         };
-        (
-            WithOffset { digits }.into(),
-            Spec::fixed(c_type, 20),
-            column_type,
-        )
+        (WithOffset { digits }, Spec::fixed(c_type, 20), column_type)
     }
 
     #[inline]

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::pages::Pages;
 use crate::error::Error;
+use crate::pages::Pages;
 
 /// Bytes aligned for 16-bit text, in pieces that stay valid by their offsets while the arena grows.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! Integers to 64 bit: all bound as 64 bit, so that PostgreSQL's unsigned `oid`, described as a signed 32-bit integer,
 //! keeps its value.
 
-use super::{Kind, Raw, Spec};
+use super::spec::{Plan, Raw, Spec};
 use crate::cell::Cell;
 use crate::odbc::ffi::c;
 use crate::schema::ColumnType;
@@ -14,17 +14,12 @@ pub(crate) struct Integer;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unsigned;
 
-/// Integers of `bits`.
-pub(crate) fn plan(bits: u8, unsigned: bool) -> (Kind, Spec, ColumnType) {
-    let column_type = ColumnType::Integer { bits, unsigned };
-    if bits == 64 && unsigned {
-        (Unsigned.into(), Spec::fixed(c::UBIGINT, 8), column_type)
-    } else {
-        (Integer.into(), Spec::fixed(c::SBIGINT, 8), column_type)
-    }
-}
-
 impl Integer {
+    pub(crate) fn plan(bits: u8, unsigned: bool) -> Plan<Self> {
+        let column_type = ColumnType::Integer { bits, unsigned };
+        (Integer, Spec::fixed(c::SBIGINT, 8), column_type)
+    }
+
     #[inline]
     pub(crate) fn cell<'b>(&self, raw: Raw<'b>) -> Cell<'b> {
         Cell::I64(i64::from_ne_bytes(raw.array(0)))
@@ -32,6 +27,14 @@ impl Integer {
 }
 
 impl Unsigned {
+    pub(crate) fn plan() -> Plan<Self> {
+        let column_type = ColumnType::Integer {
+            bits: 64,
+            unsigned: true,
+        };
+        (Unsigned, Spec::fixed(c::UBIGINT, 8), column_type)
+    }
+
     #[inline]
     pub(crate) fn cell<'b>(&self, raw: Raw<'b>) -> Cell<'b> {
         let value = u64::from_ne_bytes(raw.array(0));

@@ -7,10 +7,10 @@
 
 use super::arena::Arena;
 use super::buffer::Buffer;
-use super::piece::is_whole_units;
 use crate::cell::Cell;
-use crate::column::{Kind, Planned, Raw, Spec, Today};
 use crate::error::Error;
+use crate::odbc::column::is_whole_units;
+use crate::odbc::column::{Kind, Planned, Raw, Spec, Today};
 use crate::odbc::ffi;
 
 /// Indicators at or below this are ours: cell `BASE - indicator` of the arena.

@@ -1,6 +1,6 @@
 //! Binary values.
 
-use super::{DECLARED_BYTES, Kind, OPEN_BYTES, Raw, Spec};
+use super::spec::{DECLARED_BYTES, OPEN_BYTES, Plan, Raw, Spec};
 use crate::cell::Cell;
 use crate::odbc::ffi::c;
 use crate::schema::ColumnType;
@@ -11,7 +11,7 @@ pub(crate) struct Binary;
 
 impl Binary {
     /// `size` is the declared one, 0 where unknown.
-    pub(crate) fn plan(size: usize) -> (Kind, Spec, ColumnType) {
+    pub(crate) fn plan(size: usize) -> Plan<Self> {
         let open = size == 0 || size > DECLARED_BYTES;
         let spec = Spec {
             c_type: c::BINARY,
@@ -20,7 +20,7 @@ impl Binary {
             variable: true,
             open,
         };
-        (Binary.into(), spec, ColumnType::Binary)
+        (Binary, spec, ColumnType::Binary)
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! Exact decimals, bound as text: every digit arrives, and `SQL_C_NUMERIC` would have to be set up per descriptor.
 
-use super::{Kind, Raw, Spec};
+use super::spec::{Plan, Raw, Spec};
 use crate::cell::Cell;
 use crate::schema::ColumnType;
 
@@ -11,14 +11,14 @@ pub(crate) struct Decimal;
 impl Decimal {
     /// Room for the declared digits, with a sign, a point, a leading zero and the terminator. PostgreSQL's `numeric`
     /// without precision can have thousands: those are longer than their slot and are fetched whole.
-    pub(crate) fn plan(precision: usize, scale: i16) -> (Kind, Spec, ColumnType) {
+    pub(crate) fn plan(precision: usize, scale: i16) -> Plan<Self> {
         let digits = precision.clamp(38, 255) + usize::try_from(scale.max(0)).unwrap_or(0).min(255);
         let column_type = ColumnType::Decimal {
             precision: u8::try_from(precision).unwrap_or(0),
             scale: i8::try_from(scale).unwrap_or(0),
         };
         (
-            Decimal.into(),
+            Decimal,
             Spec::digits((digits + 8).next_multiple_of(8)),
             column_type,
         )

@@ -11,52 +11,19 @@
 //!                                                              └── last part → goes on with the row's next column
 //! ```
 //!
-//! Calls go to the driver in ascending order of rows and columns, which is what a driver without any extension of
+//! FetchCalls go to the driver in ascending order of rows and columns, which is what a driver without any extension of
 //! `SQLGetData` asks for.
 
 use std::ops::Range;
 
 use super::arena::Arena;
+use super::calls::FetchCalls;
 use super::piece::{Progress, Value, invalid_length, piece, value, window_for};
 use super::rowset::{Access, Fit, Rowset};
-use crate::column::Today;
 use crate::error::{Error, ErrorKind};
+use crate::odbc::column::Today;
 use crate::odbc::ffi::{self, c};
 use crate::source::{Budget, LongValues};
-
-/// The driver calls that the state machine makes; a trait so that it can be tested without a driver.
-pub(crate) trait Calls {
-    /// Brings rows into the rowset from slot 0 on (by column: as many as fit; by row: one, into slot `into`).
-    fn fetch_rows(&mut self, rowset: &Rowset, into: usize) -> Brought;
-
-    /// Makes `row` (slot number, by column) the row that `get_data` reads.
-    fn position(&mut self, row: usize) -> Result<(), Error>;
-
-    /// `SQLGetData` of `column` into `window`: its return code (`SUCCESS`, `SUCCESS_WITH_INFO`, `NO_DATA`) and indicator.
-    fn get_data(
-        &mut self,
-        column: usize,
-        c_type: i16,
-        window: &mut [u8],
-    ) -> Result<(ffi::Return, isize), Error>;
-}
-
-/// What a call of [`Calls::fetch_rows`] brought: good rows, then perhaps a failure. No rows and no failure is the end.
-#[derive(Debug, Default)]
-pub(crate) struct Brought {
-    pub(crate) n_rows: usize,
-    pub(crate) failure: Option<Error>,
-}
-
-impl Brought {
-    /// A failure before any row.
-    pub(crate) fn failed(failure: Error) -> Brought {
-        Brought {
-            n_rows: 0,
-            failure: Some(failure),
-        }
-    }
-}
 
 /// A part of a long value, in the arena.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +35,7 @@ pub(crate) struct Part {
 
 /// What may be emitted after a fetch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct View {
+pub(crate) struct RowsetSlice {
     /// Slot of its first row.
     pub(crate) first_slot: usize,
     /// Rows, partial ones included.
@@ -81,7 +48,7 @@ pub(crate) struct View {
 
 /// Where the walk over the rows stands.
 #[derive(Debug)]
-pub(crate) struct Walk {
+pub(crate) struct RowsetReader {
     /// Rows in slots that are not in a view yet: `next..end`.
     next: usize,
     end: usize,
@@ -99,9 +66,9 @@ pub(crate) struct Walk {
     today: Today,
 }
 
-impl Walk {
-    pub(crate) fn new() -> Walk {
-        Walk {
+impl RowsetReader {
+    pub(crate) fn new() -> RowsetReader {
+        RowsetReader {
             next: 0,
             end: 0,
             under_way: None,
@@ -119,14 +86,14 @@ impl Walk {
     }
 
     /// The next view; one of no rows at the end.
-    pub(crate) fn advance<C: Calls>(
+    pub(crate) fn advance<C: FetchCalls>(
         &mut self,
         rowset: &mut Rowset,
         arena: &mut Arena,
         calls: &mut C,
         long_values: LongValues,
         budget: Budget,
-    ) -> Result<View, Error> {
+    ) -> Result<RowsetSlice, Error> {
         arena.clear();
         if rowset.row_bytes > 0 {
             self.by_row(rowset, arena, calls, long_values, budget)
@@ -135,14 +102,14 @@ impl Walk {
         }
     }
 
-    fn by_column<C: Calls>(
+    fn by_column<C: FetchCalls>(
         &mut self,
         rowset: &mut Rowset,
         arena: &mut Arena,
         calls: &mut C,
         long_values: LongValues,
         budget: Budget,
-    ) -> Result<View, Error> {
+    ) -> Result<RowsetSlice, Error> {
         if self.next == self.end {
             self.fail_now()?;
             self.before += self.end as u64;
@@ -170,9 +137,9 @@ impl Walk {
                 .iter()
                 .any(|c| c.access == Access::GetData || rowset.any_cut(c, self.end));
         }
-        let mut view = View {
+        let mut view = RowsetSlice {
             first_slot: self.next,
-            ..View::default()
+            ..RowsetSlice::default()
         };
         let mut column = 0;
         if !self.resume(&mut view, &mut column, rowset, arena, calls, long_values)? {
@@ -207,19 +174,19 @@ impl Walk {
         Ok(view)
     }
 
-    fn by_row<C: Calls>(
+    fn by_row<C: FetchCalls>(
         &mut self,
         rowset: &mut Rowset,
         arena: &mut Arena,
         calls: &mut C,
         long_values: LongValues,
         budget: Budget,
-    ) -> Result<View, Error> {
+    ) -> Result<RowsetSlice, Error> {
         if self.under_way.is_some() {
             // The row with the value under way is a view of its own until it is complete.
-            let mut view = View {
+            let mut view = RowsetSlice {
                 first_slot: self.next,
-                ..View::default()
+                ..RowsetSlice::default()
             };
             let mut column = 0;
             if self.resume(&mut view, &mut column, rowset, arena, calls, long_values)? {
@@ -234,7 +201,7 @@ impl Walk {
         }
         self.fail_now()?;
         self.next = 0;
-        let mut view = View::default();
+        let mut view = RowsetSlice::default();
         while self.next < rowset.capacity.min(budget.block_rows.max(1)) {
             rowset.clear_indicators(self.next..self.next + 1);
             let brought = calls.fetch_rows(rowset, self.next);
@@ -267,10 +234,10 @@ impl Walk {
         Ok(view)
     }
 
-    /// [`Walk::row`] from its first column on, then what a block by column does for all rows at once.
-    fn whole_row<C: Calls>(
+    /// [`RowsetReader::row`] from its first column on, then what a block by column does for all rows at once.
+    fn whole_row<C: FetchCalls>(
         &mut self,
-        view: &mut View,
+        view: &mut RowsetSlice,
         rowset: &mut Rowset,
         arena: &mut Arena,
         calls: &mut C,
@@ -294,7 +261,7 @@ impl Walk {
     /// Looks again, as a number, at a date that the driver may have made up: see `Quirks::fills_dates`. The number is what
     /// C's `atof` makes of the server's text: the year, or an infinity.
     #[inline]
-    fn check_date<C: Calls>(
+    fn check_date<C: FetchCalls>(
         &mut self,
         column: usize,
         row: usize,
@@ -323,7 +290,7 @@ impl Walk {
     }
 
     /// Makes `row` the one that `get_data` reads, where the block has several.
-    fn position<C: Calls>(
+    fn position<C: FetchCalls>(
         &mut self,
         row: usize,
         rowset: &Rowset,
@@ -337,9 +304,9 @@ impl Walk {
     }
 
     /// Goes on with the value under way, if there is one. Returns whether its row can go on, from `column`.
-    fn resume<C: Calls>(
+    fn resume<C: FetchCalls>(
         &mut self,
-        view: &mut View,
+        view: &mut RowsetSlice,
         column: &mut usize,
         rowset: &Rowset,
         arena: &mut Arena,
@@ -389,9 +356,9 @@ impl Walk {
     }
 
     /// Brings what is missing of row `self.next`, from column `from` on. Returns whether the row is complete.
-    fn row<C: Calls>(
+    fn row<C: FetchCalls>(
         &mut self,
-        view: &mut View,
+        view: &mut RowsetSlice,
         from: usize,
         rowset: &mut Rowset,
         arena: &mut Arena,

@@ -12,111 +12,22 @@ mod float;
 mod integer;
 pub(crate) mod interval;
 mod money;
+mod spec;
 mod text;
 mod time;
 mod timestamp;
 mod uuid;
 
 pub(crate) use self::date::Today;
+use self::spec::Plan;
+pub(crate) use self::spec::{Described, Raw, Spec, is_whole_units};
 pub(crate) use self::uuid::guid;
 use crate::cell::Cell;
-use crate::connect::ZeroDates;
-use crate::odbc::ffi::{c, sql};
-use crate::odbc::quirks::{Dialect, Quirks, Width};
+use crate::database::ZeroDates;
+use crate::dialect::Dialect;
+use crate::odbc::ffi::sql;
+use crate::odbc::quirks::{Quirks, Width};
 use crate::schema::{Column, ColumnType};
-
-/// Bytes bound for a column whose values have no useful limit: longer ones are fetched on their own.
-pub(crate) const OPEN_BYTES: usize = 1024;
-/// Declared sizes up to this many bytes are bound in full.
-pub(crate) const DECLARED_BYTES: usize = 4096;
-
-/// The bytes of a value that is not NULL, in its slot or in the arena.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Raw<'b>(&'b [u8]);
-
-impl<'b> Raw<'b> {
-    /// A value's bytes, aligned as the block's buffers are.
-    pub(crate) fn new(bytes: &'b [u8]) -> Raw<'b> {
-        Raw(bytes)
-    }
-
-    /// The bytes.
-    #[inline]
-    pub(crate) fn bytes(self) -> &'b [u8] {
-        self.0
-    }
-
-    /// The bytes `at..at + N`, as one array; zeros where the driver gave too few, which no fixed-size type does.
-    #[inline]
-    pub(crate) fn array<const N: usize>(self, at: usize) -> [u8; N] {
-        self.0
-            .get(at..at + N)
-            .and_then(|b| b.try_into().ok())
-            .unwrap_or([0; N])
-    }
-
-    /// A 16-bit field of a struct.
-    #[inline]
-    pub(crate) fn u16(self, at: usize) -> u16 {
-        u16::from_ne_bytes(self.array(at))
-    }
-}
-
-/// What to bind for a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Spec {
-    /// `SQL_C_…`.
-    pub(crate) c_type: i16,
-    /// Bytes of a slot, a terminator included.
-    pub(crate) bytes: usize,
-    /// Bytes of the terminator: 0, 1 or 2.
-    pub(crate) terminator: usize,
-    /// Values have lengths of their own.
-    pub(crate) variable: bool,
-    /// Values longer than the slot are to be expected.
-    pub(crate) open: bool,
-}
-
-impl Spec {
-    /// A C type of one size.
-    pub(crate) const fn fixed(c_type: i16, bytes: usize) -> Spec {
-        Spec {
-            c_type,
-            bytes,
-            terminator: 0,
-            variable: false,
-            open: false,
-        }
-    }
-
-    /// Short text in ASCII that is parsed: digits, times.
-    pub(crate) const fn digits(bytes: usize) -> Spec {
-        Spec {
-            c_type: c::CHAR,
-            bytes,
-            terminator: 1,
-            variable: true,
-            open: false,
-        }
-    }
-}
-
-/// A column as the driver describes it.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Described {
-    pub(crate) name: String,
-    /// `SQL_…`.
-    pub(crate) sql_type: i16,
-    /// Characters, bytes or digits; 0 where unknown.
-    pub(crate) size: usize,
-    /// Digits behind the point.
-    pub(crate) digits: i16,
-    pub(crate) nullable: Option<bool>,
-    pub(crate) type_name: String,
-    pub(crate) unsigned: bool,
-    /// `SQL_DESC_OCTET_LENGTH`, 0 where unknown.
-    pub(crate) octets: usize,
-}
 
 /// A column ready to be bound.
 #[derive(Clone, Debug)]
@@ -169,27 +80,27 @@ kinds! {
 macro_rules! each_kind {
     ($value:expr, $kind:ident => $body:expr) => {
         match $value {
-            $crate::column::Kind::Integer($kind) => $body,
-            $crate::column::Kind::Unsigned($kind) => $body,
-            $crate::column::Kind::Real($kind) => $body,
-            $crate::column::Kind::RealInDouble($kind) => $body,
-            $crate::column::Kind::Double($kind) => $body,
-            $crate::column::Kind::DoubleText($kind) => $body,
-            $crate::column::Kind::Boolean($kind) => $body,
-            $crate::column::Kind::Decimal($kind) => $body,
-            $crate::column::Kind::Money($kind) => $body,
-            $crate::column::Kind::Narrow($kind) => $body,
-            $crate::column::Kind::Wide($kind) => $body,
-            $crate::column::Kind::Binary($kind) => $body,
-            $crate::column::Kind::Date($kind) => $body,
-            $crate::column::Kind::DateText($kind) => $body,
-            $crate::column::Kind::Time($kind) => $body,
-            $crate::column::Kind::SsTime($kind) => $body,
-            $crate::column::Kind::Timestamp($kind) => $body,
-            $crate::column::Kind::TimestampText($kind) => $body,
-            $crate::column::Kind::TimestampOffset($kind) => $body,
-            $crate::column::Kind::Interval($kind) => $body,
-            $crate::column::Kind::Uuid($kind) => $body,
+            $crate::odbc::column::Kind::Integer($kind) => $body,
+            $crate::odbc::column::Kind::Unsigned($kind) => $body,
+            $crate::odbc::column::Kind::Real($kind) => $body,
+            $crate::odbc::column::Kind::RealInDouble($kind) => $body,
+            $crate::odbc::column::Kind::Double($kind) => $body,
+            $crate::odbc::column::Kind::DoubleText($kind) => $body,
+            $crate::odbc::column::Kind::Boolean($kind) => $body,
+            $crate::odbc::column::Kind::Decimal($kind) => $body,
+            $crate::odbc::column::Kind::Money($kind) => $body,
+            $crate::odbc::column::Kind::Narrow($kind) => $body,
+            $crate::odbc::column::Kind::Wide($kind) => $body,
+            $crate::odbc::column::Kind::Binary($kind) => $body,
+            $crate::odbc::column::Kind::Date($kind) => $body,
+            $crate::odbc::column::Kind::DateText($kind) => $body,
+            $crate::odbc::column::Kind::Time($kind) => $body,
+            $crate::odbc::column::Kind::SsTime($kind) => $body,
+            $crate::odbc::column::Kind::Timestamp($kind) => $body,
+            $crate::odbc::column::Kind::TimestampText($kind) => $body,
+            $crate::odbc::column::Kind::TimestampOffset($kind) => $body,
+            $crate::odbc::column::Kind::Interval($kind) => $body,
+            $crate::odbc::column::Kind::Uuid($kind) => $body,
         }
     };
 }
@@ -236,45 +147,57 @@ impl Kind {
     }
 }
 
+fn of<K: Into<Kind>>((kind, spec, column_type): Plan<K>) -> Plan<Kind> {
+    (kind.into(), spec, column_type)
+}
+
 /// Kind, buffer and schema of a column: the one switch over SQL types.
 pub(crate) fn plan(d: &Described, width: Width, quirks: &Quirks) -> Planned {
     let fraction = u8::try_from(d.digits.clamp(0, 9)).unwrap_or(0);
     let type_name = d.type_name.to_lowercase();
-    let (kind, spec, column_type): (Kind, Spec, ColumnType) = match d.sql_type {
-        sql::BIT => boolean::Boolean::plan(),
-        sql::TINYINT => integer::plan(8, d.unsigned),
-        sql::SMALLINT => integer::plan(16, d.unsigned),
-        sql::INTEGER => integer::plan(32, d.unsigned),
-        sql::BIGINT => integer::plan(64, d.unsigned),
+    let (kind, spec, column_type): Plan<Kind> = match d.sql_type {
+        sql::BIT => of(boolean::Boolean::plan()),
+        sql::TINYINT => of(integer::Integer::plan(8, d.unsigned)),
+        sql::SMALLINT => of(integer::Integer::plan(16, d.unsigned)),
+        sql::INTEGER => of(integer::Integer::plan(32, d.unsigned)),
+        sql::BIGINT if d.unsigned => of(integer::Unsigned::plan()),
+        sql::BIGINT => of(integer::Integer::plan(64, false)),
         // psqlodbc calls money a float, and would round it to one.
         sql::FLOAT | sql::DOUBLE if quirks.dialect == Dialect::Postgres && type_name == "money" => {
-            money::Money::plan()
+            of(money::Money::plan())
         }
-        sql::REAL if quirks.real_as_double => float::RealInDouble::plan(),
-        sql::REAL => float::Real::plan(),
+        sql::REAL if quirks.real_as_double => of(float::RealInDouble::plan()),
+        sql::REAL => of(float::Real::plan()),
         // The precision of SQL_FLOAT is bits in one driver and digits in another (psqlodbc says 17): always 64 bit.
-        sql::FLOAT | sql::DOUBLE if quirks.float_text => float::DoubleText::plan(),
-        sql::FLOAT | sql::DOUBLE => float::Double::plan(),
-        sql::NUMERIC | sql::DECIMAL => decimal::Decimal::plan(d.size, d.digits),
+        sql::FLOAT | sql::DOUBLE if quirks.float_text => of(float::DoubleText::plan()),
+        sql::FLOAT | sql::DOUBLE => of(float::Double::plan()),
+        sql::NUMERIC | sql::DECIMAL => of(decimal::Decimal::plan(d.size, d.digits)),
         sql::BINARY | sql::VARBINARY | sql::LONGVARBINARY | sql::SS_UDT => {
-            binary::Binary::plan(d.size.max(d.octets))
+            of(binary::Binary::plan(d.size.max(d.octets)))
         }
-        sql::TYPE_DATE | sql::DATE_2 => date::Date::plan(quirks.fills_dates),
-        sql::TYPE_TIME | sql::TIME_2 => time::TimeText::plan(fraction, quirks.dialect),
-        sql::SS_TIME2 => time::SsTime::plan(fraction, quirks),
+        sql::TYPE_DATE | sql::DATE_2 => of(date::Date::plan(quirks.fills_dates)),
+        sql::TYPE_TIME | sql::TIME_2 => of(time::TimeText::plan(fraction, quirks.dialect)),
+        sql::SS_TIME2 => of(time::SsTime::plan(fraction, quirks)),
         sql::TYPE_TIMESTAMP | sql::TIMESTAMP_2 => {
             let utc = quirks.hides_offset && type_name.starts_with("timestamptz");
-            timestamp::Timestamp::plan(fraction, utc, quirks.fills_dates)
+            of(timestamp::Timestamp::plan(
+                fraction,
+                utc,
+                quirks.fills_dates,
+            ))
         }
-        sql::SS_TIMESTAMPOFFSET => timestamp::WithOffset::plan(fraction, quirks),
-        sql::GUID => uuid::Uuid::plan(),
-        sql::INTERVAL_FIRST..=sql::INTERVAL_LAST => interval::Interval::plan(),
+        sql::SS_TIMESTAMPOFFSET => of(timestamp::WithOffset::plan(fraction, quirks)),
+        sql::GUID => of(uuid::Uuid::plan()),
+        sql::INTERVAL_FIRST..=sql::INTERVAL_LAST => of(interval::Interval::plan()),
         // psqlodbc calls an interval a varchar; without fields of its own it has no name, as no other type of its.
         sql::VARCHAR if quirks.dialect == Dialect::Postgres && is_interval(&type_name, d.size) => {
-            interval::Interval::plan()
+            of(interval::Interval::plan())
         }
         // Text, and all that every driver can give as text: XML, JSON, sql_variant, types of its own.
-        _ => text::plan(d, width, quirks),
+        _ => match width {
+            Width::Narrow => of(text::Narrow::plan(d)),
+            Width::Wide => of(text::Wide::plan(d, quirks)),
+        },
     };
     let unsure = kind.streams() && !quirks.sizes_hold;
     Planned {
@@ -304,9 +227,12 @@ impl Planned {
     /// The same with dates read in the way that the connection wants dates of zeros.
     pub(crate) fn with_zero_dates(mut self, zero_dates: ZeroDates) -> Planned {
         let found = match (self.kind, self.column.column_type) {
-            (Kind::Date(_), _) => date_text::DateText::plan(zero_dates),
+            (Kind::Date(_), _) => {
+                date_text::DateText::plan(zero_dates).map(|(kind, spec)| (kind.into(), spec))
+            }
             (Kind::Timestamp(_), ColumnType::Timestamp { digits, .. }) => {
                 date_text::TimestampText::plan(zero_dates, digits)
+                    .map(|(kind, spec)| (kind.into(), spec))
             }
             _ => None,
         };
@@ -319,7 +245,9 @@ impl Planned {
 
 #[cfg(test)]
 mod tests {
+    use super::spec::OPEN_BYTES;
     use super::*;
+    use crate::odbc::ffi::c;
     use crate::odbc::quirks::{UNKNOWN, known};
 
     fn described(sql_type: i16, size: usize, digits: i16, type_name: &str) -> Described {

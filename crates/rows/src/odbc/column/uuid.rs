@@ -1,6 +1,6 @@
 //! UUIDs.
 
-use super::{Kind, Raw, Spec};
+use super::spec::{Plan, Raw, Spec};
 use crate::cell::Cell;
 use crate::odbc::ffi::{GuidStruct, c};
 use crate::schema::ColumnType;
@@ -10,8 +10,8 @@ use crate::schema::ColumnType;
 pub(crate) struct Uuid;
 
 impl Uuid {
-    pub(crate) fn plan() -> (Kind, Spec, ColumnType) {
-        (Uuid.into(), Spec::fixed(c::GUID, 16), ColumnType::Uuid)
+    pub(crate) fn plan() -> Plan<Self> {
+        (Uuid, Spec::fixed(c::GUID, 16), ColumnType::Uuid)
     }
 
     #[inline]

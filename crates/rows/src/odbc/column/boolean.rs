@@ -1,6 +1,6 @@
 //! Booleans and single bits (`SQL_BIT`).
 
-use super::{Kind, Raw, Spec};
+use super::spec::{Plan, Raw, Spec};
 use crate::cell::Cell;
 use crate::odbc::ffi::c;
 use crate::schema::ColumnType;
@@ -10,8 +10,8 @@ use crate::schema::ColumnType;
 pub(crate) struct Boolean;
 
 impl Boolean {
-    pub(crate) fn plan() -> (Kind, Spec, ColumnType) {
-        (Boolean.into(), Spec::fixed(c::BIT, 1), ColumnType::Bool)
+    pub(crate) fn plan() -> Plan<Self> {
+        (Boolean, Spec::fixed(c::BIT, 1), ColumnType::Bool)
     }
 
     #[inline]

@@ -1,8 +1,9 @@
 //! A value by `SQLGetData`, into the end of the arena: in one window, in windows that grow, or part by part.
 
 use super::arena::Arena;
-use super::long::Calls;
+use super::calls::FetchCalls;
 use crate::error::{Error, ErrorKind};
+use crate::odbc::column::is_whole_units;
 use crate::odbc::ffi;
 use crate::source::LongValues;
 
@@ -17,7 +18,7 @@ const LARGEST_UNSEEN: usize = 64 << 20;
 /// Bytes of a value at most: more than any server carries, and a bound for a driver that never ends.
 pub(crate) const LARGEST_VALUE: usize = 1 << 31;
 
-/// Calls in a row that may return nothing of a value that is not at its end.
+/// FetchCalls in a row that may return nothing of a value that is not at its end.
 const MOST_EMPTY: usize = 3;
 
 /// How many bytes short of a full window a driver may stop and be noticed; a character has at most 4.
@@ -32,7 +33,7 @@ pub(super) enum Value {
 
 /// Reads a value from its beginning into the arena: all of it, or its first part where it is to stream.
 #[allow(clippy::too_many_arguments)] // One call site; a struct of them would only rename them.
-pub(super) fn value<C: Calls>(
+pub(super) fn value<C: FetchCalls>(
     calls: &mut C,
     arena: &mut Arena,
     column: usize,
@@ -150,7 +151,7 @@ pub(crate) struct Piece {
 }
 
 /// One `SQLGetData` into the end of the arena.
-pub(super) fn piece<C: Calls>(
+pub(super) fn piece<C: FetchCalls>(
     calls: &mut C,
     arena: &mut Arena,
     column: usize,
@@ -164,7 +165,7 @@ pub(super) fn piece<C: Calls>(
 }
 
 /// One `SQLGetData` into `buffer`, which has room for the terminator too.
-pub(crate) fn piece_into<C: Calls>(
+pub(crate) fn piece_into<C: FetchCalls>(
     calls: &mut C,
     column: usize,
     c_type: i16,
@@ -236,12 +237,6 @@ pub(crate) fn piece_into<C: Calls>(
 pub(super) fn invalid_length(indicator: isize) -> Error {
     let message = format!("the driver reports a length of {indicator} bytes");
     Error::new(ErrorKind::Data, message)
-}
-
-/// Returns whether so many bytes are whole units of text with this terminator.
-#[inline]
-pub(super) fn is_whole_units(n_bytes: usize, terminator: usize) -> bool {
-    n_bytes & (terminator >> 1) == 0
 }
 
 #[cold]

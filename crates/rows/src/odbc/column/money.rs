@@ -1,7 +1,7 @@
 //! PostgreSQL's `money`, which psqlodbc describes as a float and gives as text in the server's `lc_monetary`
 //! (`-$1,234.50`, `1.234,50 €`): read as text, exact.
 
-use super::{Kind, Raw, Spec};
+use super::spec::{Plan, Raw, Spec};
 use crate::cell::Cell;
 use crate::schema::ColumnType;
 
@@ -10,12 +10,12 @@ use crate::schema::ColumnType;
 pub(crate) struct Money;
 
 impl Money {
-    pub(crate) fn plan() -> (Kind, Spec, ColumnType) {
+    pub(crate) fn plan() -> Plan<Self> {
         let column_type = ColumnType::Decimal {
             precision: 19,
             scale: 2,
         };
-        (Money.into(), Spec::digits(64), column_type)
+        (Money, Spec::digits(64), column_type)
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use onecopy_text::Units;
 
-use super::{Kind, Raw, Spec};
+use super::spec::{Plan, Raw, Spec};
 use crate::cell::Cell;
 use crate::schema::ColumnType;
 
@@ -11,8 +11,8 @@ use crate::schema::ColumnType;
 pub(crate) struct Interval;
 
 impl Interval {
-    pub(crate) fn plan() -> (Kind, Spec, ColumnType) {
-        (Interval.into(), Spec::digits(64), ColumnType::Interval)
+    pub(crate) fn plan() -> Plan<Self> {
+        (Interval, Spec::digits(64), ColumnType::Interval)
     }
 
     #[inline]
