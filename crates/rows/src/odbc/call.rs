@@ -7,9 +7,9 @@ use std::sync::{Arc, MutexGuard, Weak};
 use super::driver::Driver;
 use super::ffi::{self, Handle};
 use super::handle::{StatementHandle, lock};
-use super::kept::{Columns, Extent, Key, Lesson, Waiting};
-use super::life;
+use super::health;
 use super::shared::{Shared, State};
+use super::statement_cache::{CachedStatement, Columns, Key, RowsRead, SizeObservation};
 use crate::error::{Error, ErrorKind};
 
 /// The connection's lock, held during a driver call.
@@ -86,20 +86,20 @@ impl<'a> Call<'a> {
     }
 
     /// The statement that was prepared before and is kept by this, if one is.
-    pub(super) fn prepared(&mut self, key: &Key) -> Option<Waiting> {
-        let waiting = self.state.kept.take(key)?;
+    pub(super) fn prepared(&mut self, key: &Key) -> Option<CachedStatement> {
+        let waiting = self.state.cache.take(key)?;
         self.state.statements.push(Arc::downgrade(&waiting.handle));
         Some(waiting)
     }
 
     /// Whether the result of this text will be short, by those before.
     pub(super) fn is_short(&self, sql: &str) -> bool {
-        self.state.kept.is_short(sql)
+        self.state.cache.is_short(sql)
     }
 
     /// From here on the text is executed with cursors alone.
     pub(super) fn note_never(&mut self, sql: &str) {
-        self.state.kept.note_never(sql.to_owned());
+        self.state.cache.note_never(sql.to_owned());
     }
 
     pub(super) fn shared(&self) -> &'a Shared {
@@ -123,8 +123,8 @@ impl<'a> Call<'a> {
             return self.watch(Err(self.shared.error(self.state.raw.0, "SQLEndTran")));
         }
         if self.shared.quirks.hides_loss && self.is_dead() {
-            self.shared.life.lose();
-            return Err(life::lost());
+            self.shared.health.lose();
+            return Err(health::lost());
         }
         let keeps = match how {
             ffi::COMMIT => self.shared.facts.commit_keeps,
@@ -142,10 +142,10 @@ impl<'a> Call<'a> {
     /// is transient, whatever its code: another connection may serve.
     pub(crate) fn watch<T>(&self, mut result: Result<T, Error>) -> Result<T, Error> {
         if let Err(error) = &mut result
-            && (life::says_lost(error, self.shared.quirks.dialect)
+            && (health::says_lost(error, self.shared.quirks.dialect)
                 || (self.shared.quirks.knows_loss && !error.sqlstate.is_empty() && self.is_dead()))
         {
-            self.shared.life.lose();
+            self.shared.health.lose();
             error.is_transient = true;
         }
         result
@@ -154,7 +154,7 @@ impl<'a> Call<'a> {
     /// Whether the driver knows that the connection is gone.
     fn is_dead(&self) -> bool {
         // SAFETY: the connection handle is alive while its lock is held.
-        unsafe { life::is_dead(self.shared.manager, self.state.raw.0) }
+        unsafe { health::is_dead(self.shared.manager, self.state.raw.0) }
     }
 
     /// Whether each statement is its own transaction.
@@ -192,7 +192,7 @@ impl Shared {
     /// [`ErrorKind::Interface`] in another process and after `close`; [`ErrorKind::Operational`] where it was lost.
     pub(crate) fn enter(&self) -> Result<Call<'_>, Error> {
         self.check_process()?;
-        self.life.check()?;
+        self.health.check()?;
         let state = lock(&self.state);
         if state.raw.0.is_null() {
             return Err(Error::new(ErrorKind::Interface, "the connection is closed"));
@@ -206,24 +206,24 @@ impl Shared {
         handle: &Arc<StatementHandle>,
         columns: Option<Columns>,
         key: Option<Key>,
-        lesson: Option<Lesson>,
-        extent: Extent,
+        lesson: Option<SizeObservation>,
+        extent: RowsRead,
     ) {
         if self.is_foreign() {
             handle.forget();
             return;
         }
         let mut state = self.state();
-        let key = state.kept.learn(key, lesson, extent);
-        let is_good = self.life.is_usable() && !state.raw.0.is_null() && !handle.get().is_null();
+        let key = state.cache.learn(key, lesson, extent);
+        let is_good = self.health.is_usable() && !state.raw.0.is_null() && !handle.get().is_null();
         match key {
             Some(key) if is_good => {
                 Driver::new(self, handle).reset();
-                let waiting = Waiting {
+                let waiting = CachedStatement {
                     handle: handle.renewed(),
                     columns: columns.filter(|_| self.quirks.fixes_types()),
                 };
-                if let Some(oldest) = state.kept.keep(key, waiting) {
+                if let Some(oldest) = state.cache.keep(key, waiting) {
                     oldest.handle.free();
                 }
             }

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 use super::connection_string::ConnectionString;
 use super::ffi::Handle;
 use super::handle::RawHandle;
-use super::kept::{self, Keeping, Kept};
-use super::life::Life;
+use super::health::ConnectionHealth;
 use super::manager::Manager;
 use super::quirks::{Quirks, Width};
-use super::shared::{Facts, Shared, State};
+use super::shared::{DriverFacts, Shared, State};
+use super::statement_cache::{self, CachePolicy, StatementCache};
 use super::survey::Portrait;
 use crate::database::{ConnectOptions, ZeroDates};
 use crate::dialect::Dialect;
@@ -40,7 +40,7 @@ impl Connection {
         quirks: &'static Quirks,
         width: Width,
         string: &ConnectionString,
-        facts: Facts,
+        facts: DriverFacts,
         options: &ConnectOptions,
     ) -> Connection {
         Connection {
@@ -62,8 +62,8 @@ impl Connection {
                     .off_for_arrays
                     .filter(|switch| string.get(switch.keyword).is_none())
                     .map(|switch| switch.attribute),
-                keeping: Keeping::of(quirks, string, options),
-                cursor_switch: kept::cursor_switch(quirks, string),
+                cache_policy: CachePolicy::of(quirks, string, options),
+                cursor_switch: statement_cache::cursor_switch(quirks, string),
                 read_only: options.read_only,
                 local_infile: options.local_infile,
                 text_policy: options.text_policy,
@@ -73,12 +73,12 @@ impl Connection {
                     _ => ZeroDates::Null,
                 },
                 fork_generation: fork::generation(),
-                life: Life::default(),
+                health: ConnectionHealth::default(),
                 state: Mutex::new(State {
                     raw: RawHandle(raw),
                     autocommit: true,
                     statements: Vec::new(),
-                    kept: Kept::default(),
+                    cache: StatementCache::default(),
                 }),
                 spare: Mutex::new(None),
                 ended: AtomicU64::new(0),

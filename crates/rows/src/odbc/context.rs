@@ -28,9 +28,9 @@ pub(super) struct StatementContext {
 impl StatementContext {
     /// As [`StatementContext::check`], where no call of the driver is due.
     pub(super) fn check_open(&self) -> Result<(), Error> {
-        self.shared.life.check()?;
+        self.shared.health.check()?;
         // Not by its handle: a cancel under way would hold that up.
-        if self.shared.life.is_closed() {
+        if self.shared.health.is_closed() {
             return Err(closed());
         }
         self.check()
@@ -84,14 +84,14 @@ impl StatementContext {
         block: &mut CurrentBlock,
         budget: Budget,
         messages: &mut Vec<Message>,
-    ) -> Result<Brought, Error> {
+    ) -> Result<FetchedRows, Error> {
         self.in_call(reader, messages, |reader, driver| {
             let n_rows = reader.advance(driver, block, budget)?;
             let further = match n_rows {
                 0 => driver.further_rows()?,
                 _ => None,
             };
-            Ok(Brought { n_rows, further })
+            Ok(FetchedRows { n_rows, further })
         })
     }
 }
@@ -109,25 +109,25 @@ fn closed() -> Error {
 }
 
 /// How a fetch ended.
-pub(crate) struct Ended {
-    pub(crate) read: Result<Brought, Error>,
+pub(crate) struct FetchOutcome {
+    pub(crate) read: Result<FetchedRows, Error>,
     pub(crate) messages: Vec<Message>,
     took: Duration,
 }
 
 /// What a fetch found.
 #[derive(Default)]
-pub(crate) struct Brought {
+pub(crate) struct FetchedRows {
     /// Rows in the block; 0 at the end.
     pub(crate) n_rows: usize,
     /// The result behind the last row.
     pub(crate) further: Option<Further>,
 }
 
-impl Ended {
+impl FetchOutcome {
     /// Whether the next block may be read before anybody asks for it.
-    pub(crate) fn leads_on(&self, reader: &Reader) -> bool {
-        matches!(self.read, Ok(Brought { n_rows: 1.., .. }))
+    pub(crate) fn can_prefetch(&self, reader: &Reader) -> bool {
+        matches!(self.read, Ok(FetchedRows { n_rows: 1.., .. }))
             && self.took <= LONGEST_FETCH
             && reader.is_between_blocks()
     }
@@ -139,7 +139,7 @@ pub(crate) fn read(
     reader: &mut Reader,
     block: &mut CurrentBlock,
     budget: Budget,
-) -> Ended {
+) -> FetchOutcome {
     let begun = Instant::now();
     let mut messages = Vec::new();
     let read = catch_unwind(AssertUnwindSafe(|| {
@@ -149,7 +149,7 @@ pub(crate) fn read(
         let message = "reading rows panicked: this is a fault of onecopy";
         Err(Error::new(ErrorKind::Internal, message))
     });
-    Ended {
+    FetchOutcome {
         read,
         messages,
         took: begun.elapsed(),

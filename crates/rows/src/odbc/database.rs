@@ -128,11 +128,11 @@ impl DatabaseConnection for Connection {
     }
 
     fn is_closed(&self) -> bool {
-        self.shared.life.is_closed()
+        self.shared.health.is_closed()
     }
 
     fn is_usable(&self) -> bool {
-        self.shared.life.is_usable() && !self.shared.is_foreign()
+        self.shared.health.is_usable() && !self.shared.is_foreign()
     }
 
     fn notices(&self) -> Vec<String> {

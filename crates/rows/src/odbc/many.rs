@@ -19,7 +19,7 @@ use super::ffi;
 use super::handle::StatementHandle;
 use super::parameters::Parameters;
 use super::shared::Shared;
-use super::{casts, form, sql_text, statement};
+use super::{binding, casts, sql_text, statement};
 use crate::database::DatabaseStatement;
 use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind};
@@ -245,7 +245,7 @@ impl Many {
         if self.takes_text.is_none() {
             let handle = call.statement()?;
             let driver = Driver::new(&self.shared, &handle);
-            let is_text = |k| driver.parameter_type(k).is_some_and(form::is_text);
+            let is_text = |k| driver.parameter_type(k).is_some_and(binding::is_text);
             let n = driver
                 .prepare(&self.sql)
                 .ok()

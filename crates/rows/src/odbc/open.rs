@@ -10,7 +10,7 @@ use super::ffi::{self, Handle};
 use super::manager::{Manager, manager};
 use super::quirks::{self, Quirks, Streams, Width};
 use super::secrets::Secrets;
-use super::shared::Facts;
+use super::shared::DriverFacts;
 use super::unit::written;
 use super::url::{self, DatabaseUrl};
 use super::{codes, diag, drivers, probe};
@@ -417,7 +417,7 @@ impl Dbc {
         let driver = self.text_info(ffi::DRIVER_NAME, width);
         let driver_version = self.text_info(ffi::DRIVER_VER, width);
         let name = [driver.as_str(), quirks.name][usize::from(driver.is_empty())];
-        let facts = Facts {
+        let facts = DriverFacts {
             driver_label: format!("{name} {driver_version}").trim_end().into(),
             driver,
             driver_version,

@@ -35,7 +35,7 @@ pub(crate) const FIRST_FETCH: usize = 32;
 
 /// Which prepared handles of a driver may be executed again.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Keeps {
+pub(crate) enum CacheSupport {
     /// None.
     Nothing,
     /// All.
@@ -162,7 +162,7 @@ pub(crate) struct Quirks {
     /// A commit or rollback on a connection that is gone is called a success: it is asked behind each.
     pub(crate) hides_loss: bool,
     /// Which prepared handles may be executed again: they are kept by their texts.
-    pub(crate) keeps_prepared: Keeps,
+    pub(crate) keeps_prepared: CacheSupport,
     /// Whether rows come as they are read, or all of them before the first.
     pub(crate) streams: Streams,
     /// What a user should know at connect.
@@ -206,7 +206,7 @@ pub(crate) static UNKNOWN: Quirks = Quirks {
     ends_cursors: false,
     knows_loss: true,
     hides_loss: false,
-    keeps_prepared: Keeps::Nothing,
+    keeps_prepared: CacheSupport::Nothing,
     streams: Streams::ByItself,
     notices: &[],
     faults: &[],
@@ -267,7 +267,7 @@ const PSQLODBC: Quirks = Quirks {
     ends_cursors: true,
     knows_loss: true,
     hides_loss: true,
-    keeps_prepared: Keeps::WithoutCursor {
+    keeps_prepared: CacheSupport::WithoutCursor {
         attribute: 65539, // SQL_ATTR_PGOPT_USE_DECLAREFETCH
     },
     streams: Streams::By {
@@ -318,7 +318,7 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         describe_null: false,
         guid_parameters: false,
         long_parameter_bytes: 65535,
-        keeps_prepared: Keeps::All,
+        keeps_prepared: CacheSupport::All,
         streams: Streams::Never,
         notices: &[
             "the MariaDB ODBC driver holds the whole result in memory before the first row: no option of it streams",
@@ -446,7 +446,7 @@ pub(crate) static DRIVERS: &[Quirks] = &[
 impl Quirks {
     /// Whether a statement that was prepared keeps the types of its parameters and of its result's columns.
     pub(crate) fn fixes_types(&self) -> bool {
-        matches!(self.keeps_prepared, Keeps::WithoutCursor { .. })
+        matches!(self.keeps_prepared, CacheSupport::WithoutCursor { .. })
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::call::Call;
 use super::driver::Driver;
 use super::handle::StatementHandle;
-use super::kept::{Columns, Keeping, Key, Lesson, Waiting};
 use super::shared::Shared;
+use super::statement_cache::{CachePolicy, CachedStatement, Columns, Key, SizeObservation};
 use super::{casts, sql_text};
 use crate::database::Prepared;
 use crate::dialect::Dialect;
@@ -15,7 +15,7 @@ use crate::schema::Schema;
 use crate::value::Value;
 
 /// What an execution told: its columns and the rows it changed, and what the database said.
-pub(super) struct Told {
+pub(super) struct ExecuteResult {
     pub(super) columns: Columns,
     pub(super) row_count: Option<u64>,
     /// It has columns and no rows: `UPDATE … RETURNING` that matched none.
@@ -24,13 +24,13 @@ pub(super) struct Told {
 }
 
 /// A statement that was executed.
-pub(super) struct Ran {
+pub(super) struct Execution {
     pub(super) handle: Arc<StatementHandle>,
-    pub(super) result: Result<Told, Error>,
+    pub(super) result: Result<ExecuteResult, Error>,
     /// What its handle may be kept by for the next execution.
     pub(super) key: Option<Key>,
     /// What its result will tell.
-    pub(super) lesson: Option<Lesson>,
+    pub(super) lesson: Option<SizeObservation>,
 }
 
 /// Executes `sql`: by the handle that was prepared for this text before, if one is kept.
@@ -39,7 +39,7 @@ pub(super) fn run(
     call: &mut Call<'_>,
     sql: &str,
     parameters: &[Value],
-) -> Result<Ran, Error> {
+) -> Result<Execution, Error> {
     let sql = &*casts::with_casts(sql, parameters, shared.quirks.dialect);
     if sql_text::is_plain_query(sql, shared.quirks.dialect) {
         return run_text(shared, call, sql, parameters);
@@ -55,20 +55,20 @@ fn run_text(
     call: &mut Call<'_>,
     sql: &str,
     parameters: &[Value],
-) -> Result<Ran, Error> {
+) -> Result<Execution, Error> {
     // A marker may stand without a value for it: SQLite's driver and MariaDB's then take NULL, or what they please.
     // psqlodbc describes the columns of RETURNING without rows only where it was prepared.
     let is_direct =
         parameters.is_empty() && !sql.contains('?') && !shared.hides_empty_returning(sql);
-    let keeping = shared.keeping;
-    if is_direct || keeping == Keeping::Nothing || !may_be_kept(shared, sql) {
+    let keeping = shared.cache_policy;
+    if is_direct || keeping == CachePolicy::Nothing || !may_be_kept(shared, sql) {
         let handle = call.statement()?;
         let how = match is_direct {
             true => How::Direct,
             false => How::Prepared,
         };
         let result = execute(shared, &handle, sql, parameters, how);
-        return Ok(Ran {
+        return Ok(Execution {
             handle,
             result,
             key: None,
@@ -76,7 +76,7 @@ fn run_text(
         });
     }
     let reads = reads(shared, sql);
-    let by_length = reads && keeping == Keeping::Short;
+    let by_length = reads && keeping == CachePolicy::Short;
     if by_length && !call.is_short(sql) {
         return run_by_cursor(shared, call, sql, parameters);
     }
@@ -91,11 +91,11 @@ fn run_text(
     }
     let mut ran = if let Some((handle, result, fits)) = ran? {
         let gives_rows = matches!(&result, Ok(told) if !told.columns.planned.is_empty());
-        Ran {
+        Execution {
             handle,
             result,
             key: (fits && (reads || !gives_rows)).then_some(key),
-            lesson: by_length.then_some(Lesson::Whole),
+            lesson: by_length.then_some(SizeObservation::Whole),
         }
     } else {
         let ran = run_by_cursor(shared, call, sql, parameters)?;
@@ -119,19 +119,19 @@ fn run_by_cursor(
     call: &mut Call<'_>,
     sql: &str,
     parameters: &[Value],
-) -> Result<Ran, Error> {
+) -> Result<Execution, Error> {
     let handle = call.statement()?;
     let result = execute(shared, &handle, sql, parameters, How::Prepared);
-    Ok(Ran {
+    Ok(Execution {
         handle,
         result,
         key: None,
-        lesson: Some(Lesson::Cursor(sql.to_owned())),
+        lesson: Some(SizeObservation::Cursor(sql.to_owned())),
     })
 }
 
 /// A statement's handle, what its execution told, and whether it may be executed again.
-type Done = (Arc<StatementHandle>, Result<Told, Error>, bool);
+type Done = (Arc<StatementHandle>, Result<ExecuteResult, Error>, bool);
 
 /// Executes a statement that is kept, or may be; `None`, and nothing has run, where that is `in_place_of_cursor` and its parameters
 /// would mean something else. The error of what was kept and is `stale` is left there.
@@ -144,7 +144,7 @@ fn run_kept(
     in_place_of_cursor: bool,
     stale: &mut Option<Error>,
 ) -> Result<Option<Done>, Error> {
-    if let Some(Waiting { handle, columns }) = call.prepared(key) {
+    if let Some(CachedStatement { handle, columns }) = call.prepared(key) {
         match execute(shared, &handle, sql, parameters, How::Again(columns)) {
             Err(error) if is_stale(shared, &error) => *stale = Some(error),
             result => return Ok(Some((handle, result, true))),
@@ -186,7 +186,7 @@ fn execute(
     sql: &str,
     parameters: &[Value],
     how: How,
-) -> Result<Told, Error> {
+) -> Result<ExecuteResult, Error> {
     let _busy = shared.busy(handle);
     let driver = Driver::new(shared, handle);
     if matches!(how, How::Prepared) {
@@ -213,7 +213,7 @@ fn execute(
         How::Again(Some(columns)) if columns.planned.len() == n_columns => columns,
         _ => Columns::new(driver.columns(n_columns)?, &shared.facts.driver_label),
     };
-    Ok(Told {
+    Ok(ExecuteResult {
         columns,
         row_count: row_count.filter(|n| *n > 0 || counts_rows(shared, sql)),
         is_empty,

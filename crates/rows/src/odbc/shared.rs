@@ -9,11 +9,11 @@ use super::block::buffer::Buffer;
 use super::diag;
 use super::ffi::{self, Handle};
 use super::handle::{RawHandle, StatementHandle, lock};
-use super::kept::{Keeping, Kept};
-use super::life::Life;
+use super::health::ConnectionHealth;
 use super::manager::Manager;
 use super::quirks::{Quirks, Width};
 use super::secrets::Secrets;
+use super::statement_cache::{CachePolicy, StatementCache};
 use super::unblock::Caller;
 use crate::database::ZeroDates;
 use crate::error::{Error, ErrorKind};
@@ -28,7 +28,7 @@ pub(crate) struct Shared {
     pub(crate) quirks: &'static Quirks,
     pub(crate) width: Width,
     pub(crate) secrets: Secrets,
-    pub(crate) facts: Facts,
+    pub(crate) facts: DriverFacts,
     pub(super) read_only: bool,
     /// Statements may send files of this machine.
     pub(super) local_infile: bool,
@@ -38,13 +38,13 @@ pub(crate) struct Shared {
     /// Of the process that opened it: no other may use it.
     pub(super) fork_generation: u32,
     /// Whether it still works.
-    pub(super) life: Life,
+    pub(super) health: ConnectionHealth,
     pub(super) state: Mutex<State>,
     /// Rows that the driver asks the server for at once, where it is ours to say.
     pub(super) fetch_size: Option<AtomicUsize>,
     /// Connection attribute that is switched off while an array of parameters runs.
     pub(super) off_for_arrays: Option<i32>,
-    pub(super) keeping: Keeping,
+    pub(super) cache_policy: CachePolicy,
     /// Connection attribute that is switched off for all but plain queries: cursors of the driver.
     pub(super) cursor_switch: Option<i32>,
     /// Memory of the last statement's block, for the next one.
@@ -59,7 +59,7 @@ pub(crate) struct Shared {
 
 /// What the driver says of itself.
 #[derive(Clone, Debug)]
-pub(crate) struct Facts {
+pub(crate) struct DriverFacts {
     pub(crate) driver: String,
     pub(crate) driver_version: String,
     /// Both, for messages; the driver by the name of this crate's table where it gives none.
@@ -84,7 +84,7 @@ pub(super) struct State {
     pub(super) autocommit: bool,
     pub(super) statements: Vec<Weak<StatementHandle>>,
     /// Prepared statements that nobody uses now.
-    pub(super) kept: Kept,
+    pub(super) cache: StatementCache,
 }
 
 impl Shared {
@@ -118,7 +118,7 @@ impl Shared {
     pub(super) fn leave(&self) {
         self.caller.leave();
         if self.caller.is_broken() {
-            self.life.lose();
+            self.health.lose();
         }
     }
 
@@ -165,13 +165,13 @@ impl Shared {
         // The handles are the parent's: they are left alone, and leak here.
         self.check_process()?;
         let mut state = lock(&self.state);
-        self.life.close();
+        self.health.close();
         let raw = std::mem::replace(&mut state.raw.0, std::ptr::null_mut());
         if raw.is_null() {
             return Ok(());
         }
         self.caller.enter();
-        for statement in state.kept.take_all() {
+        for statement in state.cache.take_all() {
             statement.free();
         }
         for statement in state.statements.drain(..) {

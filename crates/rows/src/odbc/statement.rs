@@ -6,13 +6,13 @@ use std::sync::atomic::Ordering;
 use onecopy_text::Policy;
 use onecopy_wire::CancelHandle;
 
-use super::ahead::{self, Ahead, Outcome};
-use super::context::{self, Brought, Ended, StatementContext, gone};
+use super::context::{self, FetchOutcome, FetchedRows, StatementContext, gone};
 use super::driver::{Driver, Further};
-use super::kept::{self, Columns, Extent, Key, Lesson};
+use super::prefetch::{self, PrefetchedBlock, Prefetcher};
 use super::reader::Reader;
-use super::run::{self, Ran, Told};
+use super::run::{self, ExecuteResult, Execution};
 use super::shared::Shared;
+use super::statement_cache::{self, Columns, Key, RowsRead, SizeObservation};
 use crate::database::DatabaseStatement;
 use crate::error::{Error, ErrorKind, Message};
 use crate::odbc::block::CurrentBlock;
@@ -27,7 +27,7 @@ pub struct Statement {
     reader: Option<Box<Reader>>,
     /// The block that is emitted.
     current: CurrentBlock,
-    ahead: Option<Box<Ahead>>,
+    prefetcher: Option<Box<Prefetcher>>,
     /// Blocks that are fetched when they are asked for, before one is fetched ahead; and how many were.
     n_wanted: u64,
     n_asked: u64,
@@ -42,8 +42,8 @@ pub struct Statement {
     takes_more: bool,
     /// What its handle is kept by, for the next execution.
     key: Option<Key>,
-    lesson: Option<Lesson>,
-    extent: Extent,
+    lesson: Option<SizeObservation>,
+    extent: RowsRead,
 }
 
 impl std::fmt::Debug for Statement {
@@ -58,7 +58,7 @@ impl std::fmt::Debug for Statement {
 impl Drop for Statement {
     fn drop(&mut self) {
         let shared = &self.context.shared;
-        let left = match self.ahead.take() {
+        let left = match self.prefetcher.take() {
             None => (None, Vec::new()),
             Some(ahead) if shared.is_foreign() => {
                 // The thread is the parent's.
@@ -98,14 +98,14 @@ pub(crate) fn execute(
     let mut call = shared.enter()?;
     let ended = shared.ended.load(Ordering::SeqCst);
     call.set_fetch_size(first_rows);
-    let Ran {
+    let Execution {
         handle,
         result,
         key,
         lesson,
     } = run::run(shared, &mut call, sql, parameters)?;
     match call.watch(result) {
-        Ok(Told {
+        Ok(ExecuteResult {
             columns: Columns { planned, schema },
             row_count,
             is_empty,
@@ -116,11 +116,11 @@ pub(crate) fn execute(
                 done: is_empty || planned.is_empty(),
                 key,
                 lesson,
-                extent: Extent::default(),
+                extent: RowsRead::default(),
                 reader: None,
                 current: CurrentBlock::default(),
-                ahead: None,
-                n_wanted: ahead::FIRST_BLOCKS,
+                prefetcher: None,
+                n_wanted: prefetch::FIRST_BLOCKS,
                 n_asked: 0,
                 context: StatementContext {
                     handle,
@@ -135,7 +135,7 @@ pub(crate) fn execute(
             let mut reader = Reader::new(planned)?;
             if statement.is_short() {
                 // One more than there are, so that the first block is seen to be the last.
-                reader.expect(kept::MOST_SHORT_ROWS as usize + 1);
+                reader.expect(statement_cache::MOST_SHORT_ROWS as usize + 1);
             }
             statement.reader = Some(Box::new(reader));
             Ok(statement)
@@ -150,12 +150,14 @@ pub(crate) fn execute(
 impl Statement {
     /// Whether the driver holds the whole of its result, which is short.
     fn is_short(&self) -> bool {
-        let is_short = self.row_count.is_some_and(|n| n <= kept::MOST_SHORT_ROWS);
+        let is_short = self
+            .row_count
+            .is_some_and(|n| n <= statement_cache::MOST_SHORT_ROWS);
         is_short
             && self
                 .context
                 .shared
-                .keeping
+                .cache_policy
                 .holds_whole(self.lesson.as_ref())
     }
 
@@ -177,10 +179,10 @@ impl Statement {
     }
 
     /// Stops the thread that reads ahead, where there is one; the blocks that nobody asked for.
-    fn stop_reading_ahead(&mut self) -> Result<Vec<Outcome>, Error> {
+    fn stop_reading_ahead(&mut self) -> Result<Vec<PrefetchedBlock>, Error> {
         // Another process does not have the thread.
         self.context.shared.check_process()?;
-        let Some(ahead) = self.ahead.take() else {
+        let Some(ahead) = self.prefetcher.take() else {
             return Ok(Vec::new());
         };
         let (reader, left) = ahead.end();
@@ -190,15 +192,15 @@ impl Statement {
     }
 
     /// The next block from the thread that reads ahead, where there is one.
-    fn next_ahead(&mut self) -> Result<Option<Ended>, Error> {
+    fn next_ahead(&mut self) -> Result<Option<FetchOutcome>, Error> {
         self.context.shared.check_process()?;
-        let Some(ahead) = &mut self.ahead else {
+        let Some(ahead) = &mut self.prefetcher else {
             return Ok(None);
         };
         let next = ahead.next(&mut self.current);
         if next.is_none() {
             self.stop_reading_ahead()?;
-            self.n_wanted = self.n_wanted.saturating_mul(ahead::PATIENCE);
+            self.n_wanted = self.n_wanted.saturating_mul(prefetch::RESTART_BACKOFF);
         } else {
             // What may have come between its reading and now.
             self.context.check_open()?;
@@ -207,17 +209,17 @@ impl Statement {
     }
 
     /// The next block, read now; those behind it may be read ahead.
-    fn next_asked(&mut self, budget: Budget) -> Result<Ended, Error> {
+    fn next_asked(&mut self, budget: Budget) -> Result<FetchOutcome, Error> {
         let context = self.context.clone();
         let Some(mut reader) = self.reader.take() else {
             return Err(gone());
         };
         let ended = context::read(&context, &mut reader, &mut self.current, budget);
         self.n_asked += 1;
-        let is_time = self.n_asked >= self.n_wanted && ended.leads_on(&reader);
-        if is_time && ahead::is_worth_while() {
-            match Ahead::start(context, reader, &self.current, budget) {
-                Ok(ahead) => self.ahead = Some(Box::new(ahead)),
+        let is_time = self.n_asked >= self.n_wanted && ended.can_prefetch(&reader);
+        if is_time && prefetch::is_worth_while() {
+            match Prefetcher::start(context, reader, &self.current, budget) {
+                Ok(ahead) => self.prefetcher = Some(Box::new(ahead)),
                 Err(reader) => self.reader = Some(reader),
             }
         } else {
@@ -232,7 +234,7 @@ impl Statement {
             None => self.next_asked(budget)?,
         };
         self.messages.extend(ended.messages);
-        let Brought { n_rows, further } = ended.read?;
+        let FetchedRows { n_rows, further } = ended.read?;
         if further.is_some() && !self.takes_more {
             return Err(Error::new(
                 ErrorKind::NotSupported,
@@ -283,7 +285,7 @@ impl DatabaseStatement for Statement {
 
     fn next_set(&mut self) -> Result<bool, Error> {
         let mut pending = self.pending.take();
-        for Outcome { ended, .. } in self.stop_reading_ahead()? {
+        for PrefetchedBlock { ended, .. } in self.stop_reading_ahead()? {
             // Rows that were read and not asked for; behind the last ones the driver may stand on the next result.
             self.messages.extend(ended.messages);
             let brought = ended.read?;
@@ -312,7 +314,7 @@ impl DatabaseStatement for Statement {
         *reader = Reader::new(columns)?;
         reader.long_values = long_values;
         reader.fetch_size = fetch_size;
-        (self.n_asked, self.n_wanted) = (0, ahead::FIRST_BLOCKS);
+        (self.n_asked, self.n_wanted) = (0, prefetch::FIRST_BLOCKS);
         if let Some(rowset) = std::mem::take(&mut self.current).rowset {
             self.context.shared.keep_spare(rowset.into_buffer());
         }
@@ -353,7 +355,10 @@ impl Source for Statement {
 
     fn is_ready(&mut self) -> bool {
         !self.context.shared.is_foreign()
-            && self.ahead.as_mut().is_some_and(|ahead| ahead.is_ready())
+            && self
+                .prefetcher
+                .as_mut()
+                .is_some_and(|ahead| ahead.is_ready())
     }
 
     fn is_at_hand(&self) -> bool {

@@ -270,7 +270,9 @@ impl RowsetReader {
         calls: &mut C,
     ) -> Result<(), Error> {
         let slots = &rowset.columns[column];
-        if !slots.kind.fills_dates() || !rowset.is_doubtful(slots, row, arena, &self.today) {
+        if !slots.kind.fills_dates()
+            || !rowset.may_be_driver_default(slots, row, arena, &self.today)
+        {
             return Ok(());
         }
         self.position(row, rowset, calls)?;

@@ -40,7 +40,7 @@ pub(crate) enum Fit {
 
 /// A column of a rowset.
 #[derive(Debug)]
-pub(crate) struct Slots {
+pub(crate) struct ColumnBuffer {
     pub(crate) kind: Kind,
     pub(crate) spec: Spec,
     pub(crate) access: Access,
@@ -55,7 +55,7 @@ pub(crate) struct Slots {
 /// All buffers of a statement.
 #[derive(Debug)]
 pub(crate) struct Rowset {
-    pub(crate) columns: Vec<Slots>,
+    pub(crate) columns: Vec<ColumnBuffer>,
     data: Buffer,
     /// Rows that there is room for.
     pub(crate) capacity: usize,
@@ -93,7 +93,7 @@ impl Rowset {
                 indicators = at;
                 at += 8 * capacity;
             }
-            slots.push(Slots {
+            slots.push(ColumnBuffer {
                 kind: planned.kind,
                 spec: planned.spec,
                 access: *access,
@@ -172,12 +172,12 @@ impl Rowset {
     }
 
     /// A number that no other slot has: where its indicator is.
-    pub(crate) fn slot(column: &Slots, row: usize) -> usize {
+    pub(crate) fn slot(column: &ColumnBuffer, row: usize) -> usize {
         column.indicators + row * column.indicator_stride
     }
 
     /// The indicator of `row`, read once: a driver may write to it at any time.
-    pub(crate) fn indicator(&self, column: &Slots, row: usize) -> isize {
+    pub(crate) fn indicator(&self, column: &ColumnBuffer, row: usize) -> isize {
         let at = Rowset::slot(column, row);
         let bytes = self.data.bytes()[at..at + 8]
             .try_into()
@@ -199,7 +199,7 @@ impl Rowset {
     }
 
     /// How the bound value of `row` is in its slot.
-    pub(crate) fn fit(&self, column: &Slots, row: usize) -> Fit {
+    pub(crate) fn fit(&self, column: &ColumnBuffer, row: usize) -> Fit {
         if !column.spec.variable {
             return Fit::Whole;
         }
@@ -217,7 +217,7 @@ impl Rowset {
     }
 
     /// Returns whether any bound value among the first `n_rows` rows of `column` is not whole.
-    pub(crate) fn any_cut(&self, column: &Slots, n_rows: usize) -> bool {
+    pub(crate) fn any_cut(&self, column: &ColumnBuffer, n_rows: usize) -> bool {
         column.spec.variable && (0..n_rows).any(|row| self.fit(column, row) != Fit::Whole)
     }
 
@@ -271,22 +271,22 @@ impl Rowset {
     }
 
     /// Whether the driver may have filled the value of `row` with today's date.
-    pub(crate) fn is_doubtful(
+    pub(crate) fn may_be_driver_default(
         &self,
-        column: &Slots,
+        column: &ColumnBuffer,
         row: usize,
         arena: &Arena,
         today: &Today,
     ) -> bool {
         self.raw(column, row, arena)
-            .is_some_and(|raw| column.kind.doubtful(raw, today))
+            .is_some_and(|raw| column.kind.may_be_driver_default(raw, today))
     }
 
     /// The value of `row`.
     #[inline]
     pub(crate) fn raw<'b>(
         &'b self,
-        column: &Slots,
+        column: &ColumnBuffer,
         row: usize,
         arena: &'b Arena,
     ) -> Option<Raw<'b>> {
@@ -314,7 +314,7 @@ impl Rowset {
     /// slot: whatever a driver writes to an indicator, it gives no other slot's value.
     fn arena_cell<'b>(
         &self,
-        column: &Slots,
+        column: &ColumnBuffer,
         row: usize,
         indicator: isize,
         arena: &'b Arena,
@@ -325,7 +325,12 @@ impl Rowset {
 
     /// The value of `row` as a cell.
     #[inline]
-    pub(crate) fn cell<'b>(&'b self, column: &Slots, row: usize, arena: &'b Arena) -> Cell<'b> {
+    pub(crate) fn cell<'b>(
+        &'b self,
+        column: &ColumnBuffer,
+        row: usize,
+        arena: &'b Arena,
+    ) -> Cell<'b> {
         match self.raw(column, row, arena) {
             None => Cell::Null,
             Some(raw) => column.kind.cell(raw),

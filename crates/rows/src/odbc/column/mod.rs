@@ -130,7 +130,7 @@ impl Kind {
     /// Whether this value may be such a fill: month and day of about today, and midnight; or one of the two moments that
     /// stand for the infinities.
     #[inline]
-    pub(crate) fn doubtful(&self, raw: Raw<'_>, today: &Today) -> bool {
+    pub(crate) fn may_be_driver_default(&self, raw: Raw<'_>, today: &Today) -> bool {
         let filled = today.is_about(raw.u16(2), raw.u16(4))
             && (matches!(self, Kind::Date(_)) || raw.array::<10>(6) == [0; 10]);
         filled || (matches!(self, Kind::Timestamp(_)) && timestamp::stands_for_infinity(raw))

@@ -7,7 +7,7 @@ use crate::value::{Declared, DeclaredKind, Value};
 
 /// How a value, or each one of a column, goes to the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Form {
+pub(super) struct ParameterBinding {
     pub(super) c_type: i16,
     pub(super) sql_type: i16,
     /// Column size.
@@ -20,8 +20,14 @@ pub(super) struct Form {
     pub(super) is_told: bool,
 }
 
-const fn form(c_type: i16, sql_type: i16, size: usize, digits: i16, bytes: usize) -> Form {
-    Form {
+const fn form(
+    c_type: i16,
+    sql_type: i16,
+    size: usize,
+    digits: i16,
+    bytes: usize,
+) -> ParameterBinding {
+    ParameterBinding {
         c_type,
         sql_type,
         size,
@@ -32,11 +38,11 @@ const fn form(c_type: i16, sql_type: i16, size: usize, digits: i16, bytes: usize
     }
 }
 
-impl Form {
+impl ParameterBinding {
     /// The form of `value`.
-    pub(super) fn of(value: &Value, width: Width, quirks: &Quirks) -> Form {
+    pub(super) fn of(value: &Value, width: Width, quirks: &Quirks) -> ParameterBinding {
         match value {
-            Value::Null => Form {
+            Value::Null => ParameterBinding {
                 is_null: true,
                 ..form(c::CHAR, sql::VARCHAR, 1, 0, 0)
             },
@@ -63,13 +69,13 @@ impl Form {
             Value::Uuid(_) if quirks.guid_parameters => form(c::GUID, sql::GUID, 16, 0, 16),
             Value::Uuid(_) => ascii(36),
             Value::Declared(inner, declared) => {
-                Form::of(inner, width, quirks).told(declared, width, quirks)
+                ParameterBinding::of(inner, width, quirks).told(declared, width, quirks)
             }
         }
     }
 
     /// The same told as another type, which is large enough for the value in any case.
-    fn told(mut self, declared: &Declared, width: Width, quirks: &Quirks) -> Form {
+    fn told(mut self, declared: &Declared, width: Width, quirks: &Quirks) -> ParameterBinding {
         let text = match width {
             Width::Narrow => sql::VARCHAR,
             Width::Wide => sql::WVARCHAR,
@@ -123,7 +129,7 @@ impl Form {
     }
 
     /// The form that values of both take; `None` where there is none that means the same for each.
-    pub(super) fn merged(self, other: Form) -> Option<Form> {
+    pub(super) fn merged(self, other: ParameterBinding) -> Option<ParameterBinding> {
         let ints = [c::SLONG, c::SBIGINT];
         let is_alike = (self.c_type, self.sql_type) == (other.c_type, other.sql_type)
             // A size of 0 means another type to SQL Server, and a decimal keeps the places that it is told.
@@ -132,7 +138,7 @@ impl Form {
         match (self, other) {
             (a, b) if b.is_null => Some(a),
             (a, b) if a.is_null => Some(b),
-            (a, b) if is_alike => Some(Form {
+            (a, b) if is_alike => Some(ParameterBinding {
                 size: a.size.max(b.size),
                 digits: a.digits.max(b.digits),
                 bytes: a.bytes.max(b.bytes),
@@ -174,7 +180,7 @@ fn is_binary(sql_type: i16) -> bool {
 }
 
 /// Puts `value` at the start of `out`, which takes what its form says; the length, or that it is NULL.
-pub(super) fn put(value: &Value, form: &Form, out: &mut [u8]) -> ffi::Len {
+pub(super) fn put(value: &Value, form: &ParameterBinding, out: &mut [u8]) -> ffi::Len {
     let mut put = |bytes: &[u8]| {
         out[..bytes.len()].copy_from_slice(bytes);
         bytes.len() as ffi::Len
@@ -248,7 +254,7 @@ fn has_struct(t: Time) -> bool {
     t.nanosecond == 0 && t.hour < 24
 }
 
-fn decimal(digits: &str) -> Form {
+fn decimal(digits: &str) -> ParameterBinding {
     let n_digits = digits.bytes().filter(u8::is_ascii_digit).count().max(1);
     let scale = digits.split_once('.').map_or(0, |(_, after)| after.len());
     if n_digits > 38 {
@@ -259,11 +265,11 @@ fn decimal(digits: &str) -> Form {
     form(c::CHAR, sql::DECIMAL, n_digits, scale, digits.len())
 }
 
-fn ascii(len: usize) -> Form {
+fn ascii(len: usize) -> ParameterBinding {
     form(c::CHAR, sql::VARCHAR, len.max(1), 0, len)
 }
 
-fn of_text(text: &str, width: Width, quirks: &Quirks) -> Form {
+fn of_text(text: &str, width: Width, quirks: &Quirks) -> ParameterBinding {
     let long = text.len() > quirks.long_parameter_bytes;
     let max = quirks.long_parameter_bytes == 0;
     match width {
@@ -288,7 +294,7 @@ fn of_text(text: &str, width: Width, quirks: &Quirks) -> Form {
     }
 }
 
-fn of_bytes(len: usize, quirks: &Quirks) -> Form {
+fn of_bytes(len: usize, quirks: &Quirks) -> ParameterBinding {
     let max = quirks.long_parameter_bytes == 0;
     let (sql_type, size) = if max && len > 8000 {
         (sql::VARBINARY, 0)
@@ -306,7 +312,7 @@ fn year(d: Date) -> u16 {
 }
 
 /// With as many digits of fraction as the value needs: a driver refuses (22008) a fraction finer than it was told.
-fn timestamp(t: Timestamp) -> Form {
+fn timestamp(t: Timestamp) -> ParameterBinding {
     let fraction = t.time.nanosecond;
     let digits = (0..9)
         .find(|n| fraction.is_multiple_of(10u32.pow(9 - n)))
@@ -419,7 +425,7 @@ mod tests {
 
     #[test]
     fn columns_take_the_widest_of_their_values() {
-        let of = |v: &Value| Form::of(v, Width::Narrow, &UNKNOWN);
+        let of = |v: &Value| ParameterBinding::of(v, Width::Narrow, &UNKNOWN);
         let text = |s: &str| of(&Value::Text(s.to_owned()));
         let null = of(&Value::Null);
         assert_eq!(null.merged(text("abc")), Some(text("abc")));
@@ -436,7 +442,7 @@ mod tests {
             Some(decimal("100.50"))
         );
         assert_eq!(decimal("1.25").merged(decimal("1.5")), None);
-        let long = Form::of(&Value::Text("x".repeat(9000)), Width::Narrow, &UNKNOWN);
+        let long = ParameterBinding::of(&Value::Text("x".repeat(9000)), Width::Narrow, &UNKNOWN);
         assert_eq!(text("a").merged(long), None);
     }
 
@@ -444,7 +450,7 @@ mod tests {
     fn told_types_never_make_a_value_shorter() {
         let told = |value: Value, kind, size, digits| {
             let declared = Declared { kind, size, digits };
-            Form::of(
+            ParameterBinding::of(
                 &Value::Declared(Box::new(value), declared),
                 Width::Wide,
                 &UNKNOWN,

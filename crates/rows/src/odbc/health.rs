@@ -16,9 +16,9 @@ const CLOSED: u8 = 2;
 
 /// What is known of a connection.
 #[derive(Debug, Default)]
-pub(super) struct Life(AtomicU8);
+pub(super) struct ConnectionHealth(AtomicU8);
 
-impl Life {
+impl ConnectionHealth {
     /// Whether it was closed by `close`.
     pub(super) fn is_closed(&self) -> bool {
         self.0.load(Ordering::SeqCst) == CLOSED
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_lost_connection_refuses_and_a_closed_one_stays_closed() {
-        let life = Life::default();
+        let life = ConnectionHealth::default();
         assert!(life.is_usable() && life.check().is_ok());
         life.lose();
         assert!(!life.is_usable() && !life.is_closed());

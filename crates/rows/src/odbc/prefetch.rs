@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use super::context::{Ended, StatementContext, read};
+use super::context::{FetchOutcome, StatementContext, read};
 use super::reader::Reader;
 use crate::odbc::block::CurrentBlock;
 use crate::source::Budget;
@@ -23,29 +23,29 @@ use crate::source::Budget;
 pub(crate) const FIRST_BLOCKS: u64 = 2;
 
 /// So many times as many where a thread has stopped before the last row.
-pub(crate) const PATIENCE: u64 = 8;
+pub(crate) const RESTART_BACKOFF: u64 = 8;
 
 /// Blocks that may wait to be asked for. One would do where both sides are quick; where the asking side waits for the GIL, it
 /// finds these.
 const WAITING_BLOCKS: usize = 3;
 
 /// A block that was read.
-pub(crate) struct Outcome {
+pub(crate) struct PrefetchedBlock {
     block: CurrentBlock,
-    pub(crate) ended: Ended,
+    pub(crate) ended: FetchOutcome,
 }
 
 /// The thread of a statement.
-pub(crate) struct Ahead {
+pub(crate) struct Prefetcher {
     empty: Sender<CurrentBlock>,
-    outcomes: Receiver<Outcome>,
-    arrived: Option<Outcome>,
+    outcomes: Receiver<PrefetchedBlock>,
+    arrived: Option<PrefetchedBlock>,
     stop: Arc<AtomicBool>,
     /// What rows are read with comes back at the thread's end.
     thread: JoinHandle<Box<Reader>>,
 }
 
-impl Ahead {
+impl Prefetcher {
     /// Starts the thread, with blocks like the one that was read before.
     ///
     /// # Errors
@@ -55,14 +55,14 @@ impl Ahead {
         reader: Box<Reader>,
         before: &CurrentBlock,
         budget: Budget,
-    ) -> Result<Ahead, Box<Reader>> {
+    ) -> Result<Prefetcher, Box<Reader>> {
         let (empty, asked) = channel();
         let (given, outcomes) = channel();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         // Where no thread is made, what it was to own is given back through this.
         let (owner, owned) = channel::<Box<Reader>>();
-        let thread = std::thread::Builder::new().name("onecopy-ahead".to_owned());
+        let thread = std::thread::Builder::new().name("onecopy-prefetch".to_owned());
         let started = thread.spawn(move || {
             block_signals();
             let mut reader = owned.recv().expect("it is sent below");
@@ -72,8 +72,8 @@ impl Ahead {
                 }
                 let mut block = block;
                 let ended = read(&context, &mut reader, &mut block, budget);
-                let leads_on = ended.leads_on(&reader);
-                if given.send(Outcome { block, ended }).is_err() || !leads_on {
+                let can_prefetch = ended.can_prefetch(&reader);
+                if given.send(PrefetchedBlock { block, ended }).is_err() || !can_prefetch {
                     break;
                 }
             }
@@ -88,7 +88,7 @@ impl Ahead {
             // Refused where it has stopped already.
             let _ = empty.send(before.another());
         }
-        Ok(Ahead {
+        Ok(Prefetcher {
             empty,
             outcomes,
             arrived: None,
@@ -97,7 +97,7 @@ impl Ahead {
         })
     }
 
-    /// Whether a block waits, and [`Ahead::next`] does not.
+    /// Whether a block waits, and [`Prefetcher::next`] does not.
     pub(crate) fn is_ready(&mut self) -> bool {
         if self.arrived.is_none() {
             self.arrived = self.outcomes.try_recv().ok();
@@ -107,7 +107,7 @@ impl Ahead {
 
     /// The next block in place of `block`, which is filled in turn; how its fetch ended. `None`, and `block` as it was, where the
     /// thread has stopped and all that it read was given.
-    pub(crate) fn next(&mut self, block: &mut CurrentBlock) -> Option<Ended> {
+    pub(crate) fn next(&mut self, block: &mut CurrentBlock) -> Option<FetchOutcome> {
         let outcome = match self.arrived.take() {
             Some(outcome) => outcome,
             None => self.outcomes.recv().ok()?,
@@ -119,7 +119,7 @@ impl Ahead {
 
     /// Stops the thread behind the fetch that is under way. What rows are read with, and the blocks that nobody asked for;
     /// no reader where the thread panicked.
-    pub(crate) fn end(self) -> (Option<Box<Reader>>, Vec<Outcome>) {
+    pub(crate) fn end(self) -> (Option<Box<Reader>>, Vec<PrefetchedBlock>) {
         self.stop.store(true, Relaxed);
         drop(self.empty);
         let reader = self.thread.join().ok();

@@ -7,11 +7,11 @@
 
 use std::sync::Arc;
 
+use super::binding::{ParameterBinding, is_text};
 use super::connection_string::ConnectionString;
 use super::ffi::sql;
-use super::form::{Form, is_text};
 use super::handle::StatementHandle;
-use super::quirks::{Keeps, Quirks, Streams, Width};
+use super::quirks::{CacheSupport, Quirks, Streams, Width};
 use crate::database::ConnectOptions;
 use crate::odbc::column::Planned;
 use crate::schema::Schema;
@@ -35,7 +35,7 @@ const NEVER: u8 = u8::MAX;
 
 /// Which statements a connection keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Keeping {
+pub(super) enum CachePolicy {
     /// None.
     Nothing,
     /// All that can be executed again.
@@ -44,10 +44,10 @@ pub(super) enum Keeping {
     Short,
 }
 
-impl Keeping {
+impl CachePolicy {
     /// Whether the driver holds the whole result of a statement that was executed like this.
-    pub(super) fn holds_whole(self, lesson: Option<&Lesson>) -> bool {
-        self == Keeping::All || matches!(lesson, Some(Lesson::Whole))
+    pub(super) fn holds_whole(self, lesson: Option<&SizeObservation>) -> bool {
+        self == CachePolicy::All || matches!(lesson, Some(SizeObservation::Whole))
     }
 
     /// What is kept on a connection that was opened like this.
@@ -55,23 +55,23 @@ impl Keeping {
         quirks: &Quirks,
         string: &ConnectionString,
         options: &ConnectOptions,
-    ) -> Keeping {
+    ) -> CachePolicy {
         match quirks.keeps_prepared {
-            Keeps::Nothing => return Keeping::Nothing,
-            Keeps::All => return Keeping::All,
-            Keeps::WithoutCursor { .. } => {}
+            CacheSupport::Nothing => return CachePolicy::Nothing,
+            CacheSupport::All => return CachePolicy::All,
+            CacheSupport::WithoutCursor { .. } => {}
         }
         let Streams::By { keyword, off } = quirks.streams else {
-            return Keeping::Nothing;
+            return CachePolicy::Nothing;
         };
         let is_ours = quirks
             .connect
             .iter()
             .any(|&(k, v)| k == keyword && string.get(k) == Some(v));
         match string.get(keyword) {
-            Some(value) if value == off => Keeping::All,
-            _ if is_ours && options.stream.is_none() && options.guesses_short => Keeping::Short,
-            _ => Keeping::Nothing,
+            Some(value) if value == off => CachePolicy::All,
+            _ if is_ours && options.stream.is_none() && options.guesses_short => CachePolicy::Short,
+            _ => CachePolicy::Nothing,
         }
     }
 }
@@ -79,7 +79,7 @@ impl Keeping {
 /// The connection attribute that switches cursors off, where the driver declares one for each query.
 pub(super) fn cursor_switch(quirks: &Quirks, string: &ConnectionString) -> Option<i32> {
     match (quirks.keeps_prepared, quirks.streams) {
-        (Keeps::WithoutCursor { attribute }, Streams::By { keyword, off }) => {
+        (CacheSupport::WithoutCursor { attribute }, Streams::By { keyword, off }) => {
             (string.get(keyword) != Some(off)).then_some(attribute)
         }
         _ => None,
@@ -131,7 +131,7 @@ pub(super) struct Key {
 
 impl Key {
     pub(super) fn new(quirks: &Quirks, width: Width, sql: &str, parameters: &[Value]) -> Key {
-        let of = |value: &Value| match Form::of(value, width, quirks) {
+        let of = |value: &Value| match ParameterBinding::of(value, width, quirks) {
             form if form.is_null && !form.is_told => NULL,
             form => form.sql_type,
         };
@@ -178,7 +178,7 @@ impl Columns {
 }
 
 /// A statement that was prepared, and is not used now.
-pub(super) struct Waiting {
+pub(super) struct CachedStatement {
     pub(super) handle: Arc<StatementHandle>,
     /// What its result's columns are again, unless it is stale.
     pub(super) columns: Option<Columns>,
@@ -186,15 +186,15 @@ pub(super) struct Waiting {
 
 /// What a connection keeps; the last used is the last.
 #[derive(Default)]
-pub(super) struct Kept {
-    statements: Vec<(Key, Waiting)>,
+pub(super) struct StatementCache {
+    statements: Vec<(Key, CachedStatement)>,
     /// Texts, and how many short results in a row each had.
     texts: Vec<(String, u8)>,
 }
 
-impl Kept {
+impl StatementCache {
     /// Takes the statement out that is kept by this, if one is.
-    pub(super) fn take(&mut self, key: &Key) -> Option<Waiting> {
+    pub(super) fn take(&mut self, key: &Key) -> Option<CachedStatement> {
         let at = self.statements.iter().rposition(|(of, _)| of == key)?;
         Some(self.statements.remove(at).1)
     }
@@ -216,7 +216,7 @@ impl Kept {
     }
 
     /// Keeps a statement; returns the one that was used longest ago, where they are too many.
-    pub(super) fn keep(&mut self, key: Key, waiting: Waiting) -> Option<Waiting> {
+    pub(super) fn keep(&mut self, key: Key, waiting: CachedStatement) -> Option<CachedStatement> {
         self.statements.push((key, waiting));
         (self.statements.len() > MOST_STATEMENTS).then(|| self.statements.remove(0).1)
     }
@@ -225,22 +225,22 @@ impl Kept {
     pub(super) fn learn(
         &mut self,
         key: Option<Key>,
-        lesson: Option<Lesson>,
-        extent: Extent,
+        lesson: Option<SizeObservation>,
+        extent: RowsRead,
     ) -> Option<Key> {
         match (lesson, key) {
-            (Some(Lesson::Whole), Some(key)) if extent.n_rows > MOST_WHOLE_ROWS => {
+            (Some(SizeObservation::Whole), Some(key)) if extent.n_rows > MOST_WHOLE_ROWS => {
                 self.note_never(key.sql);
                 None
             }
             // Nobody has seen how long it was.
-            (Some(Lesson::Whole), Some(key))
+            (Some(SizeObservation::Whole), Some(key))
                 if extent.n_rows > MOST_SHORT_ROWS && !extent.is_all =>
             {
                 self.note(key.sql, |_| 0);
                 None
             }
-            (Some(Lesson::Cursor(sql)), key) => {
+            (Some(SizeObservation::Cursor(sql)), key) => {
                 if extent.n_rows > MOST_SHORT_ROWS {
                     self.note(sql, |n| if n == NEVER { NEVER } else { 0 });
                 } else if extent.is_all {
@@ -270,7 +270,7 @@ impl Kept {
 
 /// What is to be learned from a result.
 #[derive(Debug)]
-pub(super) enum Lesson {
+pub(super) enum SizeObservation {
     /// Of a text that was executed with a cursor: how long it is.
     Cursor(String),
     /// Of one that was executed without: whether that was right.
@@ -279,7 +279,7 @@ pub(super) enum Lesson {
 
 /// How much of a result was read.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Extent {
+pub(super) struct RowsRead {
     pub(super) n_rows: u64,
     /// Whether that is known to be all.
     pub(super) is_all: bool,
