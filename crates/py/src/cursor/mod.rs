@@ -10,9 +10,9 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use crate::connection::Connection;
-use crate::fetch::BATCH_ROWS;
 use crate::guard::{Guarded, Locked};
 use crate::limit::TimeLimit;
+use crate::pull::BATCH_ROWS;
 use crate::stream::RowStream;
 use crate::{errors, types};
 

@@ -62,7 +62,7 @@ impl Prefetcher {
         let stopped = Arc::clone(&stop);
         // Where no thread is made, what it was to own is given back through this.
         let (owner, owned) = channel::<Box<Reader>>();
-        let thread = std::thread::Builder::new().name("onecopy-prefetch".to_owned());
+        let thread = std::thread::Builder::new().name("onecopy-fetch".to_owned());
         let started = thread.spawn(move || {
             block_signals();
             let mut reader = owned.recv().expect("it is sent below");

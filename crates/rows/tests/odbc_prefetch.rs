@@ -56,7 +56,7 @@ fn n_reading() -> usize {
     std::fs::read_dir("/proc/self/task")
         .unwrap()
         .filter_map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")).ok())
-        .filter(|name| name.trim() == "onecopy-ahead")
+        .filter(|name| name.trim() == "onecopy-fetch")
         .count()
 }
 
