@@ -9,7 +9,8 @@ use libfuzzer_sys::fuzz_target;
 use onecopy_fuzz::parts;
 use onecopy_rows::connect::Connection;
 use onecopy_rows::ConnectOptions;
-use onecopy_rows::named::{Dialect, Named, by_name, count_marks, positional};
+use onecopy_rows::Dialect;
+use onecopy_rows::named::{Named, by_name, count_marks, positional};
 use onecopy_rows::odbc::fuzzing::has_second;
 
 const DIALECTS: [Dialect; 5] = [

@@ -9,13 +9,13 @@ use onecopy_wire::{CancelHandle, ChunkSource};
 use crate::database::{
     ConnectCancel, ConnectOptions, DatabaseConnection, DatabaseStatement, Names, Prepared,
 };
-use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind, Message};
 use crate::row_stream::{self, Format};
 use crate::schema::Schema;
 use crate::source::{
     BlockPosition, Budget, LongPart, LongValues, PumpError, Pumped, RowSink, Source,
 };
+use crate::sql::dialect::Dialect;
 use crate::value::Value;
 
 /// Declares the enums of all databases and `each!`, the static dispatch over them. The first that accepts a target opens it.

@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use onecopy_text::Policy;
 use onecopy_wire::CancelHandle;
 
-use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind, Message};
 use crate::schema::Schema;
 use crate::source::{LongPart, LongValues, Source};
+use crate::sql::dialect::Dialect;
 use crate::value::Value;
 
 /// What a date of zeros is, in MariaDB and MySQL.

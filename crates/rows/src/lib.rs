@@ -11,10 +11,9 @@
 //! | [`source`] | the traits [`Source`], [`Block`] and [`RowSink`], and the fetch [`Budget`] |
 //! | [`value`] | parameter values, bound and never pasted |
 //! | [`error`] | the one error type of this room |
-//! | [`named`] | `:name` and `%(name)s` parameters to positional ones, by a lexer that knows literals |
 //! | [`database`] | the traits [`DatabaseConnection`] and [`DatabaseStatement`] that each database implements |
 //! | [`connect`] | the list of databases: targets to a [`connect::Connection`] |
-//! | [`dialect`] | whose SQL a database speaks |
+//! | [`sql`] | the text of statements: one lexer; named parameters; what kind of statement it is |
 //! | [`odbc`] | any ODBC driver, through a driver manager loaded at run time |
 //! | [`sqlite`] | the embedded database |
 //! | [`sink`] | row sinks that write JSON, NDJSON and CSV |
@@ -29,13 +28,11 @@ pub mod arrow_c;
 pub mod cell;
 pub mod connect;
 pub mod database;
-pub mod dialect;
 pub mod error;
 #[allow(unsafe_code)]
 mod fork;
 #[cfg(feature = "memory-database")]
 pub mod memory;
-pub mod named;
 #[allow(unsafe_code)] // Fence: the driver manager's C functions and bound buffers.
 pub mod odbc;
 #[allow(unsafe_code)] // Fence: memory that grows in place.
@@ -44,6 +41,7 @@ pub mod row_stream;
 pub mod schema;
 pub mod sink;
 pub mod source;
+pub mod sql;
 #[allow(unsafe_code)] // Fence: SQLite's C functions.
 pub mod sqlite;
 pub mod value;
@@ -53,7 +51,6 @@ pub use database::{
     ConnectCancel, ConnectOptions, DatabaseConnection, DatabaseStatement, Names, Prepared,
     ZeroDates,
 };
-pub use dialect::Dialect;
 pub use error::{Error, ErrorKind, Message};
 pub use row_stream::Format;
 pub use schema::{Column, ColumnType, Schema};
@@ -61,4 +58,6 @@ pub use source::{
     AttachedHost, Block, BlockPosition, Budget, Emitted, Fetched, LongForm, LongPart, LongValues,
     PumpError, Pumped, RowSink, Source,
 };
+pub use sql::dialect::Dialect;
+pub use sql::named;
 pub use value::{Declared, DeclaredKind, Value};

@@ -5,9 +5,9 @@
 
 use std::borrow::Cow;
 
-use super::sql_text;
-use crate::dialect::Dialect;
-use crate::named;
+use crate::sql::dialect::Dialect;
+use crate::sql::named;
+use crate::sql::statements;
 use crate::value::Value;
 
 /// Digits of MariaDB's decimals, and those after the point.
@@ -49,7 +49,7 @@ pub(super) fn of_rows<'s>(sql: &'s str, rows: &[Vec<Value>]) -> Cow<'s, str> {
 /// Returns the statement with casts for those of its parameters that need one.
 pub(super) fn with_casts<'s>(sql: &'s str, values: &[Value], dialect: Dialect) -> Cow<'s, str> {
     // A parameter of a procedure may be an output.
-    if !are_needed(values, dialect) || sql_text::first_word(sql, dialect) == "CALL" {
+    if !are_needed(values, dialect) || statements::first_word(sql, dialect) == "CALL" {
         return Cow::Borrowed(sql);
     }
     let of = |index: usize| cast_of(values.get(index)?, dialect);

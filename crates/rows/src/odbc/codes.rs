@@ -5,8 +5,8 @@
 //! starts or shuts down. A code in no table has no meaning here: its error is of kind `Operational`
 //! and permanent, except while connecting.
 
-use crate::dialect::Dialect;
 use crate::error::{ErrorKind, Meaning};
+use crate::sql::dialect::Dialect;
 use crate::sqlite;
 
 use ErrorKind::{

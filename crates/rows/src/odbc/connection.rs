@@ -14,9 +14,9 @@ use super::shared::{DriverFacts, Shared, State};
 use super::statement_cache::{self, CachePolicy, StatementCache};
 use super::survey::Portrait;
 use crate::database::{ConnectOptions, ZeroDates};
-use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind};
 use crate::fork;
+use crate::sql::dialect::Dialect;
 
 /// A connection through an ODBC driver.
 pub struct Connection {
@@ -91,7 +91,7 @@ impl Connection {
     /// A read-only connection takes one statement at a time: a second could end the read-only transaction.
     pub(super) fn check_single(&self, sql: &str) -> Result<(), Error> {
         let dialect = self.shared.quirks.dialect;
-        if dialect == Dialect::Postgres && super::sql_text::copies_through_client(sql) {
+        if dialect == Dialect::Postgres && crate::sql::statements::copies_through_client(sql) {
             return Err(Error::new(
                 ErrorKind::NotSupported,
                 "ODBC has no `COPY … TO STDOUT` and no `COPY … FROM STDIN`: the driver would wait without an end\n\
@@ -100,7 +100,7 @@ impl Connection {
         }
         if dialect == Dialect::MySql
             && !self.shared.local_infile
-            && super::sql_text::loads_local_file(sql)
+            && crate::sql::statements::loads_local_file(sql)
         {
             return Err(Error::new(
                 ErrorKind::NotSupported,
@@ -108,7 +108,9 @@ impl Connection {
                  Connect with `local_infile=True` to allow it.",
             ));
         }
-        if self.shared.read_only && super::sql_text::has_second(sql, self.shared.quirks.dialect) {
+        if self.shared.read_only
+            && crate::sql::statements::has_second(sql, self.shared.quirks.dialect)
+        {
             return Err(Error::new(
                 ErrorKind::Programming,
                 "more than one statement in one `execute` on a read-only connection\nRun them one by one.",

@@ -11,8 +11,8 @@ use super::quirks::{FIRST_FETCH, Width};
 use super::statement::Statement;
 use super::{drivers, ffi, many, run, statement};
 use crate::database::{ConnectCancel, ConnectOptions, DatabaseConnection, Names, Prepared};
-use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind};
+use crate::sql::dialect::Dialect;
 use crate::value::Value;
 
 impl Connection {

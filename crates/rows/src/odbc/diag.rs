@@ -8,8 +8,8 @@ use super::manager::Manager;
 use super::quirks::Width;
 use super::secrets::Secrets;
 use super::unit::{Unit, until_nul};
-use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind};
+use crate::sql::dialect::Dialect;
 
 /// Records read at most: a driver that never says "no more" (seen with some on a lost connection) must not hang us.
 const MAX_RECORDS: i16 = 64;

@@ -9,11 +9,12 @@ use super::handle::StatementHandle;
 use super::parameters::{self, Parameters};
 use super::quirks::Width;
 use super::shared::Shared;
-use super::{describe, diag, sql_text};
-use crate::dialect::Dialect;
+use super::{describe, diag};
 use crate::error::{Error, ErrorKind, Message};
-use crate::named::count_marks;
 use crate::odbc::column::{self, Planned};
+use crate::sql::dialect::Dialect;
+use crate::sql::named::count_marks;
+use crate::sql::statements;
 use crate::value::{Value, sqlite_number};
 
 /// A statement handle inside its connection's lock.
@@ -152,7 +153,7 @@ impl<'a> Driver<'a> {
         wide: OfText<u16>,
     ) -> Result<bool, Error> {
         let escaped = match self.shared.quirks.dialect {
-            Dialect::Postgres => sql_text::with_question_operators(sql),
+            Dialect::Postgres => statements::with_question_operators(sql),
             _ => Cow::Borrowed(sql),
         };
         let text = SqlText::new(&escaped, self.shared.width)?;

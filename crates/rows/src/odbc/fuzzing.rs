@@ -4,13 +4,13 @@ use std::fmt;
 
 use super::connection_string;
 use super::quirks;
-use super::sql_text;
 use super::url::DatabaseUrl;
 use crate::cell::Cell;
-use crate::dialect::Dialect;
 use crate::error::Error;
 pub use crate::odbc::block::fuzzing::AnsweredRows;
 use crate::odbc::column::interval;
+use crate::sql::dialect::Dialect;
+use crate::sql::statements;
 
 /// A connection string taken apart.
 #[derive(Clone, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub fn database_url(url: &str, driver: &str) -> Result<ConnectionString, Error> 
 /// Whether a second statement stands behind the first.
 #[must_use]
 pub fn has_second(sql: &str, dialect: Dialect) -> bool {
-    sql_text::has_second(sql, dialect)
+    statements::has_second(sql, dialect)
 }
 
 /// The microseconds of a span of time, where it is one that is exact.

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::ffi::{self, Handle};
 use super::manager::Manager;
-use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind};
+use crate::sql::dialect::Dialect;
 
 const OPEN: u8 = 0;
 const LOST: u8 = 1;

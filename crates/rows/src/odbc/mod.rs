@@ -18,7 +18,6 @@
 //! | `prefetch` | the next block read while the current one is emitted |
 //! | `block`, `column` | the buffers that a driver writes rows into; which buffer a column needs, and how a cell is read from it |
 //! | `many` | one statement for many rows of parameters |
-//! | `sql_text` | where a statement ends, per dialect |
 //! | `unit` | text as calls pass it, of either width |
 //! | `diag`, `codes` | diagnostics; the tables from SQLSTATE and native code to kind |
 //!
@@ -69,7 +68,6 @@ mod registers;
 mod run;
 mod secrets;
 mod shared;
-mod sql_text;
 mod statement;
 mod statement_cache;
 mod survey;

@@ -15,10 +15,10 @@ use super::unit::written;
 use super::url::{self, DatabaseUrl};
 use super::{codes, diag, drivers, probe};
 use crate::database::{ConnectOptions, DatabaseConnection};
-use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind};
 use crate::fork;
 use crate::odbc::block::buffer;
+use crate::sql::dialect::Dialect;
 
 /// Opens `target`: a URL, a connection string, `DSN=name`. The width of text is the one that is right, or `width`.
 pub(crate) fn open(

@@ -14,9 +14,9 @@ use super::handle::lock;
 use super::quirks::Width;
 use crate::cell::{Cell, LongKind};
 use crate::database::DatabaseConnection;
-use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind};
 use crate::source::{Block, Budget, Fetched, RowSink, Source};
+use crate::sql::dialect::Dialect;
 
 /// Latin-1, CJK, outside the BMP: 2, 3 and 4 bytes of UTF-8.
 const SAMPLE: &str = "é日😀";

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::faults::{self, Fault};
-use crate::dialect::Dialect;
+use crate::sql::dialect::Dialect;
 
 /// Which form of text passes between us and a driver: in calls, cells, parameters and messages.
 ///

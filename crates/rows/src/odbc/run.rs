@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use super::call::Call;
+use super::casts;
 use super::driver::Driver;
 use super::handle::StatementHandle;
 use super::shared::Shared;
 use super::statement_cache::{CachePolicy, CachedStatement, Columns, Key, SizeObservation};
-use super::{casts, sql_text};
 use crate::database::Prepared;
-use crate::dialect::Dialect;
 use crate::error::{Error, Message};
 use crate::schema::Schema;
+use crate::sql::dialect::Dialect;
+use crate::sql::statements;
 use crate::value::Value;
 
 /// What an execution told: its columns and the rows it changed, and what the database said.
@@ -41,7 +42,7 @@ pub(super) fn run(
     parameters: &[Value],
 ) -> Result<Execution, Error> {
     let sql = &*casts::with_casts(sql, parameters, shared.quirks.dialect);
-    if sql_text::is_plain_query(sql, shared.quirks.dialect) {
+    if statements::is_plain_query(sql, shared.quirks.dialect) {
         return run_text(shared, call, sql, parameters);
     }
     call.set_cursor(false);
@@ -224,16 +225,16 @@ fn execute(
 /// Whether the handle of a statement may be executed again, by its text: a call of a procedure has results of its own.
 fn may_be_kept(shared: &Shared, sql: &str) -> bool {
     let dialect = shared.quirks.dialect;
-    let word = sql_text::first_word(sql, dialect);
+    let word = statements::first_word(sql, dialect);
     matches!(
         word.as_str(),
         "SELECT" | "WITH" | "INSERT" | "UPDATE" | "DELETE" | "REPLACE"
-    ) && !sql_text::has_second(sql, dialect)
+    ) && !statements::has_second(sql, dialect)
 }
 
 /// Returns whether a statement of this kind changes a number of rows, which may be 0.
 fn counts_rows(shared: &Shared, sql: &str) -> bool {
-    let word = sql_text::first_word(sql, shared.quirks.dialect);
+    let word = statements::first_word(sql, shared.quirks.dialect);
     !matches!(
         word.as_str(),
         "CREATE"
@@ -263,8 +264,8 @@ fn counts_rows(shared: &Shared, sql: &str) -> bool {
 /// columns are others than before, that is told when it has run.
 fn reads(shared: &Shared, sql: &str) -> bool {
     let dialect = shared.quirks.dialect;
-    let word = sql_text::first_word(sql, dialect);
-    matches!(word.as_str(), "SELECT" | "WITH") && sql_text::is_plain_query(sql, dialect)
+    let word = statements::first_word(sql, dialect);
+    matches!(word.as_str(), "SELECT" | "WITH") && statements::is_plain_query(sql, dialect)
 }
 
 impl Shared {

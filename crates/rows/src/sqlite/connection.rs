@@ -16,8 +16,8 @@ use super::target::Target;
 use super::watch::Cancel;
 use super::{call::CallGuard, database::Database};
 use crate::database::{ConnectCancel, ConnectOptions, DatabaseConnection, Names, Prepared};
-use crate::dialect::Dialect;
 use crate::error::Error;
+use crate::sql::dialect::Dialect;
 use crate::value::Value;
 
 /// A connection to the embedded database.
@@ -233,7 +233,7 @@ impl DatabaseConnection for Connection {
             return Ok(Vec::new());
         }
         let names: Option<Vec<String>> = names.into_iter().collect();
-        names.ok_or_else(|| Error::new(crate::ErrorKind::Programming, crate::named::MIXED))
+        names.ok_or_else(|| Error::new(crate::ErrorKind::Programming, crate::sql::named::MIXED))
     }
 
     fn cancel_handle(&self) -> CancelHandle {

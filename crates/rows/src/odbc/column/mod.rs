@@ -24,10 +24,10 @@ pub(crate) use self::spec::{Described, Raw, Spec, is_whole_units};
 pub(crate) use self::uuid::guid;
 use crate::cell::Cell;
 use crate::database::ZeroDates;
-use crate::dialect::Dialect;
 use crate::odbc::ffi::sql;
 use crate::odbc::quirks::{Quirks, Width};
 use crate::schema::{Column, ColumnType};
+use crate::sql::dialect::Dialect;
 
 /// A column ready to be bound.
 #[derive(Clone, Debug)]

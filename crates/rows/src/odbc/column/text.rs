@@ -4,10 +4,10 @@ use onecopy_text::Units;
 
 use super::spec::{DECLARED_BYTES, Described, OPEN_BYTES, Plan, Raw, Spec};
 use crate::cell::Cell;
-use crate::dialect::Dialect;
 use crate::odbc::ffi::c;
 use crate::odbc::quirks::Quirks;
 use crate::schema::ColumnType;
+use crate::sql::dialect::Dialect;
 
 /// `SQL_C_CHAR`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,10 +7,10 @@ use super::date::field;
 use super::interval;
 use super::spec::{Plan, Raw, Spec};
 use crate::cell::{self, Cell};
-use crate::dialect::Dialect;
 use crate::odbc::ffi::c;
 use crate::odbc::quirks::Quirks;
 use crate::schema::ColumnType;
+use crate::sql::dialect::Dialect;
 
 /// `hh:mm:ss[.fffffffff]` in ASCII.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

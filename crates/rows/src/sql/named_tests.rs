@@ -159,13 +159,13 @@ fn piece(dialect: Dialect) -> BoxedStrategy<(String, Option<String>)> {
         any.prop_map(|s| (format!("/*{}*/", s.replace(['*', '/'], "")), None))
             .boxed(),
     ];
-    if dialect.backticks_quote() {
+    if !matches!(dialect, Dialect::Postgres | Dialect::SqlServer) {
         all.push(quoted("`", '`').boxed());
     }
-    if dialect.brackets_quote() {
+    if !matches!(dialect, Dialect::Postgres | Dialect::MySql) {
         all.push(quoted("[", ']').boxed());
     }
-    if dialect.dollar_quotes() {
+    if matches!(dialect, Dialect::Generic | Dialect::Postgres) {
         all.push(
             any.prop_map(|s| (format!("$q${}$q$", s.replace('$', "")), None))
                 .boxed(),
