@@ -16,6 +16,7 @@ use crate::source::{
     BlockPosition, Budget, LongPart, LongValues, PumpError, Pumped, RowSink, Source,
 };
 use crate::sql::dialect::Dialect;
+use crate::stored;
 use crate::value::Value;
 
 /// Declares the enums of all databases and `each!`, the static dispatch over them. The first that accepts a target opens it.
@@ -33,13 +34,21 @@ macro_rules! databases {
         #[non_exhaustive]
         pub enum Statement {
             $($(#[doc = $doc])* $(#[cfg($cfg)])? $variant(crate::$module::Statement),)*
+            /// Results of any database, kept in memory.
+            Stored(stored::Statement),
         }
 
         /// Calls `$body` for the connection or statement of whichever database.
         macro_rules! each {
-            ($dollar enum:ident, $dollar self:expr, $dollar x:ident => $dollar body:expr) => {
+            (Connection, $dollar self:expr, $dollar x:ident => $dollar body:expr) => {
                 match $dollar self {
-                    $($(#[cfg($cfg)])? $dollar enum::$variant($dollar x) => $dollar body,)*
+                    $($(#[cfg($cfg)])? Connection::$variant($dollar x) => $dollar body,)*
+                }
+            };
+            (Statement, $dollar self:expr, $dollar x:ident => $dollar body:expr) => {
+                match $dollar self {
+                    $($(#[cfg($cfg)])? Statement::$variant($dollar x) => $dollar body,)*
+                    Statement::Stored($dollar x) => $dollar body,
                 }
             };
         }
@@ -153,6 +162,35 @@ impl Connection {
         rows: &mut dyn Iterator<Item = Vec<Value>>,
     ) -> Result<Option<u64>, Error> {
         each!(Connection, self, c => c.execute_many(sql, rows))
+    }
+
+    /// Runs a statement that returns rows for each row of parameters. Each has a result of its own, in their order, which
+    /// [`Statement::next_set`] goes through; all of them are kept in memory. With autocommit on, all of it is one transaction:
+    /// nothing of it stays where a row fails.
+    ///
+    /// # Errors
+    /// As [`Connection::execute_many`].
+    pub fn execute_many_returning(
+        &self,
+        sql: &str,
+        rows: &mut dyn Iterator<Item = Vec<Value>>,
+    ) -> Result<Statement, Error> {
+        let is_one_transaction = self.autocommit();
+        if is_one_transaction {
+            self.set_autocommit(false)?;
+        }
+        let stored = each!(Connection, self, c => stored::Statement::execute(c, sql, rows))
+            .map(Statement::Stored);
+        if is_one_transaction {
+            let ended = match &stored {
+                Ok(_) => self.commit(),
+                Err(_) => self.rollback(),
+            };
+            self.set_autocommit(true)?;
+            // The error of the statement goes before that of the rollback.
+            return stored.and_then(|stored| ended.map(|()| stored));
+        }
+        stored
     }
 
     pub fn prepare_check(&self, sql: &str) -> Result<Prepared, Error> {

@@ -15,6 +15,7 @@
 //! | [`connect`] | the list of databases: targets to a [`connect::Connection`] |
 //! | [`sql`] | the text of statements: one lexer; named parameters; what kind of statement it is |
 //! | [`odbc`] | any ODBC driver, through a driver manager loaded at run time |
+//! | [`stored`] | results kept in memory: of one statement for many rows of parameters |
 //! | [`sqlite`] | the embedded database |
 //! | [`sink`] | row sinks that write JSON, NDJSON and CSV |
 //! | [`arrow`] | rows as Arrow's columns, and Arrow's columns as parameters |
@@ -44,6 +45,7 @@ pub mod source;
 pub mod sql;
 #[allow(unsafe_code)] // Fence: SQLite's C functions.
 pub mod sqlite;
+pub mod stored;
 pub mod value;
 
 pub use cell::{Cell, Date, LongKind, Time, Timestamp};

@@ -20,7 +20,7 @@ use crate::{command, errors, parameters};
 mod run;
 mod sqlite;
 
-pub(crate) use run::Said;
+pub(crate) use run::{RanMany, Said};
 pub(crate) use sqlite::Blob;
 
 /// A connection to a database (PEP 249).
@@ -202,7 +202,7 @@ impl Connection {
     ) -> PyResult<Bound<'py, Cursor>> {
         let py = slf.py();
         let cursor = Bound::new(py, Cursor::new(py, slf.unbind()))?;
-        cursor.get().run_many(py, sql, rows, columns)?;
+        Cursor::run_many(&cursor, sql, rows, columns)?;
         Ok(cursor)
     }
 

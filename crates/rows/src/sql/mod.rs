@@ -11,4 +11,4 @@
 pub mod dialect;
 pub(crate) mod lexer;
 pub mod named;
-pub(crate) mod statements;
+pub mod statements;

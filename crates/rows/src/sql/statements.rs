@@ -127,6 +127,19 @@ pub(crate) fn first_word(sql: &str, dialect: Dialect) -> String {
         .collect()
 }
 
+/// Returns whether a statement that changes rows may return some: it has the word `RETURNING`, or `OUTPUT` in SQL Server.
+#[must_use]
+pub fn returns_rows(sql: &str, dialect: Dialect) -> bool {
+    let word = match dialect {
+        Dialect::SqlServer => "OUTPUT",
+        _ => "RETURNING",
+    };
+    // Most texts do not have the word at all.
+    let mut windows = sql.as_bytes().windows(word.len());
+    windows.any(|window| window.eq_ignore_ascii_case(word.as_bytes()))
+        && tokens(sql, dialect).any(|token| token.is(word))
+}
+
 /// Returns whether a text of PostgreSQL's is a `COPY` between a table and the client.
 pub(crate) fn copies_through_client(sql: &str) -> bool {
     first_word(sql, Dialect::Postgres) == "COPY"
