@@ -73,7 +73,7 @@ impl Opening {
         let (target, options) = (target.to_owned(), options.clone());
         let thread = std::thread::Builder::new().name("onecopy-connect".to_owned());
         let started = thread.spawn(move || {
-            super::prefetch::block_signals();
+            super::unblock::block_signals();
             shared.caller.enter();
             let opened = open::open(&target, &options, width);
             shared.caller.leave();

@@ -16,6 +16,7 @@ use std::thread::JoinHandle;
 
 use super::context::{FetchOutcome, StatementContext, read};
 use super::reader::Reader;
+use super::unblock::block_signals;
 use crate::odbc::block::CurrentBlock;
 use crate::source::Budget;
 
@@ -144,14 +145,4 @@ pub(crate) fn is_worth_while() -> bool {
     }
     #[cfg(not(target_os = "linux"))]
     std::thread::available_parallelism().is_ok_and(|n| n.get() > 1)
-}
-
-/// Signals of the process are for the threads that expect them.
-pub(super) fn block_signals() {
-    // SAFETY: the set is filled before use, and concerns this thread alone.
-    unsafe {
-        let mut all = std::mem::MaybeUninit::uninit();
-        libc::sigfillset(all.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), std::ptr::null_mut());
-    }
 }

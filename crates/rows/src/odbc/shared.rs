@@ -14,7 +14,7 @@ use super::manager::Manager;
 use super::quirks::{Quirks, Width};
 use super::secrets::Secrets;
 use super::statement_cache::{CachePolicy, StatementCache};
-use super::unblock::Caller;
+use super::unblock::{Caller, GRACE};
 use crate::database::ZeroDates;
 use crate::error::{Error, ErrorKind};
 use crate::fork;
@@ -171,6 +171,7 @@ impl Shared {
             return Ok(());
         }
         self.caller.enter();
+        let _limit = self.caller.limit(GRACE);
         for statement in state.cache.take_all() {
             statement.free();
         }
