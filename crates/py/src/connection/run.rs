@@ -32,7 +32,7 @@ pub(crate) enum RanMany {
     /// How many rows it changed, if the database reports it.
     Changed(Option<u64>),
     /// The rows that it returned.
-    Rows(db::Statement),
+    Rows(Box<db::Statement>),
 }
 
 impl Connection {
@@ -156,7 +156,7 @@ impl Connection {
         let done = self.call_within(py, said.limit, |db| match returns_rows {
             true => db
                 .execute_many_returning(&sql, &mut rows)
-                .map(RanMany::Rows),
+                .map(|rows| RanMany::Rows(Box::new(rows))),
             false => db.execute_many(&sql, &mut rows).map(RanMany::Changed),
         });
         // What the iterable raised ended it early: that comes first.
@@ -180,7 +180,7 @@ impl Connection {
         let done = self.call_within(py, said.limit, |db| match returns_rows {
             true => db
                 .execute_many_returning(&sql, &mut rows)
-                .map(RanMany::Rows),
+                .map(|rows| RanMany::Rows(Box::new(rows))),
             false => db.execute_many(&sql, &mut rows).map(RanMany::Changed),
         });
         let failure = rows.failure().map(|e| errors::to_py(py, &e));

@@ -93,7 +93,7 @@ impl Cursor {
                 state.row_count = changed.and_then(|n| i64::try_from(n).ok()).unwrap_or(-1);
                 Ok(())
             }
-            RanMany::Rows(statement) => cursor.begin_result(slf, state, statement),
+            RanMany::Rows(statement) => cursor.begin_result(slf, state, *statement),
         }
     }
 
