@@ -7,7 +7,7 @@ use onecopy_rows::arrow::{ArrowOptions, ArrowRows};
 use onecopy_rows::odbc::fuzzing::AnsweredRows;
 use onecopy_rows::row_stream::{StreamOptions, chunks_with};
 use onecopy_rows::sink::BsonOptions;
-use onecopy_rows::connect::Format;
+use onecopy_rows::Format;
 use onecopy_rows::{BlockPosition, Budget, Pumped, Source};
 use onecopy_text::{Chunk, Ledger, Policy};
 use onecopy_wire::Filled;

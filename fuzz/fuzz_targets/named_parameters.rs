@@ -7,8 +7,10 @@ use std::collections::HashSet;
 
 use libfuzzer_sys::fuzz_target;
 use onecopy_fuzz::parts;
-use onecopy_rows::connect::{ConnectOptions, Connection};
-use onecopy_rows::named::{Dialect, Named, by_name, count_marks, positional};
+use onecopy_rows::connect::Connection;
+use onecopy_rows::ConnectOptions;
+use onecopy_rows::Dialect;
+use onecopy_rows::named::{Named, by_name, count_marks, positional};
 use onecopy_rows::odbc::fuzzing::has_second;
 
 const DIALECTS: [Dialect; 5] = [

@@ -31,7 +31,7 @@ ROOMS = {
     "rows": Room(
         "text wire files",
         "libloading libsqlite3-sys percent-encoding regex itoa libc",
-        ("block", "odbc", "sqlite", "arrow_c", "fork"),
+        ("odbc", "sqlite", "arrow_c", "fork", "pages"),
         "net",
     ),
     "serve": Room("text wire files", "libc rustls ring httpdate tempfile mime_guess percent-encoding", ("sys",)),
@@ -398,3 +398,26 @@ def test_a_tree_with_a_fault_turns_its_test_red(
     arguments = ["crates/wire" if check.startswith("every_unsafe") else "wire"] if where.startswith("crates") else []
     with pytest.raises(AssertionError):
         test(*arguments)
+
+
+def test_a_database_is_one_directory_and_its_registration() -> None:
+    """The database of the tests is what a new one has to write: it is named by two files outside its directory."""
+    source = ROOT / "crates" / "rows" / "src"
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in (source / "memory").glob("*.rs")) <= 200
+    named = {
+        path.relative_to(ROOT).as_posix()
+        for room in ROOMS
+        for path in (ROOT / "crates" / room / "src").rglob("*.rs")
+        if re.search(r"\bmemory::|=> memory\b|\bmod memory\b|\bMemory => ", code(path.read_text(encoding="utf-8")))
+        and "memory" not in path.relative_to(ROOT).parts
+        and re.search(r"memory-database", path.read_text(encoding="utf-8"))
+    }
+    assert named == {"crates/rows/src/connect.rs", "crates/rows/src/lib.rs"}
+    # No code matches on one database: a new one would be forgotten there.
+    matching = [
+        path.relative_to(ROOT).as_posix()
+        for room in ROOMS
+        for path in (ROOT / "crates" / room / "src").rglob("*.rs")
+        if re.search(r"\bStatement::(?:Sqlite|Odbc)\b", code(path.read_text(encoding="utf-8")))
+    ]
+    assert matching == [], "code that is generic over databases is a StatementVisitor"

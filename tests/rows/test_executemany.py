@@ -6,6 +6,7 @@ import datetime
 import uuid
 from collections.abc import Iterator
 from decimal import Decimal
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -251,4 +252,92 @@ def test_bytes_are_refused_in_a_column_of_text(postgres: Database, at: int) -> N
     con.rollback()
     con.executemany("insert into texts values (?, ?, ?)", [(k, "abc", raw) for k, _, raw in rows])
     assert con.execute("select distinct word, raw from texts").fetchall() == [("abc", b"\0\xff")]
+    con.close()
+
+
+@pytest.fixture(params=["postgres", "mariadb", "sqlite"])
+def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The connection string of a database whose INSERT and DELETE can return rows, with an empty table ``returned``."""
+    string = f"sqlite:{tmp_path / 'returned.db'}"
+    if request.param != "sqlite":
+        database: Database = request.getfixturevalue(request.param)
+        string = database.odbc
+    end = " default charset utf8mb4" if request.param == "mariadb" else ""
+    with onecopy.connect(string, autocommit=True) as con:
+        con.execute("drop table if exists returned")
+        con.execute(f"create table returned (id integer primary key, name varchar(100)){end}")
+    return string
+
+
+INSERT_RETURNING = "insert into returned (id, name) values (?, ?) returning id, name"
+
+
+def _results(cur: onecopy.Cursor) -> list[list[Any]]:
+    results = [cur.fetchall()]
+    while cur.nextset():
+        results.append(cur.fetchall())
+    return results
+
+
+def test_rows_that_many_statements_return_are_results_one_after_the_other(target: str) -> None:
+    con = onecopy.connect(target)
+    rows = [(1, "Ærø"), (2, None), (3, "東京" * 20)]
+    cur = con.cursor().executemany(INSERT_RETURNING, iter(rows))
+    assert [column[0] for column in cur.description or ()] == ["id", "name"]
+    assert cur.rowcount == 3
+    assert _results(cur) == [[row] for row in rows]
+    assert cur.nextset() is None
+    con.rollback()
+    # Parameters by columns, and rows in another format.
+    cur = con.cursor().executemany(INSERT_RETURNING, columns=[[4, 5, 6], ["a", "b", "c"]])
+    assert b"".join(cur.json()) == b'[{"id":4,"name":"a"}]'
+    assert con.execute("select count(*) from returned").fetchone() == (3,)
+    con.close()
+
+
+@pytest.mark.parametrize("autocommit", [False, True])
+def test_an_error_among_statements_that_return_rows_names_its_row(target: str, autocommit: bool) -> None:
+    con = onecopy.connect(target, autocommit=autocommit)
+    with pytest.raises(onecopy.IntegrityError) as failed:
+        con.cursor().executemany(INSERT_RETURNING, [(1, "a"), (2, "b"), (1, "c")])
+    assert failed.value.row == 2
+    assert con.autocommit is autocommit
+    con.rollback()
+    assert con.execute("select count(*) from returned").fetchone() == (0,)
+    con.close()
+
+
+def test_statements_that_return_no_row_are_empty_results(target: str) -> None:
+    con = onecopy.connect(target)
+    con.executemany(INSERT_RETURNING, [(1, "a"), (2, "b")])
+    cur = con.cursor().executemany("delete from returned where id = ? returning name", [[2], [7], [1]])
+    assert cur.rowcount == 2
+    assert _results(cur) == [[("b",)], [], [("a",)]]
+    cur = con.cursor().executemany(INSERT_RETURNING, [])
+    assert cur.rowcount == 0
+    assert cur.description is None
+
+    # What an iterable raises comes through, and the rows before it are in the transaction.
+    def rows() -> Iterator[tuple[int, str]]:
+        yield 1, "a"
+        raise LookupError("no more")
+
+    with pytest.raises(LookupError, match="no more"):
+        con.cursor().executemany(INSERT_RETURNING, rows())
+    assert con.execute("select count(*) from returned").fetchone() == (1,)
+    con.close()
+
+
+def test_results_of_many_statements_are_read_in_columns_and_one_by_one(target: str) -> None:
+    con = onecopy.connect(target)
+    rows = [(k, f"name {k}") for k in range(50)]
+    cur = con.cursor().executemany(INSERT_RETURNING, rows)
+    found = [cur.fetchone()]
+    while cur.nextset():
+        found += cur.fetchmany(10)
+    assert found == rows
+    cur = con.cursor().executemany("delete from returned where id < ? returning id", [[20], [50]])
+    assert sorted(row[0] for row in cur) == list(range(20))
+    assert cur.nextset()
+    assert sorted(memoryview(cur.fetch_columns()[0]).tolist()) == list(range(20, 50))
     con.close()

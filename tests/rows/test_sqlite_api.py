@@ -377,6 +377,27 @@ def test_a_backup_in_the_callback_of_another_is_refused(con: onecopy.Connection)
     assert _one(other, "select count(*) from t") == 0
 
 
+def test_a_backup_in_a_function_of_sql_is_refused(con: onecopy.Connection) -> None:
+    """It would wait for the backup of another thread, which may wait for the statement."""
+    other, third = onecopy.connect("sqlite::memory:"), onecopy.connect("sqlite::memory:")
+    refused: list[str] = []
+
+    def back_up() -> int:
+        with pytest.raises(onecopy.InterfaceError) as caught:
+            other.backup(third)
+        refused.append(str(caught.value))
+        return 1
+
+    con.create_function("back_up", 0, back_up)
+    assert con.execute("select back_up()").fetchone() == (1,)
+    assert refused == [
+        "a backup cannot begin in a function that a statement calls\nbegin it when the statement has ended"
+    ]
+    other.backup(third)
+    other.close()
+    third.close()
+
+
 def test_backups_in_both_directions_do_not_wait_for_each_other_for_ever(tmp_path: Path) -> None:
     a, b = _filled(tmp_path / "a.db"), _filled(tmp_path / "b.db")
     threads = [

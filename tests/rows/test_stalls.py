@@ -40,7 +40,15 @@ class Relay:
         while True:
             ready = select.select([self._ends, self.listener, *peers], [], [])[0]
             if self._ends in ready:
-                break
+                if not self._ends.recv(1):
+                    break
+                # What was sent before: some of it (a statement closed) has no answer that the client waits for.
+                while sent := select.select([*peers], [], [], 0)[0]:
+                    for one in sent:
+                        if one in peers:
+                            self._pass_on(one, peers)
+                self.silent.set()
+                continue
             for one in ready:
                 if one is self.listener:
                     client = self.listener.accept()[0]
@@ -65,6 +73,11 @@ class Relay:
             self.received.set()
         else:
             peers[one].sendall(data)
+
+    def silence(self) -> None:
+        """Passes nothing on any more, except for what was sent before."""
+        self._end.send(b"s")
+        assert self.silent.wait(60)
 
     def close(self) -> None:
         """Ends it."""
@@ -128,7 +141,7 @@ def test_a_statement_on_a_silent_server_ends_after_its_time_limit_and_the_connec
     try:
         con = onecopy.connect(through(database, relay.port), query_timeout=0.5)
         assert con.execute("select 1 as n").fetchall() == [(1,)]
-        relay.silent.set()
+        relay.silence()
         with pytest.raises(onecopy.OperationalError, match=r"time limit of 0\.5 s ran out"):
             con.execute("select 2 as n")
         assert relay.received.is_set()
@@ -180,13 +193,17 @@ def test_ctrl_c_ends_a_call_on_a_silent_server(profile: str, call: str, request:
         with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as child:
             assert child.stdout is not None
             assert child.stdout.readline() == "ready\n"
-            relay.silent.set()
+            relay.silence()
             assert child.stdin is not None
             child.stdin.write("\n")
             child.stdin.flush()
-            assert relay.received.wait(60)
-            child.send_signal(signal.SIGINT)
-            assert child.stdout.read() == "KeyboardInterrupt False\n"
+            try:
+                assert relay.received.wait(60)
+                child.send_signal(signal.SIGINT)
+                assert child.stdout.read() == "KeyboardInterrupt False\n"
+                child.wait(60)
+            finally:
+                child.kill()
         assert child.returncode == 0
     finally:
         relay.close()
@@ -206,3 +223,36 @@ def test_a_copy_through_the_client_is_refused(profile: str, request: pytest.Fixt
         assert raised.type is not onecopy.NotSupportedError
         con.rollback()
     con.close()
+
+
+LEAVES = """
+import sys
+import onecopy
+con = onecopy.connect(sys.argv[1])
+con.execute("select 1 as n").fetchall()
+print("ready", flush=True)
+sys.stdin.readline()
+{end}
+"""
+
+
+@pytest.mark.parametrize("end", ["con.close()", "del con", "pass"])
+@pytest.mark.parametrize("profile", ["postgres", "mariadb", "tds_freetds"])
+def test_a_connection_to_a_silent_server_is_closed_within_a_grace(
+    profile: str, end: str, request: pytest.FixtureRequest
+) -> None:
+    database: Database = request.getfixturevalue(profile)
+    relay = Relay(database.native["port"])
+    command = [sys.executable, "-c", LEAVES.format(end=end), through(database, relay.port)]
+    try:
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+            assert child.stdout is not None
+            assert child.stdout.readline() == "ready\n"
+            relay.silence()
+            try:
+                child.communicate("\n", timeout=60)
+            finally:
+                child.kill()
+        assert child.returncode == 0
+    finally:
+        relay.close()

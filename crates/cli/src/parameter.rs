@@ -2,7 +2,7 @@
 
 use onecopy_gateway::parameters::ParameterType;
 use onecopy_rows::Value;
-use onecopy_rows::named::{self, Dialect};
+use onecopy_rows::{Dialect, named};
 
 /// The SQL to run and its values, in the order of its `?`.
 ///

@@ -5,10 +5,10 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::time::{Duration, Instant};
 
 use indicatif::HumanCount;
-use onecopy_rows::connect::{ConnectOptions, Connection, Format, Statement};
-use onecopy_rows::named::Dialect;
+use onecopy_rows::connect::{Connection, Statement};
 use onecopy_rows::sink::BsonOptions;
 use onecopy_rows::{BlockPosition, Budget, ErrorKind, LongValues, PumpError, Pumped, Value};
+use onecopy_rows::{ConnectOptions, Format};
 use onecopy_text::{Chunk, Ledger, Policy, planted};
 use onecopy_wire::{ChunkError, ChunkErrorKind, ChunkSource, Filled};
 
@@ -137,8 +137,8 @@ pub(crate) fn run(args: &Query) -> i32 {
 fn query(args: &Query, interrupt: &Interrupt) -> Result<(), Failure> {
     let target = database(&args.database).map_err(Failure::Usage)?;
     let sql = text_of(&args.sql, "the SQL").map_err(Failure::Usage)?;
-    let (sql, values) =
-        parameter::bind(&sql, &args.params, Dialect::of(&target)).map_err(Failure::Usage)?;
+    let (sql, values) = parameter::bind(&sql, &args.params, Connection::dialect_of(&target))
+        .map_err(Failure::Usage)?;
     let form = form(args);
     if form == Form::Bson && args.output.is_none() && io::stdout().is_terminal() {
         return Err(Failure::Usage(
@@ -149,7 +149,7 @@ fn query(args: &Query, interrupt: &Interrupt) -> Result<(), Failure> {
     let options = ConnectOptions {
         read_only: args.read_only,
         // A path with a slip in it must not make a database.
-        create: Connection::begins_database(&target, &sql),
+        create: Connection::creates_database(&target, &sql),
         login_timeout_s: login_timeout_s(args.timeout),
         text_policy: match args.text_errors {
             TextErrors::Strict => Policy::Strict,

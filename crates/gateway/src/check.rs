@@ -1,6 +1,7 @@
 //! The check of a configuration against its databases: nothing is run.
 
-use onecopy_rows::connect::{Connection, Prepared};
+use onecopy_rows::Prepared;
+use onecopy_rows::connect::Connection;
 
 use crate::calls::Call;
 use crate::config::{Config, Query};

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use onecopy_rows::Dialect;
+use onecopy_rows::Format;
 use onecopy_rows::Value;
-use onecopy_rows::connect::Format;
-use onecopy_rows::named::Dialect;
 use onecopy_serve::{
     Access, Address, BodyPolicy, Chunks, Handler, Request, Response, StreamEnd, host_is_loopback,
 };

@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use onecopy_rows::ConnectOptions;
 use onecopy_rows::Error;
-use onecopy_rows::connect::{ConnectOptions, Connection};
+use onecopy_rows::connect::Connection;
 
 use crate::calls::{Call, CallMark, DriverCalls};
 use crate::config::Database;

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use onecopy_rows::connect::{Connection, Format};
+use onecopy_rows::Format;
+use onecopy_rows::connect::Connection;
 use onecopy_rows::{Error, ErrorKind, Value};
 use onecopy_serve::Breaker;
 use onecopy_text::{Chunk, Ledger};

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use onecopy_gateway::config::Target;
 use onecopy_gateway::{Config, Log, Options, serve};
-use onecopy_rows::connect::{ConnectOptions, Connection};
+use onecopy_rows::ConnectOptions;
+use onecopy_rows::connect::Connection;
 use served::{answer, served, served_with, served_with_limits};
 
 const ENDLESS: &str = "with recursive c(x) as (select 1 union all select x + 1 from c) select";
@@ -118,10 +119,7 @@ fn statements_that_write_are_refused() {
     let statement = connection
         .execute("select 1 from item where id <> 9", &[])
         .unwrap();
-    let chunks = statement.into_chunks(
-        onecopy_rows::connect::Format::Csv,
-        &onecopy_text::Ledger::off(),
-    );
+    let chunks = statement.into_chunks(onecopy_rows::Format::Csv, &onecopy_text::Ledger::off());
     let mut chunk = onecopy_text::Chunk::with_capacity(100);
     chunks.unwrap().fill(&mut chunk).unwrap();
     assert_eq!(chunk.iter().filter(|b| **b == b'\n').count(), 4);

@@ -1,31 +1,20 @@
-//! Rows pulled out of a statement: blocks of a driver, detached unless they are there already; SQLite stepped attached.
+//! A statement whose rows are being read, and how it ends.
 
-use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use onecopy_rows::connect::Statement;
-use onecopy_rows::sqlite::{self, AttachedHost};
-use onecopy_rows::{
-    Block, BlockPosition, Budget, Fetched, LongPart, PumpError, Pumped, RowSink, Source,
-};
-use onecopy_text::Tally;
+use onecopy_rows::{BlockPosition, LongPart};
 use pyo3::prelude::*;
 
 use crate::arrow::PyColumns;
 use crate::errors;
 use crate::limit::Watch;
-use crate::raw::collector::HeldOff;
+use crate::pull::{PullColumns, PullRows};
 use crate::raw::ending;
 use crate::raw::interrupt;
 use crate::raw::seen::Seen;
 use crate::rows::PyRows;
 use crate::turn;
-
-/// Rows of a block that become tuples at a time: the tuples of a batch stay in cache while its columns are gone through.
-pub(crate) const BATCH_ROWS: usize = 512;
-
-/// Rows of SQLite that go into columns at a time: numbers need no cache of their own.
-const COLUMN_ROWS: usize = 4096;
 
 /// How long rows are read attached between two turns of the host's other threads and signal handlers.
 const TURN: Duration = Duration::from_millis(4);
@@ -99,19 +88,17 @@ impl Active {
         }
     }
 
-    /// The next part of a deferred value of the current row, detached; `None` for NULL. Whether it was copied on the way to
-    /// `buffer` comes with it.
+    /// The next part of a deferred value of the current row, detached; `None` for NULL.
     pub(crate) fn read_part(
         &mut self,
         py: Python<'_>,
         column: usize,
         offset: u64,
         buffer: &mut [u8],
-    ) -> PyResult<(Option<LongPart>, bool)> {
+    ) -> PyResult<Option<LongPart>> {
         let Rest::Open(statement) = &mut self.rest else {
             return Err(errors::programming(py, "there is no row to read it from"));
         };
-        let is_copied = statement.is_sqlite();
         let statement = statement.inner();
         let cancel = statement.cancel_handle();
         let watch = Watch::start(self.limit, || cancel.clone());
@@ -120,8 +107,7 @@ impl Active {
             || cancel,
             || statement.read_part(column, offset, buffer),
         )?;
-        let part = part.map_err(|e| in_time(py, errors::to_py(py, &e), watch))?;
-        Ok((part, is_copied))
+        part.map_err(|e| in_time(py, errors::to_py(py, &e), watch))
     }
 
     /// Whether a further result stands behind the last row.
@@ -167,11 +153,13 @@ impl Active {
         let n_columns = sink.rows().n_columns();
         sink.remember(n_columns, &mut self.seen);
         let watch = Watch::start(self.limit, || statement.inner().cancel_handle());
-        let pulled = match statement.inner() {
-            Statement::Sqlite(s) => step(py, s, limit, sink, self.n_given),
-            Statement::Odbc(s) => block(py, s, &mut self.position, limit, sink, self.n_given),
-            _ => Err(no_rows(py)),
-        };
+        let pulled = statement.inner().visit(PullRows {
+            py,
+            position: &mut self.position,
+            limit,
+            sink,
+            n_given: self.n_given,
+        });
         let pulled = pulled.map_err(|e| in_time(py, e, watch));
         sink.rows().cut_incomplete();
         self.n_given += sink.rows().len() as u64;
@@ -196,22 +184,12 @@ impl Active {
         self.is_touched = true;
         let watch = Watch::start(self.limit, || statement.inner().cancel_handle());
         let n_before = sink.n_rows();
-        let n_given = self.n_given;
-        let pulled = match statement.inner() {
-            Statement::Sqlite(s) => {
-                let _held_off = HeldOff::new(py);
-                let limit = sink.n_left().min(COLUMN_ROWS);
-                stepped(py, s, limit, sink).map_err(|e| match e {
-                    Failed::Before(e) => e,
-                    Failed::Sink(e) => {
-                        let row = n_given + (sink.n_rows() - n_before) as u64;
-                        e.into_py(py, s.schema(), row)
-                    }
-                })
-            }
-            Statement::Odbc(s) => columns(py, s, &mut self.position, sink, n_given),
-            _ => Err(no_rows(py)),
-        };
+        let pulled = statement.inner().visit(PullColumns {
+            py,
+            position: &mut self.position,
+            sink,
+            n_given: self.n_given,
+        });
         let pulled = pulled.map_err(|e| in_time(py, e, watch));
         self.n_given += (sink.n_rows() - n_before) as u64;
         self.after(py, pulled)
@@ -277,187 +255,6 @@ fn in_time(py: Python<'_>, error: PyErr, watch: Option<Watch>) -> PyErr {
     }
 }
 
-/// Whose turn it is while SQLite steps attached.
-struct Host<'py> {
-    py: Python<'py>,
-    /// What a signal handler raised.
-    raised: RefCell<Option<PyErr>>,
-}
-
-impl AttachedHost for Host<'_> {
-    fn turn(&self) -> bool {
-        match turn::take(self.py) {
-            Ok(()) => true,
-            Err(raised) => {
-                self.raised.replace(Some(raised));
-                false
-            }
-        }
-    }
-
-    fn released(&self, wait: &mut (dyn FnMut() + Send)) {
-        ending::detach(self.py, wait);
-    }
-}
-
-/// Why stepping failed: the sink's error has no row yet.
-enum Failed<E> {
-    Before(PyErr),
-    Sink(E),
-}
-
-/// SQLite: stepped attached, cell by cell out of its own memory. Returns whether more rows may come.
-fn stepped<S: RowSink>(
-    py: Python<'_>,
-    statement: &mut sqlite::Statement,
-    limit: usize,
-    sink: &mut S,
-) -> Result<bool, Failed<S::Error>> {
-    let host = Host {
-        py,
-        raised: RefCell::new(None),
-    };
-    let budget = Budget {
-        block_rows: limit,
-        ..Budget::default()
-    };
-    let pumped = statement.pump_attached(budget, sink, &host);
-    if let Some(raised) = host.raised.into_inner() {
-        return Err(Failed::Before(raised));
-    }
-    match pumped {
-        Ok(Pumped::More) => Ok(true),
-        Ok(Pumped::End) => Ok(false),
-        Err(PumpError::Source(e)) => Err(Failed::Before(errors::to_py(py, &e))),
-        Err(PumpError::Sink(e)) => Err(Failed::Sink(e)),
-    }
-}
-
-/// As [`stepped`], into rows.
-fn step<'py>(
-    py: Python<'py>,
-    statement: &mut sqlite::Statement,
-    limit: usize,
-    sink: &mut PyRows<'py>,
-    n_given: u64,
-) -> PyResult<bool> {
-    stepped(py, statement, limit, sink).map_err(|failed| match failed {
-        Failed::Before(e) => e,
-        Failed::Sink(e) => {
-            let row = n_given + sink.rows().n_complete() as u64;
-            e.into_py(py, statement.schema(), row)
-        }
-    })
-}
-
-/// A driver's next block, where nothing is left of the one before; detached, unless its rows are there already. Whether there
-/// are rows; the bytes of text that fetching has moved go to `moved`.
-fn next_block<S: Source>(
-    py: Python<'_>,
-    statement: &mut S,
-    position: &mut BlockPosition,
-    moved: &mut Tally,
-) -> PyResult<bool> {
-    if position.next_row >= position.n_rows {
-        // An error is large, and would be copied from frame to frame in the form of a result without one: boxed.
-        let fetched = if statement.is_ready() {
-            // To let the GIL go and have it back may take another thread's whole turn; turns are given between two pulls.
-            py.check_signals()?;
-            statement.fetch(Budget::default()).map_err(Box::new)
-        } else if statement.is_at_hand() {
-            // Detached, since another thread may be in a call on the connection; nothing is there for Ctrl-C to cancel.
-            py.check_signals()?;
-            ending::detach(py, || statement.fetch(Budget::default()).map_err(Box::new))
-        } else {
-            let cancel = statement.cancel_handle();
-            interrupt::detached(
-                py,
-                || cancel,
-                || statement.fetch(Budget::default()).map_err(Box::new),
-            )?
-        };
-        moved.copied_again(statement.take_moved_bytes());
-        match fetched.map_err(|e| errors::to_py(py, &e))? {
-            Fetched::End => return Ok(false),
-            Fetched::Rows(n_rows) => {
-                *position = BlockPosition {
-                    next_row: 0,
-                    n_rows,
-                }
-            }
-        }
-    }
-    Ok(true)
-}
-
-/// A driver: the rest of its block into columns. Returns whether more rows may come.
-fn columns<S: Source>(
-    py: Python<'_>,
-    statement: &mut S,
-    position: &mut BlockPosition,
-    sink: &mut PyColumns<'_>,
-    n_given: u64,
-) -> PyResult<bool> {
-    if !next_block(py, statement, position, &mut sink.objects.fetched)? {
-        return Ok(false);
-    }
-    let n_rows = sink.n_left().min(position.n_rows - position.next_row);
-    let block = statement.block();
-    let held_off = HeldOff::new(py);
-    let emitted = block.emit_columns(position.next_row, n_rows, sink);
-    drop(held_off);
-    let Err(error) = emitted else {
-        position.next_row += n_rows;
-        return Ok(true);
-    };
-    // A cell failed, in column order: once more in row order, so that it is the first.
-    let schema = statement.schema();
-    let mut again = PyColumns::new(py, schema, sink.policy(), n_rows)?;
-    Err(match block.emit(position.next_row, &mut again) {
-        Ok(_) => error.into_py(py, schema, n_given),
-        Err(error) => error.into_py(py, schema, n_given + again.n_rows() as u64),
-    })
-}
-
-fn no_rows(py: Python<'_>) -> PyErr {
-    errors::interface(py, "this kind of statement has no rows for Python")
-}
-
-/// A driver: one detached fetch per block, then columns of its rows. Returns whether more rows may come.
-fn block<'py, S: Source>(
-    py: Python<'py>,
-    statement: &mut S,
-    position: &mut BlockPosition,
-    limit: usize,
-    sink: &mut PyRows<'py>,
-    n_given: u64,
-) -> PyResult<bool> {
-    if !next_block(py, statement, position, &mut sink.fetched)? {
-        return Ok(false);
-    }
-    let n_rows = limit
-        .min(BATCH_ROWS)
-        .min(position.n_rows - position.next_row);
-    let block = statement.block();
-    if block.emit_columns(position.next_row, n_rows, sink).is_ok() {
-        position.next_row += n_rows;
-        return Ok(true);
-    }
-    // A cell failed, in column order: once more in row order, so that the rows before it come out and it is the first.
-    sink.clear();
-    sink.set_limit(n_rows);
-    match block.emit(position.next_row, sink) {
-        Ok(_) => {
-            position.next_row += sink.rows().n_complete();
-            Ok(true)
-        }
-        Err(e) => {
-            let row = n_given + sink.rows().n_complete() as u64;
-            Err(e.into_py(py, statement.schema(), row))
-        }
-    }
-}
-
 /// Something of a driver that is dropped detached: closing a statement takes the connection's lock, which is never
 /// waited for while attached.
 pub(crate) struct Detached<T: Send>(Option<T>);
@@ -475,12 +272,6 @@ impl<T: Send> Detached<T> {
 
     pub(crate) fn into_inner(mut self) -> T {
         self.0.take().expect("it is taken here and by `drop` alone")
-    }
-}
-
-impl Detached<Statement> {
-    fn is_sqlite(&self) -> bool {
-        matches!(self.0, Some(Statement::Sqlite(_)))
     }
 }
 

@@ -6,7 +6,7 @@
 //! | `bson` | `onecopy.bson`: objects to BSON and back |
 //! | `connection` | `connect` and `Connection` |
 //! | `cursor` | `Cursor`: PEP 249 over pulled rows |
-//! | `fetch` | rows pulled out of a statement, with the GIL released once per block |
+//! | `fetch`, `pull` | a statement whose rows are read; rows pulled out of it, with the GIL released once per block |
 //! | `rows` | the row sink that makes objects of cells |
 //! | `parameters` | objects to parameter values |
 //! | `types` | column types to `description` |
@@ -45,6 +45,7 @@ mod maker;
 mod moving;
 mod output;
 mod parameters;
+mod pull;
 #[allow(unsafe_code)] // Fence: CPython's data structures, signal handlers, descriptors.
 mod raw;
 mod recent;

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use onecopy_rows::named::{self, Dialect, Named};
+use onecopy_rows::Dialect;
+use onecopy_rows::named::{self, Named};
 use onecopy_rows::{Date, Declared, Error, ErrorKind, Time, Timestamp, Value};
 use onecopy_text::{Ledger, Stage, Tally};
 use pyo3::Borrowed;

@@ -8,11 +8,12 @@ use onecopy_text::{ByteSink, Chunk, Ledger, Policy, Stage, Tally};
 use onecopy_wire::csv::Dialect;
 use onecopy_wire::{CancelHandle, ChunkError, ChunkSource, Filled, NonFinite, WriteError};
 
-use crate::connect::Format;
 use crate::error::{Error, ErrorKind};
 use crate::sink::byte_rows::Progress;
 use crate::sink::format::ValueOptions;
-use crate::sink::{BsonRows, ByteRows, CsvRows, JsonRows, NdjsonRows, RowFormat, SinkError, Turn};
+use crate::sink::{
+    BsonOptions, BsonRows, ByteRows, CsvRows, JsonRows, NdjsonRows, RowFormat, SinkError, Turn,
+};
 use crate::source::{BlockPosition, Budget, PumpError, Pumped, Source};
 
 /// Largest part of a long value that a row stream asks its source for, in bytes: half of a usual chunk of 64 KiB, so
@@ -27,6 +28,33 @@ pub const CHUNK_DELAY: Duration = Duration::from_millis(20);
 
 /// Room left in a chunk for the framing that a server puts behind the data, in bytes.
 const FRAME_BYTES: usize = 16;
+
+/// A format that rows can be streamed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Format {
+    /// One array of objects.
+    Json,
+    /// One object a line.
+    Ndjson,
+    /// RFC 4180 with a header line.
+    Csv,
+    /// One document a row.
+    Bson(BsonOptions),
+}
+
+impl Format {
+    /// Its name, as users write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Json => "json",
+            Format::Ndjson => "ndjson",
+            Format::Csv => "csv",
+            Format::Bson(_) => "bson",
+        }
+    }
+}
 
 /// How rows are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -69,6 +69,20 @@ pub struct Column {
     pub type_name: String,
 }
 
+impl Column {
+    /// A column of which nothing else is known.
+    #[must_use]
+    pub fn new(name: String, column_type: ColumnType) -> Column {
+        Column {
+            name,
+            column_type,
+            size: 0,
+            nullable: None,
+            type_name: String::new(),
+        }
+    }
+}
+
 /// The columns of a result, shared by its source, its blocks and its sinks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schema {

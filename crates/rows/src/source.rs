@@ -62,6 +62,20 @@ pub struct LongPart {
     pub n_bytes: usize,
     /// Nothing comes after it.
     pub is_last: bool,
+    /// Whether the database held the whole value, so that this part is a copy of it; `false` where the driver wrote
+    /// it straight into the caller's buffer.
+    pub is_copied: bool,
+}
+
+/// A caller that holds an interpreter lock while rows are read ([`Source::pump_attached`]).
+pub trait AttachedHost {
+    /// The host's turn, every few milliseconds: lets its other threads run and handles signals. It may use other
+    /// connections, not this one. Returns whether to go on; `false` (or a panic, caught) ends the statement with
+    /// [`crate::ErrorKind::Cancelled`], and the host knows why.
+    fn turn(&self) -> bool;
+
+    /// Runs `wait`, which blocks, on this thread, with the interpreter lock released.
+    fn released(&self, wait: &mut (dyn FnMut() + Send));
 }
 
 /// What a fetch brought into the current block.
@@ -130,6 +144,10 @@ pub enum PumpError<E> {
 pub trait Source: Send {
     /// The rows of one fetch.
     type Block: Block;
+
+    /// Whether a fetch reads a block of rows that can be emitted again, by row or by column. If not (SQLite), rows are
+    /// stepped one by one, always in row order, and a host reads them by `pump_attached`.
+    const HAS_BLOCKS: bool = true;
 
     /// Columns of the current result.
     fn schema(&self) -> &Schema;
@@ -201,6 +219,22 @@ pub trait Source: Send {
         Ok(Pumped::More)
     }
 
+    /// As [`Source::pump`], for a caller that holds an interpreter lock. A source without blocks holds it while it steps;
+    /// `host` has its turn every few milliseconds and waits for locks with the interpreter's released.
+    ///
+    /// # Errors
+    /// As [`Source::pump`].
+    fn pump_attached<S: RowSink>(
+        &mut self,
+        position: &mut BlockPosition,
+        budget: Budget,
+        sink: &mut S,
+        host: &dyn AttachedHost,
+    ) -> Result<Pumped, PumpError<S::Error>> {
+        let _ = host;
+        self.pump(position, budget, sink)
+    }
+
     /// Stops a fetch under way, from any thread.
     fn cancel_handle(&self) -> CancelHandle;
 
@@ -210,7 +244,7 @@ pub trait Source: Send {
         0
     }
 
-    /// What its connection wants done with malformed text ([`crate::connect::ConnectOptions::text_policy`]): a row
+    /// What its connection wants done with malformed text ([`crate::database::ConnectOptions::text_policy`]): a row
     /// stream asks once, before it writes.
     fn text_policy(&self) -> Policy {
         Policy::Strict

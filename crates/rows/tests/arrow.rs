@@ -2,9 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
+use onecopy_rows::ConnectOptions;
 use onecopy_rows::arrow::{ArrowOptions, ArrowStream, BatchRows, DataType, insert_statement};
 use onecopy_rows::arrow_c::{Batches, ForeignStream, stream_of};
-use onecopy_rows::connect::{ConnectOptions, Connection};
+use onecopy_rows::connect::Connection;
 use onecopy_rows::{BlockPosition, Budget, Cell, ErrorKind, LongKind, Pumped, RowSink, Value};
 use onecopy_text::{Ledger, Stage};
 use proptest::prelude::*;

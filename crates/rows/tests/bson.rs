@@ -3,7 +3,7 @@
 
 mod planned;
 
-use onecopy_rows::connect::Format;
+use onecopy_rows::Format;
 use onecopy_rows::row_stream::{StreamOptions, chunks, chunks_with};
 use onecopy_rows::sink::BsonOptions;
 use onecopy_rows::sink::bson::{DateTimes, Decimals};

@@ -4,7 +4,8 @@
 
 mod support;
 
-use onecopy_rows::connect::{ConnectOptions, Connection, Format};
+use onecopy_rows::connect::Connection;
+use onecopy_rows::{ConnectOptions, Format};
 use onecopy_rows::{ErrorKind, Value};
 use onecopy_text::{Chunk, Entry, Ledger, Policy, Stage};
 use onecopy_wire::{ChunkErrorKind, Filled};

@@ -5,7 +5,8 @@
 mod databases;
 
 use databases::{Kept, Profile, open_with, row, rows, run, text};
-use onecopy_rows::connect::{ConnectOptions, Connection, Statement};
+use onecopy_rows::ConnectOptions;
+use onecopy_rows::connect::{Connection, Statement};
 use onecopy_rows::{Budget, ErrorKind, Fetched, Source, Value};
 
 const SERVERS: [Profile; 3] = [Profile::Postgres, Profile::PostgresAnsi, Profile::MariaDb];

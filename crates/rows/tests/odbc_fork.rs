@@ -5,7 +5,8 @@
 mod databases;
 
 use databases::{Kept, Profile, open_with, row};
-use onecopy_rows::connect::{ConnectOptions, Statement};
+use onecopy_rows::ConnectOptions;
+use onecopy_rows::connect::Statement;
 use onecopy_rows::{Budget, ErrorKind, Source};
 
 /// The only test of this file, so that no other thread is in the middle of something when it forks.

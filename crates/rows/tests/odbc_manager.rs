@@ -5,8 +5,9 @@
 
 use std::process::Command;
 
+use onecopy_rows::ConnectOptions;
 use onecopy_rows::ErrorKind;
-use onecopy_rows::connect::{ConnectOptions, Connection};
+use onecopy_rows::connect::Connection;
 
 #[test]
 fn a_missing_or_wrong_manager_is_an_error_that_says_so() {

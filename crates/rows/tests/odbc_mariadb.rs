@@ -6,8 +6,9 @@
 mod databases;
 
 use databases::{Kept, Profile, decimal, open_with, row, rows, run, text};
-use onecopy_rows::connect::{ConnectOptions, Connection, Statement, ZeroDates};
+use onecopy_rows::connect::{Connection, Statement};
 use onecopy_rows::{Budget, Date, ErrorKind, Fetched, Source, Time, Timestamp, Value};
+use onecopy_rows::{ConnectOptions, ZeroDates};
 
 #[test]
 fn every_type_arrives_exact() {

@@ -6,7 +6,8 @@
 mod databases;
 
 use databases::{Keeper, Kept, Profile, decimal, open_with, row, rows, run, text};
-use onecopy_rows::connect::{ConnectOptions, Connection, Statement};
+use onecopy_rows::ConnectOptions;
+use onecopy_rows::connect::{Connection, Statement};
 use onecopy_rows::{Block, Budget, Date, ErrorKind, Fetched, Source, Time, Timestamp, Value};
 
 /// Runs `test` with each of the two drivers.

@@ -5,7 +5,8 @@
 mod databases;
 
 use databases::{Keeper, Kept, Profile, open_with, row, run};
-use onecopy_rows::connect::{ConnectOptions, Connection, Statement};
+use onecopy_rows::ConnectOptions;
+use onecopy_rows::connect::{Connection, Statement};
 use onecopy_rows::{Block, Budget, Error, ErrorKind, Fetched, Source, Value};
 
 const SQL_SERVER: [Profile; 3] = [Profile::TdsFreeTds, Profile::TdsMicrosoft, Profile::TdsRust];

@@ -4,7 +4,7 @@ mod planned;
 
 use std::time::Instant;
 
-use onecopy_rows::connect::Format;
+use onecopy_rows::Format;
 use onecopy_rows::row_stream::{StreamOptions, chunks, chunks_with};
 use onecopy_rows::sink::byte_rows::Progress;
 use onecopy_rows::sink::format::ValueOptions;

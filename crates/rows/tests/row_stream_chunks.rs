@@ -2,7 +2,7 @@
 
 mod planned;
 
-use onecopy_rows::connect::Format;
+use onecopy_rows::Format;
 use onecopy_rows::row_stream::chunks;
 use onecopy_text::{Chunk, Ledger, Stage};
 use onecopy_wire::{ChunkSource, Filled};

@@ -4,6 +4,8 @@
 
 mod support;
 
+use onecopy_rows::DatabaseConnection;
+use onecopy_rows::DatabaseStatement;
 use onecopy_rows::sqlite::Connection;
 use onecopy_rows::{ErrorKind, Source, Value};
 use support::{

@@ -4,6 +4,7 @@
 
 mod support;
 
+use onecopy_rows::DatabaseConnection;
 use onecopy_rows::{ErrorKind, Source};
 use support::{Got, open, pump_all, rows, run};
 

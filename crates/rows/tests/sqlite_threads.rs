@@ -8,8 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use onecopy_rows::sqlite::{AttachedHost, Connection, Statement};
-use onecopy_rows::{Budget, Error, ErrorKind, Pumped, Source, Value};
+use onecopy_rows::AttachedHost;
+use onecopy_rows::DatabaseConnection;
+use onecopy_rows::sqlite::{Connection, Statement};
+use onecopy_rows::{BlockPosition, Budget, Error, ErrorKind, Pumped, Source, Value};
 use support::{Got, Rows, memory, open, pump_all, rows, run, source_error};
 
 /// Never ends; its first three rows come at once.
@@ -146,7 +148,12 @@ fn a_statement_dropped_while_another_thread_steps_frees_its_locks_afterwards() {
     std::thread::scope(|scope| {
         let stepping = scope.spawn(|| {
             endless
-                .pump_attached(Budget::default(), &mut Rows::default(), &host)
+                .pump_attached(
+                    &mut BlockPosition::default(),
+                    Budget::default(),
+                    &mut Rows::default(),
+                    &host,
+                )
                 .map_err(source_error)
                 .unwrap_err()
         });
@@ -215,7 +222,12 @@ impl AttachedHost for Counting {
 fn pump_attached(statement: &mut Statement, host: &dyn AttachedHost) -> Result<usize, Error> {
     let mut sink = Rows::default();
     while statement
-        .pump_attached(Budget::default(), &mut sink, host)
+        .pump_attached(
+            &mut BlockPosition::default(),
+            Budget::default(),
+            &mut sink,
+            host,
+        )
         .map_err(source_error)?
         == Pumped::More
     {}
@@ -253,7 +265,12 @@ fn a_host_has_its_turns_over_many_short_calls_too() {
     };
     while host.n_turns.load(SeqCst) < 3 {
         statement
-            .pump_attached(budget, &mut Rows::default(), &host)
+            .pump_attached(
+                &mut BlockPosition::default(),
+                budget,
+                &mut Rows::default(),
+                &host,
+            )
             .unwrap();
     }
 }

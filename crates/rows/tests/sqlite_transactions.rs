@@ -4,7 +4,9 @@
 
 mod support;
 
-use onecopy_rows::connect::ConnectOptions;
+use onecopy_rows::ConnectOptions;
+use onecopy_rows::DatabaseConnection;
+use onecopy_rows::DatabaseStatement;
 use onecopy_rows::sqlite::Connection;
 use onecopy_rows::{ErrorKind, Source, Value};
 use support::{Got, count, memory, open, pump_all, rows, run, three_rows};
@@ -51,7 +53,7 @@ fn autocommit_makes_each_statement_its_own_transaction() {
         autocommit: true,
         ..ConnectOptions::default()
     };
-    let connection = Connection::open(&path, &options).unwrap();
+    let connection = Connection::open_path(&path, &options).unwrap();
     let other = open(&path).unwrap();
     run(&connection, "insert into t (a) values (4)");
     assert_eq!(count(&other), Got::I64(4));

@@ -4,6 +4,8 @@
 
 mod support;
 
+use onecopy_rows::DatabaseConnection;
+use onecopy_rows::DatabaseStatement;
 use onecopy_rows::{
     BlockPosition, Budget, Date, LongKind, LongValues, Pumped, Source, Time, Timestamp, Value,
 };

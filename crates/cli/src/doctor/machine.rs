@@ -1,6 +1,7 @@
 //! What this machine has.
 
-use onecopy_rows::connect::{ConnectOptions, Connection};
+use onecopy_rows::ConnectOptions;
+use onecopy_rows::connect::Connection;
 use onecopy_rows::odbc::{self, Fault, InstalledDriver, Package};
 use onecopy_text::Kernel;
 

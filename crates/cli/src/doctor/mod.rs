@@ -15,7 +15,8 @@ mod target;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _};
 
-use onecopy_rows::connect::{ConnectOptions, Connection};
+use onecopy_rows::ConnectOptions;
+use onecopy_rows::connect::Connection;
 
 use crate::args::Doctor;
 use crate::{console, exit, query};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use onecopy_rows::named::Dialect;
+use onecopy_rows::Dialect;
 
 /// Text of many scripts: what it is called, and a sample. Each sample has characters of one length in UTF-8, or of several.
 pub(super) const SCRIPTS: &[(&str, &str)] = &[

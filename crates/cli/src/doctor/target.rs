@@ -3,8 +3,9 @@
 use std::time::Instant;
 
 use indicatif::HumanCount;
-use onecopy_rows::connect::{ConnectOptions, Connection, Format};
-use onecopy_rows::odbc::Width;
+use onecopy_rows::connect::Connection;
+use onecopy_rows::odbc::{self, Portrait, Width};
+use onecopy_rows::{ConnectOptions, Format};
 use onecopy_rows::{Error, Value};
 use onecopy_text::{Chunk, Ledger};
 use onecopy_wire::{ChunkSource, Filled};
@@ -46,9 +47,17 @@ fn options() -> ConnectOptions {
     }
 }
 
+/// The parts that an ODBC connection passes through; `None` for another.
+fn portrait(connection: &Connection) -> Option<Portrait> {
+    match connection {
+        Connection::Odbc(c) => Some(c.portrait()),
+        _ => None,
+    }
+}
+
 fn connected(report: &mut Report, connection: &Connection, begun: Instant) {
     let ms = begun.elapsed().as_millis();
-    let Some(portrait) = connection.portrait() else {
+    let Some(portrait) = portrait(connection) else {
         report.add(Finding::new(
             DATABASE,
             Level::Ok,
@@ -80,7 +89,7 @@ fn connected(report: &mut Report, connection: &Connection, begun: Instant) {
 
 /// Text there and back: in the form in use, and in the other one, which shows why it is not.
 fn text(report: &mut Report, connection: &Connection, target: &str) {
-    let Some(portrait) = connection.portrait() else {
+    let Some(portrait) = portrait(connection) else {
         let (wrong, refused) = scripts(connection);
         report.add(in_use("text", &wrong, &refused));
         return;
@@ -100,7 +109,7 @@ fn text(report: &mut Report, connection: &Connection, target: &str) {
     let (wrong, refused) = scripts(connection);
     report.add(in_use(name, &wrong, &refused));
     // A driver that has no calls of that form, or calls that it does not fill: nobody uses them here.
-    match Connection::open_in(target, &options(), other) {
+    match odbc::Connection::open_in(target, &options(), other).map(Connection::Odbc) {
         Ok(connection) => {
             let (wrong, refused) = scripts(&connection);
             report.add(not_in_use(other_name, &wrong, &refused));
@@ -318,7 +327,7 @@ fn resident_bytes() -> Option<u64> {
 
 /// What is known of this version of the driver.
 fn known(report: &mut Report, connection: &Connection) {
-    let faults = connection.portrait().map(|p| p.faults).unwrap_or_default();
+    let faults = portrait(connection).map(|p| p.faults).unwrap_or_default();
     for fault in faults {
         let level = match is_bad_version(&fault) {
             true => Level::Warning,

@@ -8,7 +8,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use onecopy_rows::named::Dialect;
+use onecopy_rows::Dialect;
+use onecopy_rows::connect::Connection;
 use onecopy_serve::Address;
 use onecopy_text::Policy;
 use toml::de::{DeTable, DeValue};
@@ -390,7 +391,7 @@ fn read_database(
     }
     let target = relative_to(target.unwrap_or_default(), folder);
     Database {
-        dialect: Dialect::of(&target),
+        dialect: Connection::dialect_of(&target),
         target: Target(target),
         max_concurrent: table
             .number("max_concurrent", 1..=1000, problems)

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
+use onecopy_rows::Dialect;
 use onecopy_rows::Value;
 use onecopy_rows::named;
 use toml::Spanned;
@@ -116,7 +117,7 @@ pub(super) fn read(
 }
 
 /// Whether a `?` stands outside literals: then a made-up name beside it is refused.
-fn has_placeholder(sql: &str, dialect: named::Dialect) -> bool {
+fn has_placeholder(sql: &str, dialect: Dialect) -> bool {
     named::positional(&format!(":x {sql}"), dialect).is_err()
 }
 

@@ -7,7 +7,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use onecopy_gateway::{Config, Log, Options, serve};
-use onecopy_rows::connect::{ConnectOptions, Connection};
+use onecopy_rows::ConnectOptions;
+use onecopy_rows::connect::Connection;
 use onecopy_serve::{Handle, Limits};
 
 /// What the gateway logged, to be waited for.

@@ -1,8 +1,8 @@
 //! Columns and batches as rows of parameters: no Python object is made for a value.
 
+use onecopy_rows::Dialect;
 use onecopy_rows::arrow::{Array, DataType, Unit, insert_statement};
 use onecopy_rows::arrow_c::Memory;
-use onecopy_rows::named::Dialect;
 use onecopy_rows::{Error, Value};
 use onecopy_text::{Ledger, Stage, Tally};
 use pyo3::exceptions::{PyTypeError, PyValueError};

@@ -4,9 +4,9 @@ use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use onecopy_rows::connect::{self as db, ConnectOptions, Names, ZeroDates};
-use onecopy_rows::named::Dialect;
-use onecopy_rows::odbc::Opening;
+use onecopy_rows::Dialect;
+use onecopy_rows::connect::{self as db};
+use onecopy_rows::{ConnectCancel, ConnectOptions, Names, ZeroDates};
 use onecopy_text::{Policy, Tally};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -20,7 +20,7 @@ use crate::{command, errors, parameters};
 mod run;
 mod sqlite;
 
-pub(crate) use run::Said;
+pub(crate) use run::{RanMany, Said};
 pub(crate) use sqlite::Blob;
 
 /// A connection to a database (PEP 249).
@@ -139,13 +139,12 @@ pub(crate) fn connect(
         guesses_short: true,
         local_infile,
     };
-    let opening = Opening::default();
+    let cancel = ConnectCancel::default();
     let opened = interrupt::detached(
         py,
-        || opening.cancel_handle(),
+        || cancel.cancel_handle(),
         || {
-            opening
-                .connect(&target, &options)
+            db::Connection::open_with(&target, &options, &cancel)
                 .map(|db| (db.describe(), db.notices(), db.names(), db))
         },
     )?;
@@ -203,7 +202,7 @@ impl Connection {
     ) -> PyResult<Bound<'py, Cursor>> {
         let py = slf.py();
         let cursor = Bound::new(py, Cursor::new(py, slf.unbind()))?;
-        cursor.get().run_many(py, sql, rows, columns)?;
+        Cursor::run_many(&cursor, sql, rows, columns)?;
         Ok(cursor)
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use onecopy_rows::Declared;
 use onecopy_rows::arrow::BatchRows;
 use onecopy_rows::connect as db;
+use onecopy_rows::sql::statements::returns_rows;
 use onecopy_text::{Ledger, Policy, Stage, Tally};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -24,6 +25,14 @@ pub(crate) struct Said {
     pub(crate) declared: Vec<Option<Declared>>,
     /// Long values are deferred.
     pub(crate) row_by_row: bool,
+}
+
+/// What a statement for many rows of parameters came to.
+pub(crate) enum RanMany {
+    /// How many rows it changed, if the database reports it.
+    Changed(Option<u64>),
+    /// The rows that it returned.
+    Rows(Box<db::Statement>),
 }
 
 impl Connection {
@@ -114,12 +123,12 @@ impl Connection {
         })
     }
 
-    /// The names of the parameters of a statement, as SQLite finds them; `None` for another database.
+    /// The names of the parameters of a statement, as the database reads them; `None` where it reads none.
     fn names_in(&self, py: Python<'_>, sql: &str) -> PyResult<Option<Vec<String>>> {
-        if self.db(py)?.sqlite().is_err() {
+        if !self.db(py)?.reads_parameter_names() {
             return Ok(None);
         }
-        self.call(py, |db| db.sqlite()?.parameter_names(sql).map(Some))
+        self.call(py, |db| db.parameter_names(sql).map(Some))
     }
 
     /// Runs one statement for each row of parameters that `rows` gives.
@@ -130,7 +139,7 @@ impl Connection {
         rows: &Bound<'_, PyAny>,
         said: Said,
         ledger: &Ledger,
-    ) -> PyResult<Option<u64>> {
+    ) -> PyResult<RanMany> {
         let dialect = self.db(py)?.dialect();
         let adapters = self.adapters.bind(py);
         let mut rows = parameters::Rows::new(
@@ -143,7 +152,13 @@ impl Connection {
         )?;
         rows.declare(said.declared);
         let sql = rows.sql();
-        let done = self.call_within(py, said.limit, |db| db.execute_many(&sql, &mut rows));
+        let returns_rows = returns_rows(&sql, dialect);
+        let done = self.call_within(py, said.limit, |db| match returns_rows {
+            true => db
+                .execute_many_returning(&sql, &mut rows)
+                .map(|rows| RanMany::Rows(Box::new(rows))),
+            false => db.execute_many(&sql, &mut rows).map(RanMany::Changed),
+        });
         // What the iterable raised ended it early: that comes first.
         rows.failure().map_or(done, Err)
     }
@@ -156,11 +171,18 @@ impl Connection {
         columns: &Bound<'_, PyAny>,
         said: &Said,
         ledger: &Ledger,
-    ) -> PyResult<Option<u64>> {
+    ) -> PyResult<RanMany> {
         let sql = parameters::utf8(py, sql, "the statement", &mut Tally::default())?;
         let adapters = self.adapters.bind(py);
-        let mut rows = ColumnRows::new(columns, Some(adapters), self.db(py)?.dialect(), ledger)?;
-        let done = self.call_within(py, said.limit, |db| db.execute_many(&sql, &mut rows));
+        let dialect = self.db(py)?.dialect();
+        let mut rows = ColumnRows::new(columns, Some(adapters), dialect, ledger)?;
+        let returns_rows = returns_rows(&sql, dialect);
+        let done = self.call_within(py, said.limit, |db| match returns_rows {
+            true => db
+                .execute_many_returning(&sql, &mut rows)
+                .map(|rows| RanMany::Rows(Box::new(rows))),
+            false => db.execute_many(&sql, &mut rows).map(RanMany::Changed),
+        });
         let failure = rows.failure().map(|e| errors::to_py(py, &e));
         failure.map_or(done, Err)
     }

@@ -1,6 +1,6 @@
 //! `Cursor`: rows as BSON.
 
-use onecopy_rows::connect::Format;
+use onecopy_rows::Format;
 use onecopy_rows::sink::BsonOptions;
 use onecopy_rows::sink::bson::{DateTimes, Decimals};
 use onecopy_wire::bson::MOST_BYTES;

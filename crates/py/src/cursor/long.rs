@@ -153,8 +153,8 @@ impl Cursor {
             ));
         }
         let active = state.active.as_mut().expect("looked at above");
-        let (part, is_copied) = active.read_part(py, column, offset, buffer)?;
-        if let Some(part) = part.filter(|p| is_copied && p.form != LongForm::Bytes) {
+        let part = active.read_part(py, column, offset, buffer)?;
+        if let Some(part) = part.filter(|p| p.is_copied && p.form != LongForm::Bytes) {
             let mut tally = Tally::default();
             tally.copied_again(part.n_bytes);
             tally.enter(&ledger::current(py)?, Stage::Fetch);

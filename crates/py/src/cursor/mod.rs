@@ -3,16 +3,16 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use onecopy_rows::Declared;
-use onecopy_rows::connect::Format;
+use onecopy_rows::Format;
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use crate::connection::Connection;
-use crate::fetch::BATCH_ROWS;
 use crate::guard::{Guarded, Locked};
 use crate::limit::TimeLimit;
+use crate::pull::BATCH_ROWS;
 use crate::stream::RowStream;
 use crate::{errors, types};
 
@@ -120,8 +120,12 @@ impl Cursor {
 
     /// Runs one statement for each row of parameters, and returns the cursor; ``rowcount`` is the sum.
     ///
+    /// A statement that returns rows (``returning``, ``output`` in SQL Server) has one result for each row of parameters, in
+    /// their order: the cursor is on the first, and ``nextset`` goes to the next. All of them are kept in memory (one copy
+    /// of their text); with autocommit on, nothing of it stays if a row fails.
+    ///
     /// Args:
-    ///     sql: one statement that gives no rows.
+    ///     sql: one INSERT, UPDATE, DELETE, REPLACE or MERGE.
     ///     rows: any iterable of rows of parameters, all sequences or all mappings. They are read ahead in batches of
     ///         1,024 (less where their text takes more than 1 MiB): the next ones are made while the database takes those before.
     ///     columns: in place of rows, a column of values for each ``?``, all of one length: an array of one dimension (a
@@ -141,6 +145,9 @@ impl Cursor {
     /// >>> columns = [array.array("q", [3, 4]), ["Ær", None]]
     /// >>> con.execute("create table u (i, t)").executemany("insert into u values (?, ?)", columns=columns).rowcount
     /// 2
+    /// >>> cur = con.cursor().executemany("insert into u values (?, 'x') returning i", [[7], [8]])
+    /// >>> cur.fetchall(), cur.nextset(), cur.fetchall(), cur.nextset()
+    /// ([(7,)], True, [(8,)], None)
     #[pyo3(signature = (sql, rows=None, /, *, columns=None))]
     fn executemany<'py>(
         slf: Bound<'py, Self>,
@@ -148,7 +155,7 @@ impl Cursor {
         rows: Option<&Bound<'py, PyAny>>,
         columns: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, Self>> {
-        slf.get().run_many(slf.py(), sql, rows, columns)?;
+        Cursor::run_many(&slf, sql, rows, columns)?;
         Ok(slf)
     }
 

@@ -13,9 +13,10 @@ use pyo3::types::{PyList, PyTuple};
 use super::Cursor;
 use super::call::Outputs;
 use crate::arrow::{ArrowStream, PyColumns};
-use crate::fetch::{Active, BATCH_ROWS};
+use crate::fetch::Active;
 use crate::guard::Locked;
 use crate::maker::Maker;
+use crate::pull::BATCH_ROWS;
 use crate::rows::PyRows;
 use crate::{errors, ledger};
 

@@ -1,7 +1,8 @@
 //! What a cursor runs: one statement, one for many rows of parameters, and rows as a stream.
 
+use onecopy_rows::Format;
 use onecopy_rows::arrow::ArrowOptions;
-use onecopy_rows::connect::{Format, Statement};
+use onecopy_rows::connect::Statement;
 use onecopy_rows::{Declared, DeclaredKind};
 use onecopy_text::Ledger;
 use pyo3::exceptions::PyTypeError;
@@ -11,7 +12,7 @@ use pyo3::types::{PyString, PyTuple};
 use super::Cursor;
 use super::pulled::State;
 use crate::arrow::ArrowStream;
-use crate::connection::{Connection, Said};
+use crate::connection::{Connection, RanMany, Said};
 use crate::fetch::Active;
 use crate::raw::ending;
 use crate::stream::RowStream;
@@ -72,18 +73,28 @@ impl Cursor {
     }
 
     pub(crate) fn run_many(
-        &self,
-        py: Python<'_>,
+        slf: &Bound<'_, Cursor>,
         sql: &Bound<'_, PyString>,
         rows: Option<&Bound<'_, PyAny>>,
         columns: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let said = self.said(py)?;
-        self.change(py, |connection, ledger| match (rows, columns) {
-            (Some(rows), None) => connection.run_many(py, sql, rows, said, ledger),
-            (None, Some(columns)) => connection.run_columns(py, sql, columns, &said, ledger),
+        let (py, cursor) = (slf.py(), slf.get());
+        let said = cursor.said(py)?;
+        let mut state = cursor.open(py)?;
+        *state = State::nothing();
+        let (connection, ledger) = (cursor.connection.get(), ledger::current(py)?);
+        let ran = match (rows, columns) {
+            (Some(rows), None) => connection.run_many(py, sql, rows, said, &ledger),
+            (None, Some(columns)) => connection.run_columns(py, sql, columns, &said, &ledger),
             _ => Err(PyTypeError::new_err("give either rows or `columns`")),
-        })
+        };
+        match ran? {
+            RanMany::Changed(changed) => {
+                state.row_count = changed.and_then(|n| i64::try_from(n).ok()).unwrap_or(-1);
+                Ok(())
+            }
+            RanMany::Rows(statement) => cursor.begin_result(slf, state, *statement),
+        }
     }
 
     /// Runs statements that give no rows; notes how many rows they changed.

@@ -367,12 +367,9 @@ pub(crate) fn make_ascii<'py>(
     bytes: &[u8],
     tally: &mut Tally,
 ) -> Result<Option<Bound<'py, PyAny>>, MakeError> {
-    if cfg!(Py_3_14) && !bytes.is_ascii() {
-        return Ok(None);
-    }
     let made = make(py, Units::Latin1(bytes), Policy::Strict, tally)?;
     // SAFETY: `make` makes a ready `str`.
-    let is_ascii = cfg!(Py_3_14) || unsafe { is_ascii(made.as_ptr()) };
+    let is_ascii = unsafe { is_ascii(made.as_ptr()) };
     Ok(is_ascii.then_some(made))
 }
 
@@ -386,10 +383,8 @@ unsafe fn is_ascii(at: *mut ffi::PyObject) -> bool {
     // SAFETY: the duty of the caller.
     return unsafe { ffi::PyUnicode_IS_COMPACT_ASCII(at) != 0 };
     #[cfg(Py_3_14)]
-    {
-        let _ = at; // its header is opaque to us there
-        false
-    }
+    // SAFETY: a `str`.
+    return unsafe { super::str_header::is_compact_ascii(at) };
 }
 
 /// The characters of a `str` that is ASCII; `None` of another one, and of what is no `str`.
@@ -472,8 +467,16 @@ unsafe fn standing_utf8<'a>(at: *mut ffi::PyObject) -> Option<&'a [u8]> {
             if !(*header).utf8.is_null() {
                 return Some(slice::from_raw_parts((*header).utf8.cast(), n));
             }
+            None
         }
-        None
+        #[cfg(Py_3_14)]
+        {
+            super::str_header::cached_utf8(at)
+        }
+        #[cfg(all(not(Py_3_14), Py_GIL_DISABLED))]
+        {
+            None
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use onecopy_files::{AtomicFile, OnFailure};
-use onecopy_rows::connect::Format;
+use onecopy_rows::Format;
 use onecopy_text::{Chunk, Ledger, planted};
 use onecopy_wire::{CancelHandle, ChunkError, ChunkSource, Filled};
 use pyo3::prelude::*;

@@ -1,13 +1,11 @@
 //! One column under construction: each cell is written once, straight into the buffer that goes out.
 
-use std::collections::TryReserveError;
-
-use onecopy_text::{Malformed, Policy, Tally, Units};
+use onecopy_text::{Policy, Tally, Units};
 
 use super::array::Array;
 use super::bits::{Bits, Nulls};
-use super::decided::exact_f64;
 use super::decimal::{self, Wide};
+use super::error::{ValueError, exact_f32, exact_f64};
 use super::moment;
 use super::plain::plain_text;
 use super::plan::Plan;
@@ -18,25 +16,6 @@ use crate::cell::Cell;
 
 /// The number of values that memory is reserved for at once, at least.
 const LEAST_RESERVED: usize = 1024;
-
-/// Why a value does not go into its column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Why {
-    /// It is of another kind.
-    Kind,
-    /// It is of the column's kind and no value of it: malformed digits, a thirteenth month.
-    Invalid,
-    /// It is too large, too small, or too far away.
-    Range,
-    /// It is finer than the column can tell.
-    Scale,
-    /// It is malformed text; what its position counts.
-    Malformed(Malformed, &'static str),
-    /// Its column would be longer than 2 GiB.
-    Long,
-    /// The system gives no memory for it.
-    Memory,
-}
 
 /// What a column holds, in the order of [`DataType`].
 #[derive(Debug)]
@@ -126,7 +105,7 @@ impl Builder {
     /// The next value; returns about how many bytes it took. In each loop over a column of one kind, all but one arm of the
     /// choices behind it fall away: hence inlined, always.
     #[inline(always)]
-    pub(crate) fn put(&mut self, cell: Cell<'_>, tally: &mut Tally) -> Result<usize, Why> {
+    pub(crate) fn put(&mut self, cell: Cell<'_>, tally: &mut Tally) -> Result<usize, ValueError> {
         if self.len >= self.reserved {
             self.reserve(self.len.max(LEAST_RESERVED))?;
         }
@@ -142,7 +121,7 @@ impl Builder {
 
     /// Reserves memory for so many more values; an error if the system has none.
     #[cold]
-    pub(super) fn reserve(&mut self, n_values: usize) -> Result<(), Why> {
+    pub(super) fn reserve(&mut self, n_values: usize) -> Result<(), ValueError> {
         let reserved = match &mut self.values {
             Values::Undecided { .. } | Values::Null => Ok(()),
             Values::Bool(bits) => bits.reserve(n_values),
@@ -173,7 +152,7 @@ impl Builder {
 
     /// A NULL; memory for it is reserved.
     #[inline(never)]
-    pub(super) fn put_null(&mut self) -> Result<(), Why> {
+    pub(super) fn put_null(&mut self) -> Result<(), ValueError> {
         self.nulls.push_null(self.len, self.reserved)?;
         self.len += 1;
         match &mut self.values {
@@ -199,7 +178,7 @@ impl Builder {
     }
 
     #[inline(always)]
-    fn put_value(&mut self, cell: Cell<'_>, tally: &mut Tally) -> Result<usize, Why> {
+    fn put_value(&mut self, cell: Cell<'_>, tally: &mut Tally) -> Result<usize, ValueError> {
         let policy = self.policy;
         match (&mut self.values, cell) {
             (Values::I64(v), Cell::I64(n)) => v.push(n),
@@ -212,7 +191,7 @@ impl Builder {
             }
             (Values::Timestamp(v, unit, zone), Cell::Timestamp(t, _)) => {
                 if zone.is_some() != t.offset_minutes.is_some() {
-                    return Err(Why::Kind);
+                    return Err(ValueError::Kind);
                 }
                 v.push(moment::since_epoch(t, *unit)?);
             }
@@ -224,7 +203,7 @@ impl Builder {
 
     /// The kinds that are not worth a place in the hot path.
     #[inline(never)]
-    fn put_rare(&mut self, cell: Cell<'_>, tally: &mut Tally) -> Result<usize, Why> {
+    fn put_rare(&mut self, cell: Cell<'_>, tally: &mut Tally) -> Result<usize, ValueError> {
         let (policy, was_asked) = (self.policy, self.was_asked);
         match (&mut self.values, cell) {
             (Values::Undecided { .. }, cell) => {
@@ -246,7 +225,7 @@ impl Builder {
             (Values::U64(v), Cell::U64(n)) => v.push(n),
             (Values::I64(v), Cell::Bool(b)) => v.push(i64::from(b)),
             (Values::I8(_) | Values::I16(_) | Values::I32(_) | Values::I64(_), Cell::U64(_)) => {
-                return Err(Why::Range);
+                return Err(ValueError::Range);
             }
             (Values::F32(v), Cell::F32(n)) => v.push(n),
             (Values::F32(v), Cell::F64(n)) => v.push(exact_f32(n)?),
@@ -255,11 +234,11 @@ impl Builder {
             (Values::F64(v), Cell::I64(n)) => v.push(exact_f64(n)?),
             // Who asks for floats of exact numbers takes what they lose.
             (Values::F64(v), Cell::Decimal(digits)) if was_asked => {
-                let digits = std::str::from_utf8(digits).map_err(|_| Why::Invalid)?;
-                v.push(digits.parse().map_err(|_| Why::Invalid)?);
+                let digits = std::str::from_utf8(digits).map_err(|_| ValueError::Invalid)?;
+                v.push(digits.parse().map_err(|_| ValueError::Invalid)?);
             }
             (Values::Digits(v), Cell::Decimal(digits)) => {
-                decimal::size(digits).ok_or(Why::Invalid)?;
+                decimal::size(digits).ok_or(ValueError::Invalid)?;
                 tally.converted(digits.len());
                 return v.put_bytes(digits);
             }
@@ -271,7 +250,7 @@ impl Builder {
                 Values::Decimal(..) | Values::WideDecimal(..) | Values::Digits(_),
                 Cell::I64(_) | Cell::U64(_) | Cell::Text(Units::Utf8(_)),
             ) => {
-                let digits = plain_text(cell).ok_or(Why::Kind)?;
+                let digits = plain_text(cell).ok_or(ValueError::Kind)?;
                 return self.put_value(Cell::Decimal(digits.as_bytes()), tally);
             }
             (Values::LargeUtf8(v), Cell::Text(units)) => return v.put_text(units, policy, tally),
@@ -285,7 +264,7 @@ impl Builder {
             (Values::LargeBinary(v), Cell::Bytes(bytes)) => return v.put_bytes(bytes),
             (Values::Uuid(v), Cell::Uuid(uuid)) => v.push(uuid),
             (Values::Uuid(v), Cell::Text(Units::Utf8(text))) => {
-                v.push(super::plain::parse_uuid(text).ok_or(Why::Kind)?);
+                v.push(super::plain::parse_uuid(text).ok_or(ValueError::Kind)?);
             }
             (Values::Date(v), Cell::Date(date)) => v.push(narrow(moment::checked_days(date)?)?),
             (Values::ShortTime(v, unit), Cell::Time(time, _)) => {
@@ -310,23 +289,23 @@ impl Builder {
                 Cell::Text(Units::Utf8(text)),
             ) => return self.put_moment(text, tally),
             (Values::Utf8(_) | Values::LargeUtf8(_), cell) if was_asked => {
-                let text = plain_text(cell).ok_or(Why::Kind)?;
+                let text = plain_text(cell).ok_or(ValueError::Kind)?;
                 return self.put_value(Cell::Text(Units::Utf8(text.as_bytes())), tally);
             }
-            _ => return Err(Why::Kind),
+            _ => return Err(ValueError::Kind),
         }
         Ok(8)
     }
 
     /// Text in ISO 8601 form, as SQLite keeps dates and times.
-    fn put_moment(&mut self, text: &[u8], tally: &mut Tally) -> Result<usize, Why> {
+    fn put_moment(&mut self, text: &[u8], tally: &mut Tally) -> Result<usize, ValueError> {
         let cell = match &self.values {
             Values::Date(_) => moment::parse_date(text).map(Cell::Date),
             Values::Timestamp(..) => moment::parse_timestamp(text).map(|t| Cell::Timestamp(t, 9)),
             _ => moment::parse_time(text).map(|t| Cell::Time(t, 9)),
         };
         tally.converted(text.len());
-        self.put_value(cell.ok_or(Why::Kind)?, tally)
+        self.put_value(cell.ok_or(ValueError::Kind)?, tally)
     }
 
     /// The type, as far as it is known: call it behind [`Builder::settle`].
@@ -372,7 +351,7 @@ impl Builder {
     ///
     /// # Errors
     /// The row (from 0, in the batch) of text that is malformed, and why.
-    pub(crate) fn take(&mut self) -> Result<Array, (usize, Why)> {
+    pub(crate) fn take(&mut self) -> Result<Array, (usize, ValueError)> {
         self.settle()?;
         let malformed = match &self.values {
             Values::Utf8(v) => v.malformed(),
@@ -454,19 +433,6 @@ fn values_of(data_type: &DataType) -> Values {
     }
 }
 
-/// Whether columns of this type can be made.
-pub(crate) fn is_made(data_type: &DataType) -> bool {
-    match data_type {
-        DataType::Utf8View
-        | DataType::BinaryView
-        | DataType::FixedBinary(_)
-        | DataType::Date64
-        | DataType::Dictionary { .. } => false,
-        DataType::Decimal { bits, .. } => matches!(bits, 128 | 256),
-        _ => true,
-    }
-}
-
 /// The values as one buffer; memory for as many is reserved for the next batch, if there is any.
 fn memory<T: crate::arrow_c::Plain>(values: &mut Vec<T>) -> Vec<Memory> {
     let mut next = Vec::new();
@@ -474,22 +440,7 @@ fn memory<T: crate::arrow_c::Plain>(values: &mut Vec<T>) -> Vec<Memory> {
     vec![Memory::of(std::mem::replace(values, next))]
 }
 
-impl From<TryReserveError> for Why {
-    fn from(_: TryReserveError) -> Why {
-        Why::Memory
-    }
-}
-
 #[inline]
-fn narrow<T: TryFrom<i64>>(n: i64) -> Result<T, Why> {
-    T::try_from(n).map_err(|_| Why::Range)
-}
-
-fn exact_f32(n: f64) -> Result<f32, Why> {
-    let narrow = n as f32;
-    if n.is_nan() || f64::from(narrow) == n {
-        Ok(narrow)
-    } else {
-        Err(Why::Scale)
-    }
+fn narrow<T: TryFrom<i64>>(n: i64) -> Result<T, ValueError> {
+    T::try_from(n).map_err(|_| ValueError::Range)
 }

@@ -5,24 +5,22 @@ use std::collections::TryReserveError;
 use onecopy_text::Tally;
 
 use super::array::bit;
-use super::builder::{Builder, Values, Why};
+use super::builder::{Builder, Values};
 use super::decimal;
+use super::error::{ValueError, exact_f64, repeated};
 use super::numbers::Numbers;
 use super::plan::Plan;
 use super::types::DataType;
 use crate::cell::Cell;
 
-/// Integers that a 64-bit float holds each of lie up to here.
-const EXACT_FLOAT: i64 = 1 << 53;
-
 impl Builder {
     /// Takes the type of the first value that is not NULL.
-    pub(super) fn decide(&mut self, first: &Cell<'_>) -> Result<(), Why> {
+    pub(super) fn decide(&mut self, first: &Cell<'_>) -> Result<(), ValueError> {
         let Values::Undecided { floats } = self.values else {
             return Ok(());
         };
         if !self.is_open {
-            return Err(Why::Kind);
+            return Err(ValueError::Kind);
         }
         let data_type = match first {
             Cell::I64(_) | Cell::F64(_) if floats => DataType::Float64,
@@ -30,7 +28,7 @@ impl Builder {
             Cell::F64(_) => DataType::Float64,
             Cell::Text(_) => DataType::Utf8,
             Cell::Bytes(_) => DataType::Binary,
-            _ => return Err(Why::Kind),
+            _ => return Err(ValueError::Kind),
         };
         let n_nulls = self.len;
         let plan = Plan::Type(data_type);
@@ -41,7 +39,7 @@ impl Builder {
     }
 
     /// Integers to floats, where each of them is one.
-    pub(super) fn widen(&mut self) -> Result<(), Why> {
+    pub(super) fn widen(&mut self) -> Result<(), ValueError> {
         if let Values::I64(integers) = &self.values {
             let mut floats = Vec::new();
             // For one more too: that of the value that asks for it.
@@ -56,7 +54,7 @@ impl Builder {
     }
 
     /// The first batch is full: what is undecided becomes what its values say.
-    pub(crate) fn settle(&mut self) -> Result<(), (usize, Why)> {
+    pub(crate) fn settle(&mut self) -> Result<(), (usize, ValueError)> {
         if !std::mem::take(&mut self.is_open) {
             return Ok(());
         }
@@ -120,21 +118,5 @@ impl Builder {
             _ => Numbers::F64(repeated(f64::NAN, self.len)?),
         };
         Ok((numbers, self.nulls.take().0, self.len))
-    }
-}
-
-/// `n` times the same value.
-pub(super) fn repeated<T: Clone>(value: T, n: usize) -> Result<Vec<T>, TryReserveError> {
-    let mut values = Vec::new();
-    values.try_reserve_exact(n)?;
-    values.resize(n, value);
-    Ok(values)
-}
-
-pub(super) fn exact_f64(n: i64) -> Result<f64, Why> {
-    if (-EXACT_FLOAT..=EXACT_FLOAT).contains(&n) {
-        Ok(n as f64)
-    } else {
-        Err(Why::Scale)
     }
 }

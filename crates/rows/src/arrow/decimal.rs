@@ -1,6 +1,6 @@
 //! Decimal digits to and from the integers that Arrow holds them in.
 
-use super::builder::Why;
+use super::error::ValueError;
 
 /// An integer of 256 bits in two's complement, its 64-bit words from the least on.
 pub(crate) type Wide = [u64; 4];
@@ -45,14 +45,14 @@ pub(crate) fn size(text: &[u8]) -> Option<(usize, usize)> {
 ///
 /// # Errors
 /// A digit that is not zero stands behind them.
-fn each_digit(parts: &Parts<'_>, scale: i8, mut take: impl FnMut(u8)) -> Result<(), Why> {
+fn each_digit(parts: &Parts<'_>, scale: i8, mut take: impl FnMut(u8)) -> Result<(), ValueError> {
     let n_fraction = usize::try_from(scale.max(0)).unwrap_or(0);
     let n_cut = usize::try_from(-i16::from(scale.min(0))).unwrap_or(0);
     let n_whole = parts.whole.len().saturating_sub(n_cut);
     let kept = parts.fraction.len().min(n_fraction);
     let is_lost = |digits: &[u8]| digits.iter().any(|b| *b != b'0');
     if is_lost(&parts.whole[n_whole..]) || is_lost(&parts.fraction[kept..]) {
-        return Err(Why::Scale);
+        return Err(ValueError::Scale);
     }
     for b in parts.whole[..n_whole].iter().chain(&parts.fraction[..kept]) {
         take(b - b'0');
@@ -68,8 +68,8 @@ fn each_digit(parts: &Parts<'_>, scale: i8, mut take: impl FnMut(u8)) -> Result<
 /// # Errors
 /// It is no decimal, has more digits behind the point, or more than `precision` in all.
 #[inline]
-pub(crate) fn to_i128(text: &[u8], precision: u8, scale: i8) -> Result<i128, Why> {
-    let parts = parts(text).ok_or(Why::Invalid)?;
+pub(crate) fn to_i128(text: &[u8], precision: u8, scale: i8) -> Result<i128, ValueError> {
+    let parts = parts(text).ok_or(ValueError::Invalid)?;
     let most = parts.whole.len() + usize::try_from(scale.max(0)).unwrap_or(0);
     let value = if most <= 18 {
         // The usual size: one word.
@@ -86,12 +86,12 @@ pub(crate) fn to_i128(text: &[u8], precision: u8, scale: i8) -> Result<i128, Why
             value = next.unwrap_or(0);
         })?;
         if is_over {
-            return Err(Why::Range);
+            return Err(ValueError::Range);
         }
         value
     };
     if value >= 10_i128.pow(u32::from(precision.min(38))) {
-        return Err(Why::Range);
+        return Err(ValueError::Range);
     }
     Ok(if parts.is_negative { -value } else { value })
 }
@@ -100,8 +100,8 @@ pub(crate) fn to_i128(text: &[u8], precision: u8, scale: i8) -> Result<i128, Why
 ///
 /// # Errors
 /// As [`to_i128`].
-pub(crate) fn to_wide(text: &[u8], precision: u8, scale: i8) -> Result<Wide, Why> {
-    let parts = parts(text).ok_or(Why::Invalid)?;
+pub(crate) fn to_wide(text: &[u8], precision: u8, scale: i8) -> Result<Wide, ValueError> {
+    let parts = parts(text).ok_or(ValueError::Invalid)?;
     let (mut value, mut n_digits) = ([0_u64; 4], 0_usize);
     each_digit(&parts, scale, |digit| {
         if n_digits > 0 || digit != 0 {
@@ -115,7 +115,7 @@ pub(crate) fn to_wide(text: &[u8], precision: u8, scale: i8) -> Result<Wide, Why
         }
     })?;
     if n_digits > usize::from(precision) {
-        return Err(Why::Range);
+        return Err(ValueError::Range);
     }
     Ok(if parts.is_negative {
         negated(value)
@@ -198,14 +198,22 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_told_apart() {
-        assert_eq!(to_i128(b"1.234", 38, 2), Err(Why::Scale));
-        assert_eq!(to_i128(b"1250", 38, -2), Err(Why::Scale));
-        assert_eq!(to_i128(b"100.00", 4, 2), Err(Why::Range));
-        assert_eq!(to_i128(&[b'9'; 60], 38, 0), Err(Why::Range));
-        assert_eq!(to_wide(&[b'9'; 77], 76, 0), Err(Why::Range));
+        assert_eq!(to_i128(b"1.234", 38, 2), Err(ValueError::Scale));
+        assert_eq!(to_i128(b"1250", 38, -2), Err(ValueError::Scale));
+        assert_eq!(to_i128(b"100.00", 4, 2), Err(ValueError::Range));
+        assert_eq!(to_i128(&[b'9'; 60], 38, 0), Err(ValueError::Range));
+        assert_eq!(to_wide(&[b'9'; 77], 76, 0), Err(ValueError::Range));
         for text in ["", "-", ".", "1e5", "NaN", "1.2.3", "1 "] {
-            assert_eq!(to_i128(text.as_bytes(), 38, 2), Err(Why::Invalid), "{text}");
-            assert_eq!(to_wide(text.as_bytes(), 76, 2), Err(Why::Invalid), "{text}");
+            assert_eq!(
+                to_i128(text.as_bytes(), 38, 2),
+                Err(ValueError::Invalid),
+                "{text}"
+            );
+            assert_eq!(
+                to_wide(text.as_bytes(), 76, 2),
+                Err(ValueError::Invalid),
+                "{text}"
+            );
         }
         assert_eq!(size(b"-0012.3400"), Some((2, 4)));
         assert_eq!(size(b"0.0"), Some((0, 1)));

@@ -1,6 +1,6 @@
 //! The statement that puts rows into a table, in the words of its database.
 
-use crate::named::Dialect;
+use crate::sql::dialect::Dialect;
 
 /// `INSERT` of all columns by their names, each value a parameter. `table` may have a schema before it, with a point between.
 #[must_use]

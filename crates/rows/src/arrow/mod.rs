@@ -25,6 +25,7 @@ mod bits;
 mod builder;
 mod decided;
 mod decimal;
+mod error;
 pub mod insert;
 mod moment;
 pub mod numbers;

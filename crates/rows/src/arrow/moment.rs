@@ -1,6 +1,6 @@
 //! Dates and times to and from the integers that Arrow counts them in.
 
-use super::builder::Why;
+use super::error::ValueError;
 use super::types::Unit;
 use crate::cell::{Date, Time, Timestamp};
 
@@ -25,7 +25,7 @@ pub(crate) fn days(date: Date) -> i64 {
 /// # Errors
 /// The calendar does not have it.
 #[inline]
-pub(crate) fn checked_days(date: Date) -> Result<i64, Why> {
+pub(crate) fn checked_days(date: Date) -> Result<i64, ValueError> {
     const DAYS: [u8; 13] = [0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
     let year = date.year;
     let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
@@ -33,7 +33,7 @@ pub(crate) fn checked_days(date: Date) -> Result<i64, Why> {
     let last = in_month + u8::from(date.month == 2 && is_leap);
     match date.day.wrapping_sub(1) < last {
         true => Ok(days(date)),
-        false => Err(Why::Invalid),
+        false => Err(ValueError::Invalid),
     }
 }
 
@@ -60,11 +60,11 @@ pub(crate) fn date(days: i64) -> Option<Date> {
 /// # Errors
 /// It is finer than the unit.
 #[inline]
-fn fraction(nanosecond: u32, unit: Unit) -> Result<i64, Why> {
+fn fraction(nanosecond: u32, unit: Unit) -> Result<i64, ValueError> {
     let each = 1_000_000_000 / unit.per_second();
     let nanosecond = i64::from(nanosecond);
     if nanosecond % each != 0 {
-        return Err(Why::Scale);
+        return Err(ValueError::Scale);
     }
     Ok(nanosecond / each)
 }
@@ -74,13 +74,13 @@ fn fraction(nanosecond: u32, unit: Unit) -> Result<i64, Why> {
 /// # Errors
 /// It is no time: a leap second and `24:00:00` are.
 #[inline]
-fn seconds(time: Time) -> Result<i64, Why> {
+fn seconds(time: Time) -> Result<i64, ValueError> {
     let is_time = time.minute < 60 && time.second <= 60 && time.nanosecond < 1_000_000_000;
     let seconds =
         i64::from(time.hour) * 3600 + i64::from(time.minute) * 60 + i64::from(time.second);
     match is_time && seconds <= DAY_SECONDS {
         true => Ok(seconds),
-        false => Err(Why::Invalid),
+        false => Err(ValueError::Invalid),
     }
 }
 
@@ -89,10 +89,10 @@ fn seconds(time: Time) -> Result<i64, Why> {
 /// # Errors
 /// It is finer than the unit, or the day's end (`24:00:00`), which Arrow does not have.
 #[inline]
-pub(crate) fn time_of_day(time: Time, unit: Unit) -> Result<i64, Why> {
+pub(crate) fn time_of_day(time: Time, unit: Unit) -> Result<i64, ValueError> {
     let seconds = seconds(time)?;
     if seconds >= DAY_SECONDS {
-        return Err(Why::Range);
+        return Err(ValueError::Range);
     }
     Ok(seconds * unit.per_second() + fraction(time.nanosecond, unit)?)
 }
@@ -102,16 +102,16 @@ pub(crate) fn time_of_day(time: Time, unit: Unit) -> Result<i64, Why> {
 /// # Errors
 /// It is finer than the unit, or too far away for it.
 #[inline]
-pub(crate) fn since_epoch(t: Timestamp, unit: Unit) -> Result<i64, Why> {
+pub(crate) fn since_epoch(t: Timestamp, unit: Unit) -> Result<i64, ValueError> {
     let offset = i64::from(t.offset_minutes.unwrap_or(0)) * 60;
     if offset.abs() >= DAY_SECONDS {
-        return Err(Why::Invalid);
+        return Err(ValueError::Invalid);
     }
     let at = checked_days(t.date)? * DAY_SECONDS + seconds(t.time)? - offset;
     let fraction = fraction(t.time.nanosecond, unit)?;
     at.checked_mul(unit.per_second())
         .and_then(|at| at.checked_add(fraction))
-        .ok_or(Why::Range)
+        .ok_or(ValueError::Range)
 }
 
 /// The time of day `n` units after midnight; `None` where it is none.
@@ -264,9 +264,13 @@ mod tests {
                 month,
                 day,
             };
-            assert_eq!(checked_days(date), Err(Why::Invalid), "{month}-{day}");
+            assert_eq!(
+                checked_days(date),
+                Err(ValueError::Invalid),
+                "{month}-{day}"
+            );
             let invalid = Timestamp { date, ..t };
-            assert_eq!(since_epoch(invalid, Unit::Second), Err(Why::Invalid));
+            assert_eq!(since_epoch(invalid, Unit::Second), Err(ValueError::Invalid));
         }
         for (year, is_leap) in [(2024, true), (1900, false), (2000, true), (-4, true)] {
             let date = Date {
@@ -292,10 +296,14 @@ mod tests {
             let invalid = Timestamp { time, ..t };
             assert_eq!(
                 since_epoch(invalid, Unit::Nano),
-                Err(Why::Invalid),
+                Err(ValueError::Invalid),
                 "{time:?}"
             );
-            assert_eq!(time_of_day(time, Unit::Nano), Err(Why::Invalid), "{time:?}");
+            assert_eq!(
+                time_of_day(time, Unit::Nano),
+                Err(ValueError::Invalid),
+                "{time:?}"
+            );
         }
         for offset in [1440, -1440, i16::MAX, i16::MIN] {
             let invalid = Timestamp {
@@ -304,7 +312,7 @@ mod tests {
             };
             assert_eq!(
                 since_epoch(invalid, Unit::Second),
-                Err(Why::Invalid),
+                Err(ValueError::Invalid),
                 "{offset}"
             );
         }
@@ -314,7 +322,7 @@ mod tests {
     fn timestamps_are_counted_in_their_unit_and_back() {
         let t = stamp("2026-11-20 13:05:00.25");
         assert_eq!(since_epoch(t, Unit::Milli), Ok(1_795_179_900_250));
-        assert_eq!(since_epoch(t, Unit::Second), Err(Why::Scale));
+        assert_eq!(since_epoch(t, Unit::Second), Err(ValueError::Scale));
         assert_eq!(
             timestamp(1_795_179_900_250, Unit::Milli, false),
             Some(stamp("2026-11-20 13:05:00.25"))
@@ -326,7 +334,7 @@ mod tests {
         );
         assert_eq!(
             since_epoch(stamp("9999-12-31 00:00"), Unit::Nano),
-            Err(Why::Range)
+            Err(ValueError::Range)
         );
         assert_eq!(timestamp(-1, Unit::Nano, false).unwrap().time.second, 59);
     }
@@ -339,7 +347,7 @@ mod tests {
             second: 0,
             nanosecond: 0,
         };
-        assert_eq!(time_of_day(end, Unit::Second), Err(Why::Range));
+        assert_eq!(time_of_day(end, Unit::Second), Err(ValueError::Range));
         assert_eq!(
             time_of_day(parse_time(b"23:59:59.999999").unwrap(), Unit::Micro),
             Ok(86_399_999_999)

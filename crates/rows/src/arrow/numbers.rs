@@ -3,8 +3,8 @@
 use onecopy_text::Tally;
 
 use super::array::bit;
-use super::builder::{Builder, Why};
-use super::decided::repeated;
+use super::builder::Builder;
+use super::error::{ValueError, repeated};
 use super::plan::Plan;
 use super::types::DataType;
 use crate::cell::Cell;
@@ -96,9 +96,9 @@ impl NumberColumn {
     pub fn put(&mut self, cell: Cell<'_>) -> Result<(), NumberMisfit> {
         match self.0.put(cell, &mut Tally::default()) {
             Ok(_) => Ok(()),
-            Err(Why::Range | Why::Scale) => Err(NumberMisfit::Range),
-            Err(Why::Invalid) => Err(NumberMisfit::Invalid),
-            Err(Why::Memory) => Err(NumberMisfit::Memory),
+            Err(ValueError::Range | ValueError::Scale) => Err(NumberMisfit::Range),
+            Err(ValueError::Invalid) => Err(NumberMisfit::Invalid),
+            Err(ValueError::Memory) => Err(NumberMisfit::Memory),
             Err(_) => Err(NumberMisfit::Kind),
         }
     }

@@ -1,6 +1,6 @@
 //! Which Arrow type a column of a database has.
 
-use super::builder::is_made;
+use super::types::is_made;
 use super::types::{DataType, Unit};
 use crate::error::{Error, ErrorKind};
 use crate::schema::{Column, ColumnType, Schema};

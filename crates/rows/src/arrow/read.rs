@@ -38,7 +38,7 @@ impl<F: FnMut() -> Result<Option<Batch>, Error>> BatchRows<F> {
         }
     }
 
-    /// Why the rows ended, where it was not their end.
+    /// ValueError the rows ended, where it was not their end.
     pub fn failure(self) -> Option<Error> {
         self.failure
     }

@@ -4,7 +4,8 @@ use onecopy_text::{Policy, Tally};
 use onecopy_wire::WriteError;
 
 use super::array::Batch;
-use super::builder::{Builder, Why};
+use super::builder::Builder;
+use super::error::ValueError;
 use super::plan::{ArrowOptions, plans};
 use super::types::Field;
 use crate::cell::{Cell, LongKind};
@@ -12,13 +13,13 @@ use crate::error::{Error, ErrorKind};
 use crate::schema::Schema;
 use crate::source::RowSink;
 
-/// Why a cell does not go into its column.
+/// ValueError a cell does not go into its column.
 #[derive(Debug)]
 pub struct Misfit {
     /// Its row (from 0, in the batch).
     row: usize,
     column: usize,
-    why: Why,
+    why: ValueError,
     /// What it is, for people.
     is: &'static str,
 }
@@ -143,12 +144,12 @@ impl ArrowRows {
         let data_type = builder.map_or_else(String::new, |b| b.data_type().to_string());
         let is = misfit.is;
         let (kind, what, remedy) = match misfit.why {
-            Why::Malformed(e, units) => (
+            ValueError::Malformed(e, units) => (
                 ErrorKind::Malformed,
                 format!("malformed text: {} at {units} {}", e.kind, e.at_units),
                 "mend it in the database",
             ),
-            Why::Invalid => {
+            ValueError::Invalid => {
                 let why = match is {
                     "a decimal" => WriteError::NotADecimal,
                     _ => WriteError::NotADate,
@@ -158,27 +159,27 @@ impl ArrowRows {
                     .schema
                     .invalid_value(&why.to_string(), misfit.column, row);
             }
-            Why::Long => (
+            ValueError::Long => (
                 ErrorKind::Data,
                 "a batch of this column is longer than 2 GiB".to_owned(),
                 "ask for the type `large_string` or `large_binary`, or for smaller batches",
             ),
-            Why::Memory => (
+            ValueError::Memory => (
                 ErrorKind::Operational,
                 "out of memory for the values of a column".to_owned(),
                 "ask for smaller batches",
             ),
-            Why::Kind => (
+            ValueError::Kind => (
                 ErrorKind::Data,
                 format!("{is} does not go into a column of `{data_type}`"),
                 "ask for another type of this column (`types`), or cast it in the query",
             ),
-            Why::Range => (
+            ValueError::Range => (
                 ErrorKind::Data,
                 format!("{is} is outside of what `{data_type}` holds"),
                 "ask for a wider type of this column (`types`), or cast it in the query",
             ),
-            Why::Scale => (
+            ValueError::Scale => (
                 ErrorKind::Data,
                 format!("{is} has more digits than `{data_type}` holds"),
                 "ask for a finer type of this column (`types`), or round it in the query",
@@ -209,14 +210,14 @@ impl ArrowRows {
         Misfit {
             row: self.n_rows,
             column,
-            why: Why::Kind,
+            why: ValueError::Kind,
             is: "a value in parts",
         }
     }
 }
 
 #[cold]
-fn misfit(row: usize, column: usize, cell: &Cell<'_>, why: Why) -> Misfit {
+fn misfit(row: usize, column: usize, cell: &Cell<'_>, why: ValueError) -> Misfit {
     let is = match cell {
         Cell::Null => "NULL",
         Cell::Bool(_) => "a boolean",

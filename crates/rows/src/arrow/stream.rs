@@ -7,14 +7,15 @@ use onecopy_text::{Ledger, Stage, Tally};
 use onecopy_wire::CancelHandle;
 
 use super::array::Batch;
-use super::builder::is_made;
 use super::plan::ArrowOptions;
 use super::rows::{ArrowRows, Misfit};
+use super::types::is_made;
 use super::types::{DataType, Field};
 use crate::arrow_c::Batches;
-use crate::connect::Statement;
+use crate::connect::{Statement, StatementVisitor};
+use crate::database::DatabaseStatement;
 use crate::error::{Error, ErrorKind};
-use crate::source::{Block, BlockPosition, Budget, LongValues, PumpError, Pumped, Source};
+use crate::source::{Block, BlockPosition, Budget, LongValues, PumpError, Pumped};
 
 /// Rows on their way into batches.
 ///
@@ -124,10 +125,8 @@ impl ArrowStream {
                 return Err(Error::new(ErrorKind::Cancelled, message));
             }
             let budget = Budget::default();
-            let pumped = match &mut self.statement {
-                Statement::Sqlite(s) => s.pump_columns(&mut self.position, budget, &mut self.rows),
-                Statement::Odbc(s) => s.pump_columns(&mut self.position, budget, &mut self.rows),
-            };
+            let (position, rows) = (&mut self.position, &mut self.rows);
+            let pumped = self.statement.pump_columns(position, budget, rows);
             is_end = match pumped {
                 Ok(Pumped::More) => false,
                 Ok(Pumped::End) => true,
@@ -146,21 +145,20 @@ impl ArrowStream {
     /// The first value of the block that does not fit, in the order of rows: it came column by column.
     fn first_misfit(&mut self, misfit: Misfit) -> Error {
         let found = self.rows.error(misfit);
-        let Statement::Odbc(statement) = &self.statement else {
-            return found;
-        };
         let mut rows = self.rows.same_again();
-        match statement.block().emit(self.position.next_row, &mut rows) {
-            Err(misfit) => rows.error(misfit),
-            Ok(_) => found,
+        let again = self.statement.visit(EmitAgain {
+            first_row: self.position.next_row,
+            rows: &mut rows,
+        });
+        match again {
+            Some(misfit) => rows.error(misfit),
+            None => found,
         }
     }
 
     fn enter_counts(&mut self) {
         let mut fetched = Tally::default();
-        if let Statement::Odbc(s) = &mut self.statement {
-            fetched.copied_again(s.take_moved_bytes());
-        }
+        fetched.copied_again(self.statement.take_moved_bytes());
         fetched.enter(&self.ledger, Stage::Fetch);
         self.rows.tally.enter(&self.ledger, Stage::Encode);
     }
@@ -181,6 +179,23 @@ impl ArrowStream {
             self.state = State::Failed(error.clone());
             error
         })
+    }
+}
+
+/// Emits the rows of a block once more, in row order; the first value that does not fit.
+struct EmitAgain<'r> {
+    first_row: usize,
+    rows: &'r mut ArrowRows,
+}
+
+impl StatementVisitor for EmitAgain<'_> {
+    type Output = Option<Misfit>;
+
+    fn visit<S: DatabaseStatement>(self, statement: &mut S) -> Option<Misfit> {
+        if !S::HAS_BLOCKS {
+            return None;
+        }
+        statement.block().emit(self.first_row, self.rows).err()
     }
 }
 

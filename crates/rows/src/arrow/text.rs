@@ -4,7 +4,7 @@ use std::collections::TryReserveError;
 
 use onecopy_text::{ByteSink, Policy, Tally, Units, convert, find_malformed, is_utf8, planted};
 
-use super::builder::Why;
+use super::error::ValueError;
 use crate::arrow_c::{Growing, Memory, Plain};
 
 /// Where values end: in 32 or 64 bits.
@@ -57,8 +57,8 @@ impl<P: Place> Strings<P> {
     }
 
     #[inline]
-    fn end(&mut self) -> Result<(), Why> {
-        let end = P::of(self.bytes.committed().len()).ok_or(Why::Long)?;
+    fn end(&mut self) -> Result<(), ValueError> {
+        let end = P::of(self.bytes.committed().len()).ok_or(ValueError::Long)?;
         self.ends.push(end);
         Ok(())
     }
@@ -77,8 +77,8 @@ impl<P: Place> Strings<P> {
 
     /// Bytes as they are.
     #[inline]
-    pub(crate) fn put_bytes(&mut self, bytes: &[u8]) -> Result<usize, Why> {
-        self.bytes.put(bytes).map_err(|_| Why::Long)?;
+    pub(crate) fn put_bytes(&mut self, bytes: &[u8]) -> Result<usize, ValueError> {
+        self.bytes.put(bytes).map_err(|_| ValueError::Long)?;
         self.end().map(|()| bytes.len())
     }
 
@@ -89,20 +89,20 @@ impl<P: Place> Strings<P> {
         units: Units<'_>,
         policy: Policy,
         tally: &mut Tally,
-    ) -> Result<usize, Why> {
+    ) -> Result<usize, ValueError> {
         planted::extra_work_on_text(units);
         let before = self.bytes.committed().len();
         match units {
             Units::Utf8(text) if policy == Policy::Strict => {
                 // Whether it is well-formed is asked once for all of a batch.
-                self.bytes.put(text).map_err(|_| Why::Long)?;
+                self.bytes.put(text).map_err(|_| ValueError::Long)?;
                 self.is_unseen = true;
                 tally.copied(text.len());
             }
             units => {
                 convert::to_utf8(units, policy, &mut self.bytes).map_err(|e| match e {
-                    convert::ConvertError::Malformed(e) => Why::Malformed(e, counted(units)),
-                    _ => Why::Long,
+                    convert::ConvertError::Malformed(e) => ValueError::Malformed(e, counted(units)),
+                    _ => ValueError::Long,
                 })?;
                 tally.encoded(units);
             }
@@ -111,7 +111,7 @@ impl<P: Place> Strings<P> {
     }
 
     /// The first value (from 0) that is no UTF-8, and why.
-    pub(crate) fn malformed(&self) -> Option<(usize, Why)> {
+    pub(crate) fn malformed(&self) -> Option<(usize, ValueError)> {
         if !self.is_unseen {
             return None;
         }
@@ -126,7 +126,7 @@ impl<P: Place> Strings<P> {
         }
         self.ends.windows(2).enumerate().find_map(|(row, ends)| {
             let text = Units::Utf8(&bytes[ends[0].bytes()..ends[1].bytes()]);
-            find_malformed(text).map(|e| (row, Why::Malformed(e, counted(text))))
+            find_malformed(text).map(|e| (row, ValueError::Malformed(e, counted(text))))
         })
     }
 

@@ -371,6 +371,19 @@ pub struct Field {
     pub nullable: bool,
 }
 
+/// Whether columns of this type can be made.
+pub(crate) fn is_made(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Utf8View
+        | DataType::BinaryView
+        | DataType::FixedBinary(_)
+        | DataType::Date64
+        | DataType::Dictionary { .. } => false,
+        DataType::Decimal { bits, .. } => matches!(bits, 128 | 256),
+        _ => true,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use onecopy_text::{ByteSink, SinkFull};
 
 use super::memory::Memory;
-use crate::block::pages::Pages;
+use crate::pages::Pages;
 
 /// Room at first: a short result needs no more.
 const FIRST_BYTES: usize = 64 << 10;
@@ -127,7 +127,7 @@ mod tests {
         let mut growing = Growing::default();
         growing.put(b"").unwrap();
         assert!(growing.pages.is_none() && growing.committed().is_empty());
-        assert_eq!(growing.into_memory().bytes(), []);
+        assert!(growing.into_memory().bytes().is_empty());
         assert!(Growing::default().spare(usize::MAX).is_err());
     }
 }

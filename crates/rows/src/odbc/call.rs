@@ -4,12 +4,13 @@ use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, Weak};
 
-use super::connection::{Shared, State};
+use super::driver::Driver;
 use super::ffi::{self, Handle};
-use super::handle::StatementHandle;
-use super::kept::{Key, Waiting};
-use super::life;
-use crate::error::Error;
+use super::handle::{StatementHandle, lock};
+use super::health;
+use super::shared::{Shared, State};
+use super::statement_cache::{CachedStatement, Columns, Key, RowsRead, SizeObservation};
+use crate::error::{Error, ErrorKind};
 
 /// The connection's lock, held during a driver call.
 pub(crate) struct Call<'a> {
@@ -85,20 +86,20 @@ impl<'a> Call<'a> {
     }
 
     /// The statement that was prepared before and is kept by this, if one is.
-    pub(super) fn prepared(&mut self, key: &Key) -> Option<Waiting> {
-        let waiting = self.state.kept.take(key)?;
+    pub(super) fn prepared(&mut self, key: &Key) -> Option<CachedStatement> {
+        let waiting = self.state.cache.take(key)?;
         self.state.statements.push(Arc::downgrade(&waiting.handle));
         Some(waiting)
     }
 
     /// Whether the result of this text will be short, by those before.
     pub(super) fn is_short(&self, sql: &str) -> bool {
-        self.state.kept.is_short(sql)
+        self.state.cache.is_short(sql)
     }
 
     /// From here on the text is executed with cursors alone.
     pub(super) fn note_never(&mut self, sql: &str) {
-        self.state.kept.note_never(sql.to_owned());
+        self.state.cache.note_never(sql.to_owned());
     }
 
     pub(super) fn shared(&self) -> &'a Shared {
@@ -122,8 +123,8 @@ impl<'a> Call<'a> {
             return self.watch(Err(self.shared.error(self.state.raw.0, "SQLEndTran")));
         }
         if self.shared.quirks.hides_loss && self.is_dead() {
-            self.shared.life.lose();
-            return Err(life::lost());
+            self.shared.health.lose();
+            return Err(health::lost());
         }
         let keeps = match how {
             ffi::COMMIT => self.shared.facts.commit_keeps,
@@ -141,10 +142,10 @@ impl<'a> Call<'a> {
     /// is transient, whatever its code: another connection may serve.
     pub(crate) fn watch<T>(&self, mut result: Result<T, Error>) -> Result<T, Error> {
         if let Err(error) = &mut result
-            && (life::says_lost(error, self.shared.quirks.dialect)
+            && (health::says_lost(error, self.shared.quirks.dialect)
                 || (self.shared.quirks.knows_loss && !error.sqlstate.is_empty() && self.is_dead()))
         {
-            self.shared.life.lose();
+            self.shared.health.lose();
             error.is_transient = true;
         }
         result
@@ -153,7 +154,7 @@ impl<'a> Call<'a> {
     /// Whether the driver knows that the connection is gone.
     fn is_dead(&self) -> bool {
         // SAFETY: the connection handle is alive while its lock is held.
-        unsafe { life::is_dead(self.shared.manager, self.state.raw.0) }
+        unsafe { health::is_dead(self.shared.manager, self.state.raw.0) }
     }
 
     /// Whether each statement is its own transaction.
@@ -181,5 +182,62 @@ impl<'a> Call<'a> {
         }
         self.state.autocommit = on;
         Ok(())
+    }
+}
+
+impl Shared {
+    /// Waits until no other call of this connection is under way.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Interface`] in another process and after `close`; [`ErrorKind::Operational`] where it was lost.
+    pub(crate) fn enter(&self) -> Result<Call<'_>, Error> {
+        self.check_process()?;
+        self.health.check()?;
+        let state = lock(&self.state);
+        if state.raw.0.is_null() {
+            return Err(Error::new(ErrorKind::Interface, "the connection is closed"));
+        }
+        Ok(Call::new(self, state))
+    }
+
+    /// Keeps a statement whose result ends, or frees it. Who could cancel it so far cancels nothing any more.
+    pub(super) fn end_statement(
+        &self,
+        handle: &Arc<StatementHandle>,
+        columns: Option<Columns>,
+        key: Option<Key>,
+        lesson: Option<SizeObservation>,
+        extent: RowsRead,
+    ) {
+        if self.is_foreign() {
+            handle.forget();
+            return;
+        }
+        let mut state = self.state();
+        let key = state.cache.learn(key, lesson, extent);
+        let is_good = self.health.is_usable() && !state.raw.0.is_null() && !handle.get().is_null();
+        match key {
+            Some(key) if is_good => {
+                Driver::new(self, handle).reset();
+                let waiting = CachedStatement {
+                    handle: handle.renewed(),
+                    columns: columns.filter(|_| self.quirks.fixes_types()),
+                };
+                if let Some(oldest) = state.cache.keep(key, waiting) {
+                    oldest.handle.free();
+                }
+            }
+            _ => handle.free(),
+        }
+        state.statements.retain(|w| w.strong_count() > 0);
+    }
+}
+
+impl Call<'_> {
+    /// Switches cursors off before a statement is executed without one, and on after it.
+    pub(super) fn set_cursor(&self, is_on: bool) {
+        if let Some(attribute) = self.shared().cursor_switch {
+            self.set_integer(attribute, usize::from(is_on));
+        }
     }
 }

@@ -5,10 +5,9 @@
 
 use std::borrow::Cow;
 
-use super::connection::named_dialect;
-use super::quirks::Dialect;
-use super::sql_text;
-use crate::named;
+use crate::sql::dialect::Dialect;
+use crate::sql::named;
+use crate::sql::statements;
 use crate::value::Value;
 
 /// Digits of MariaDB's decimals, and those after the point.
@@ -50,11 +49,11 @@ pub(super) fn of_rows<'s>(sql: &'s str, rows: &[Vec<Value>]) -> Cow<'s, str> {
 /// Returns the statement with casts for those of its parameters that need one.
 pub(super) fn with_casts<'s>(sql: &'s str, values: &[Value], dialect: Dialect) -> Cow<'s, str> {
     // A parameter of a procedure may be an output.
-    if !are_needed(values, dialect) || sql_text::first_word(sql, dialect) == "CALL" {
+    if !are_needed(values, dialect) || statements::first_word(sql, dialect) == "CALL" {
         return Cow::Borrowed(sql);
     }
     let of = |index: usize| cast_of(values.get(index)?, dialect);
-    let replaced = named::replace_marks(sql, named_dialect(dialect), of);
+    let replaced = named::replace_marks(sql, dialect, of);
     replaced.map_or(Cow::Borrowed(sql), Cow::Owned)
 }
 

@@ -5,8 +5,8 @@
 //! starts or shuts down. A code in no table has no meaning here: its error is of kind `Operational`
 //! and permanent, except while connecting.
 
-use super::quirks::Dialect;
 use crate::error::{ErrorKind, Meaning};
+use crate::sql::dialect::Dialect;
 use crate::sqlite;
 
 use ErrorKind::{
@@ -353,8 +353,8 @@ mod tests {
         }
         for (dialect, state) in [
             (Dialect::Sqlite, "HY000"),
-            (Dialect::Other, ""),
-            (Dialect::Other, "€"),
+            (Dialect::Generic, ""),
+            (Dialect::Generic, "€"),
         ] {
             assert_eq!(meaning(dialect, state, 0), None);
         }

@@ -1,10 +1,10 @@
 //! What a result's columns are, by SQLDescribeCol and SQLColAttribute.
 
-use super::connection::Shared;
 use super::ffi::{self, Handle, sql};
 use super::quirks::Width;
+use super::shared::Shared;
 use super::unit::written;
-use crate::column::Described;
+use crate::odbc::column::Described;
 
 /// The `index`-th column (from 0) of an executed or prepared statement; `None` where the driver refuses.
 pub(crate) fn column(shared: &Shared, statement: Handle, index: usize) -> Option<Described> {

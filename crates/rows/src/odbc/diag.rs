@@ -5,10 +5,11 @@ use std::cell::Cell;
 use super::codes;
 use super::ffi::{self, Handle};
 use super::manager::Manager;
-use super::quirks::{Dialect, Width};
+use super::quirks::Width;
 use super::secrets::Secrets;
 use super::unit::{Unit, until_nul};
 use crate::error::{Error, ErrorKind};
+use crate::sql::dialect::Dialect;
 
 /// Records read at most: a driver that never says "no more" (seen with some on a lost connection) must not hang us.
 const MAX_RECORDS: i16 = 64;
@@ -218,7 +219,7 @@ mod tests {
         ];
         let error = from_records(
             &records,
-            Dialect::Other,
+            Dialect::Generic,
             &Secrets::default(),
             "SQLExecDirect",
         );
@@ -235,7 +236,7 @@ mod tests {
         ];
         let error = from_records(
             &records,
-            Dialect::Other,
+            Dialect::Generic,
             &Secrets::default(),
             "SQLDriverConnect",
         );
@@ -254,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_silent_driver_is_named_by_its_call() {
-        let error = from_records(&[], Dialect::Other, &Secrets::default(), "SQLFetch");
+        let error = from_records(&[], Dialect::Generic, &Secrets::default(), "SQLFetch");
         assert_eq!(error.kind, ErrorKind::Operational);
         assert!(error.message.contains("`SQLFetch`"));
     }

@@ -4,15 +4,17 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ffi::c_void;
 
-use super::connection::{Shared, named_dialect};
 use super::ffi::{self, Handle};
 use super::handle::StatementHandle;
 use super::parameters::{self, Parameters};
-use super::quirks::{Dialect, Width};
-use super::{describe, diag, sql_text};
-use crate::column::{self, Planned};
+use super::quirks::Width;
+use super::shared::Shared;
+use super::{describe, diag};
 use crate::error::{Error, ErrorKind, Message};
-use crate::named::count_marks;
+use crate::odbc::column::{self, Planned};
+use crate::sql::dialect::Dialect;
+use crate::sql::named::count_marks;
+use crate::sql::statements;
 use crate::value::{Value, sqlite_number};
 
 /// A statement handle inside its connection's lock.
@@ -151,7 +153,7 @@ impl<'a> Driver<'a> {
         wide: OfText<u16>,
     ) -> Result<bool, Error> {
         let escaped = match self.shared.quirks.dialect {
-            Dialect::Postgres => sql_text::with_question_operators(sql),
+            Dialect::Postgres => statements::with_question_operators(sql),
             _ => Cow::Borrowed(sql),
         };
         let text = SqlText::new(&escaped, self.shared.width)?;
@@ -190,7 +192,7 @@ impl<'a> Driver<'a> {
 
     /// Binds `values` and executes what was prepared. Returns as [`Driver::exec_direct`].
     pub(super) fn execute(&self, sql: &str, values: &[Value]) -> Result<bool, Error> {
-        let ours = || count_marks(sql, named_dialect(self.shared.quirks.dialect));
+        let ours = || count_marks(sql, self.shared.quirks.dialect);
         let n_wanted = self.n_parameters().or_else(ours);
         if let Some(n) = n_wanted.filter(|n| *n != values.len()) {
             return Err(Error::wrong_count(n, values.len()));

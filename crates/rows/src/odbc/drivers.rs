@@ -318,6 +318,18 @@ fn fits_this_machine(path: &Path) -> bool {
     family.iter().any(|f| path.contains(f))
 }
 
+/// The quirks of the driver of `target`, as far as its scheme or the keyword `Driver` shows them. Nothing is loaded.
+pub(crate) fn quirks_of(target: &str) -> Option<&'static Quirks> {
+    match url::scheme(target) {
+        Some(scheme) => {
+            let scheme = scheme.to_ascii_lowercase();
+            let scheme = scheme.split('+').next().unwrap_or(&scheme);
+            quirks::for_scheme(scheme)
+        }
+        None => quirks::known(ConnectionString::parse(target).get("Driver")?),
+    }
+}
+
 /// What `target` says of its driver, for people: the driver's name where it is known by its file or registered name, else
 /// what stands there; a data source or a URL's scheme as they are. Nothing is loaded, and nothing else of it is shown.
 pub(crate) fn named_in(target: &str) -> String {

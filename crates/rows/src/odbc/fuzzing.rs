@@ -3,14 +3,14 @@
 use std::fmt;
 
 use super::connection_string;
-use super::quirks::{self, Dialect};
-use super::sql_text;
+use super::quirks;
 use super::url::DatabaseUrl;
-pub use crate::block::fuzzing::AnsweredRows;
 use crate::cell::Cell;
-use crate::column::interval;
 use crate::error::Error;
-use crate::named;
+pub use crate::odbc::block::fuzzing::AnsweredRows;
+use crate::odbc::column::interval;
+use crate::sql::dialect::Dialect;
+use crate::sql::statements;
 
 /// A connection string taken apart.
 #[derive(Clone, PartialEq, Eq)]
@@ -63,15 +63,8 @@ pub fn database_url(url: &str, driver: &str) -> Result<ConnectionString, Error> 
 
 /// Whether a second statement stands behind the first.
 #[must_use]
-pub fn has_second(sql: &str, dialect: named::Dialect) -> bool {
-    let dialect = match dialect {
-        named::Dialect::Postgres => Dialect::Postgres,
-        named::Dialect::MySql => Dialect::MySql,
-        named::Dialect::SqlServer => Dialect::SqlServer,
-        named::Dialect::Sqlite => Dialect::Sqlite,
-        named::Dialect::Generic => Dialect::Other,
-    };
-    sql_text::has_second(sql, dialect)
+pub fn has_second(sql: &str, dialect: Dialect) -> bool {
+    statements::has_second(sql, dialect)
 }
 
 /// The microseconds of a span of time, where it is one that is exact.

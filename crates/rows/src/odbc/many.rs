@@ -14,15 +14,17 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 
 use super::call::Call;
-use super::connection::Shared;
 use super::driver::Driver;
 use super::ffi;
 use super::handle::StatementHandle;
 use super::parameters::Parameters;
-use super::quirks::Dialect;
-use super::{casts, form, sql_text, statement};
-use crate::block::buffer::Buffer;
+use super::shared::Shared;
+use super::{binding, casts, statement};
+use crate::database::DatabaseStatement;
 use crate::error::{Error, ErrorKind};
+use crate::odbc::block::buffer::Buffer;
+use crate::sql::dialect::Dialect;
+use crate::sql::statements;
 use crate::value::{self, Value};
 
 /// Fewer rows are run one by one: a savepoint costs two statements.
@@ -59,14 +61,14 @@ pub(crate) fn execute_many(
 /// Whether many rows in one call may mean the same as one call each, by the statement's text.
 fn may_take_arrays(shared: &Shared, sql: &str) -> bool {
     let dialect = shared.quirks.dialect;
-    let word = sql_text::first_word(sql, dialect);
+    let word = statements::first_word(sql, dialect);
     shared.quirks.arrays
         && shared.facts.transactions
         && matches!(
             word.as_str(),
             "INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "MERGE"
         )
-        && !sql_text::has_second(sql, dialect)
+        && !statements::has_second(sql, dialect)
 }
 
 /// The statements that set a savepoint, go back to it, and forget it.
@@ -88,7 +90,7 @@ fn savepoint(dialect: Dialect) -> Option<Savepoint> {
             back: "ROLLBACK TRANSACTION onecopy_rows",
             forget: None,
         }),
-        Dialect::Other => None,
+        Dialect::Generic => None,
     }
 }
 
@@ -189,7 +191,7 @@ impl Many {
         let dialect = shared.quirks.dialect;
         if dialect == Dialect::MySql
             && rows.iter().any(|row| casts::are_needed(row, dialect))
-            && !sql_text::stores_only(&self.sql, dialect)
+            && !statements::stores_only(&self.sql, dialect)
         {
             return rows.iter().try_for_each(|row| self.by_itself(row));
         }
@@ -244,7 +246,7 @@ impl Many {
         if self.takes_text.is_none() {
             let handle = call.statement()?;
             let driver = Driver::new(&self.shared, &handle);
-            let is_text = |k| driver.parameter_type(k).is_some_and(form::is_text);
+            let is_text = |k| driver.parameter_type(k).is_some_and(binding::is_text);
             let n = driver
                 .prepare(&self.sql)
                 .ok()

@@ -9,15 +9,15 @@
 //! | `url`, `connection_string`, `secrets` | what a user writes, taken apart; what of it is never shown |
 //! | `quirks` | what drivers do differently: one table |
 //! | `open`, `probe` | opening a connection, and the round trip that decides the width of text |
-//! | `connection`, `call`, `handle` | its lock, its transactions, and who may cancel |
-//! | `life` | whether it still works |
+//! | `connection`, `shared`, `call`, `handle`, `context` | its lock, its transactions, and who may cancel |
+//! | `health` | whether it still works |
 //! | `unblock` | a call that does not return after its cancel: its socket is shut down |
 //! | `opening` | a connect on a thread of its own, left at its time limit |
-//! | `run`, `statement`, `driver`, `parameters`, `form`, `describe`, `reader`, `registers` | executing, calling, binding, describing, reading |
-//! | `kept` | prepared statements by their texts, and how long the results of others were |
-//! | `ahead` | the next block read while the current one is emitted |
+//! | `run`, `statement`, `driver`, `parameters`, `binding`, `describe`, `reader`, `registers` | executing, calling, binding, describing, reading |
+//! | `statement_cache` | prepared statements by their texts, and how long the results of others were |
+//! | `prefetch` | the next block read while the current one is emitted |
+//! | `block`, `column` | the buffers that a driver writes rows into; which buffer a column needs, and how a cell is read from it |
 //! | `many` | one statement for many rows of parameters |
-//! | `sql_text` | where a statement ends, per dialect |
 //! | `unit` | text as calls pass it, of either width |
 //! | `diag`, `codes` | diagnostics; the tables from SQLSTATE and native code to kind |
 //!
@@ -34,51 +34,54 @@
 //! ONLY`) and SQLite (`PRAGMA query_only`) then refuse writes themselves. SQL Server has no such switch: a write runs and
 //! is rolled back; give the login no rights to write.
 
-mod ahead;
+mod binding;
+pub(crate) mod block;
 mod call;
 mod casts;
 mod codes;
+pub(crate) mod column;
 mod connection;
 mod connection_string;
+mod context;
+mod database;
 mod describe;
 mod diag;
 mod driver;
 mod drivers;
 mod faults;
 pub(crate) mod ffi;
-mod form;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod handle;
-mod kept;
-mod life;
+mod health;
 mod manager;
 mod many;
 mod open;
 mod opening;
 mod packages;
 mod parameters;
+mod prefetch;
 mod probe;
 pub(crate) mod quirks;
 mod reader;
 mod registers;
 mod run;
 mod secrets;
-mod sql_text;
+mod shared;
 mod statement;
+mod statement_cache;
 mod survey;
 mod unblock;
 mod unit;
 mod url;
 
-pub use crate::block::CurrentBlock;
-pub use connection::{Connection, Statement};
+pub use crate::odbc::block::CurrentBlock;
+pub use connection::Connection;
 pub use drivers::add_driver_folder;
-pub(crate) use drivers::named_in as driver_named_in;
 pub use faults::Fault;
-pub use opening::Opening;
 pub use packages::Package;
 pub use quirks::Width;
+pub use statement::Statement;
 pub use survey::{
     InstalledDriver, InstalledManager, Portrait, Survey, UrlScheme, manager_is_chosen, survey,
     url_schemes,

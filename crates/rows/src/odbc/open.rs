@@ -4,19 +4,21 @@ use std::ffi::c_void;
 use std::path::PathBuf;
 use std::ptr;
 
-use super::connection::{Connection, Facts};
+use super::connection::Connection;
 use super::connection_string::ConnectionString;
 use super::ffi::{self, Handle};
 use super::manager::{Manager, manager};
-use super::quirks::{self, Dialect, Quirks, Streams, Width};
+use super::quirks::{self, Quirks, Streams, Width};
 use super::secrets::Secrets;
+use super::shared::DriverFacts;
 use super::unit::written;
 use super::url::{self, DatabaseUrl};
 use super::{codes, diag, drivers, probe};
-use crate::block::buffer;
-use crate::connect::ConnectOptions;
+use crate::database::{ConnectOptions, DatabaseConnection};
 use crate::error::{Error, ErrorKind};
 use crate::fork;
+use crate::odbc::block::buffer;
+use crate::sql::dialect::Dialect;
 
 /// Opens `target`: a URL, a connection string, `DSN=name`. The width of text is the one that is right, or `width`.
 pub(crate) fn open(
@@ -415,7 +417,7 @@ impl Dbc {
         let driver = self.text_info(ffi::DRIVER_NAME, width);
         let driver_version = self.text_info(ffi::DRIVER_VER, width);
         let name = [driver.as_str(), quirks.name][usize::from(driver.is_empty())];
-        let facts = Facts {
+        let facts = DriverFacts {
             driver_label: format!("{name} {driver_version}").trim_end().into(),
             driver,
             driver_version,

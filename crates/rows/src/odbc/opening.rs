@@ -13,7 +13,7 @@ use super::handle::lock;
 use super::open;
 use super::quirks::Width;
 use super::unblock::{Caller, GRACE};
-use crate::connect::{self, ConnectOptions};
+use crate::database::ConnectOptions;
 use crate::error::{Error, ErrorKind};
 
 /// How long a driver may take to return after its socket was shut down.
@@ -21,7 +21,7 @@ const RETURNS_WITHIN: Duration = Duration::from_millis(500);
 
 /// A connect under way, and who cancels it.
 #[derive(Clone, Default)]
-pub struct Opening(Arc<Shared>);
+pub(super) struct Opening(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
@@ -46,8 +46,7 @@ impl std::fmt::Debug for Opening {
 
 impl Opening {
     /// Gives a connect under way up.
-    #[must_use]
-    pub fn cancel_handle(&self) -> CancelHandle {
+    pub(super) fn cancel_handle(&self) -> CancelHandle {
         let shared = Arc::clone(&self.0);
         CancelHandle::new(move || {
             let mut state = lock(&shared.state);
@@ -58,28 +57,11 @@ impl Opening {
         })
     }
 
-    /// Opens a connection as [`connect::Connection::open`] does, until it is cancelled.
-    ///
-    /// # Errors
-    /// As there; [`ErrorKind::Cancelled`] after a cancel.
-    pub fn connect(
-        &self,
-        target: &str,
-        options: &ConnectOptions,
-    ) -> Result<connect::Connection, Error> {
-        match target.starts_with("sqlite:") {
-            true => connect::Connection::open(target, options),
-            false => self
-                .open(target, options, None)
-                .map(connect::Connection::Odbc),
-        }
-    }
-
     /// Opens a connection as [`open::open`] does, within its time limit and [`GRACE`].
     ///
     /// # Errors
     /// As [`open::open`]; [`ErrorKind::Timeout`] after the limit, [`ErrorKind::Cancelled`] after a cancel.
-    pub(crate) fn open(
+    pub(super) fn open(
         &self,
         target: &str,
         options: &ConnectOptions,
@@ -91,7 +73,7 @@ impl Opening {
         let (target, options) = (target.to_owned(), options.clone());
         let thread = std::thread::Builder::new().name("onecopy-connect".to_owned());
         let started = thread.spawn(move || {
-            super::ahead::block_signals();
+            super::unblock::block_signals();
             shared.caller.enter();
             let opened = open::open(&target, &options, width);
             shared.caller.leave();

@@ -5,11 +5,11 @@
 
 use std::ffi::c_void;
 
-use super::connection::Shared;
+use super::binding::{ParameterBinding, put};
 use super::ffi::{self, Handle};
-use super::form::{Form, put};
-use crate::block::buffer::Buffer;
+use super::shared::Shared;
 use crate::error::Error;
+use crate::odbc::block::buffer::Buffer;
 use crate::value::Value;
 
 /// Memory that the values of many rows take at most, unless one row takes more.
@@ -17,7 +17,7 @@ const SLICE_BYTES: usize = 1 << 20;
 
 /// One parameter of all rows.
 struct Column {
-    form: Form,
+    form: ParameterBinding,
     /// Where its values start in the memory, and how far they are apart.
     at: usize,
     stride: usize,
@@ -41,7 +41,7 @@ impl Parameters {
     /// Without memory (so below).
     pub(crate) fn new(values: &[Value], shared: &Shared) -> Result<Parameters, Error> {
         let forms = values.iter();
-        let forms = forms.map(|v| Form::of(v, shared.width, shared.quirks));
+        let forms = forms.map(|v| ParameterBinding::of(v, shared.width, shared.quirks));
         Parameters::made(&[values], forms.collect(), None)
     }
 
@@ -52,8 +52,8 @@ impl Parameters {
         shared: &Shared,
         spare: Option<Buffer>,
     ) -> Result<Parameters, Error> {
-        let of = |value: &Value| Form::of(value, shared.width, shared.quirks);
-        let mut forms: Vec<Form> = rows[0].as_ref().iter().map(of).collect();
+        let of = |value: &Value| ParameterBinding::of(value, shared.width, shared.quirks);
+        let mut forms: Vec<ParameterBinding> = rows[0].as_ref().iter().map(of).collect();
         // Those of the next row and all before it, where it goes with them.
         let mut merged = Vec::with_capacity(forms.len());
         let mut n_rows = 1;
@@ -76,7 +76,7 @@ impl Parameters {
 
     fn made<R: AsRef<[Value]>>(
         rows: &[R],
-        forms: Vec<Form>,
+        forms: Vec<ParameterBinding>,
         spare: Option<Buffer>,
     ) -> Result<Parameters, Error> {
         let n_rows = rows.len();
@@ -173,7 +173,7 @@ impl Parameters {
 ///
 /// # Safety
 /// `statement` is alive and prepared.
-unsafe fn describe(form: &mut Form, statement: Handle, number: u16, shared: &Shared) {
+unsafe fn describe(form: &mut ParameterBinding, statement: Handle, number: u16, shared: &Shared) {
     // SAFETY: the duty of the caller.
     if let Some(told) = unsafe { described(statement, number, shared) } {
         (form.sql_type, form.size, form.digits) = told;

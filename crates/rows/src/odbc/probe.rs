@@ -11,10 +11,12 @@ use onecopy_text::{Policy, Units, naive};
 
 use super::connection::Connection;
 use super::handle::lock;
-use super::quirks::{Dialect, Width};
+use super::quirks::Width;
 use crate::cell::{Cell, LongKind};
+use crate::database::DatabaseConnection;
 use crate::error::{Error, ErrorKind};
 use crate::source::{Block, Budget, Fetched, RowSink, Source};
+use crate::sql::dialect::Dialect;
 
 /// Latin-1, CJK, outside the BMP: 2, 3 and 4 bytes of UTF-8.
 const SAMPLE: &str = "é日😀";
@@ -30,7 +32,7 @@ fn statement(dialect: Dialect) -> String {
         Dialect::MySql => "CONVERT(X'C3A9E697A5F09F9880' USING utf8mb4)",
         Dialect::SqlServer => "NCHAR(233) + NCHAR(26085) + NCHAR(55357) + NCHAR(56832)",
         Dialect::Sqlite => "char(233, 26085, 128512)",
-        Dialect::Other => return format!("SELECT '{SAMPLE}', 1"),
+        Dialect::Generic => return format!("SELECT '{SAMPLE}', 1"),
     };
     let sent = match dialect {
         Dialect::SqlServer => format!("N'{SAMPLE}'"),

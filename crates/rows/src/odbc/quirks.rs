@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::faults::{self, Fault};
-use super::kept::Keeps;
+use crate::sql::dialect::Dialect;
 
 /// Which form of text passes between us and a driver: in calls, cells, parameters and messages.
 ///
@@ -30,23 +30,20 @@ impl Width {
     }
 }
 
-/// Whose SQL it is, for the few statements of our own and for finding the end of the first of several.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Dialect {
-    /// PostgreSQL.
-    Postgres,
-    /// MariaDB and MySQL.
-    MySql,
-    /// SQL Server.
-    SqlServer,
-    /// SQLite.
-    Sqlite,
-    /// Nothing is known.
-    Other,
-}
-
 /// Rows of the first block, and rows that a driver with a server-side cursor asks for, before any was seen.
 pub(crate) const FIRST_FETCH: usize = 32;
+
+/// Which prepared handles of a driver may be executed again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum CacheSupport {
+    /// None.
+    Nothing,
+    /// All.
+    All,
+    /// Those that read without a server-side cursor, which this connection attribute switches. Types of parameters are fixed
+    /// when it is prepared.
+    WithoutCursor { attribute: i32 },
+}
 
 /// How a driver brings the rows of a result.
 #[derive(Clone, Copy, Debug)]
@@ -165,7 +162,7 @@ pub(crate) struct Quirks {
     /// A commit or rollback on a connection that is gone is called a success: it is asked behind each.
     pub(crate) hides_loss: bool,
     /// Which prepared handles may be executed again: they are kept by their texts.
-    pub(crate) keeps_prepared: Keeps,
+    pub(crate) keeps_prepared: CacheSupport,
     /// Whether rows come as they are read, or all of them before the first.
     pub(crate) streams: Streams,
     /// What a user should know at connect.
@@ -181,7 +178,7 @@ pub(crate) static UNKNOWN: Quirks = Quirks {
     files: &[],
     registered: &[],
     schemes: &[],
-    dialect: Dialect::Other,
+    dialect: Dialect::Generic,
     width: Width::Wide,
     other_width: true,
     connect: &[],
@@ -209,7 +206,7 @@ pub(crate) static UNKNOWN: Quirks = Quirks {
     ends_cursors: false,
     knows_loss: true,
     hides_loss: false,
-    keeps_prepared: Keeps::Nothing,
+    keeps_prepared: CacheSupport::Nothing,
     streams: Streams::ByItself,
     notices: &[],
     faults: &[],
@@ -270,7 +267,7 @@ const PSQLODBC: Quirks = Quirks {
     ends_cursors: true,
     knows_loss: true,
     hides_loss: true,
-    keeps_prepared: Keeps::WithoutCursor {
+    keeps_prepared: CacheSupport::WithoutCursor {
         attribute: 65539, // SQL_ATTR_PGOPT_USE_DECLAREFETCH
     },
     streams: Streams::By {
@@ -321,7 +318,7 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         describe_null: false,
         guid_parameters: false,
         long_parameter_bytes: 65535,
-        keeps_prepared: Keeps::All,
+        keeps_prepared: CacheSupport::All,
         streams: Streams::Never,
         notices: &[
             "the MariaDB ODBC driver holds the whole result in memory before the first row: no option of it streams",
@@ -445,6 +442,18 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         ..UNKNOWN
     },
 ];
+
+impl Quirks {
+    /// Whether a statement that was prepared keeps the types of its parameters and of its result's columns.
+    pub(crate) fn fixes_types(&self) -> bool {
+        matches!(self.keeps_prepared, CacheSupport::WithoutCursor { .. })
+    }
+}
+
+/// The driver that serves URLs of this scheme.
+pub(crate) fn for_scheme(scheme: &str) -> Option<&'static Quirks> {
+    DRIVERS.iter().find(|d| d.schemes.contains(&scheme))
+}
 
 /// The quirks of a driver by a hint: its file, a path to it, the name it is registered under, or what SQL_DRIVER_NAME
 /// says. `None` where no entry knows it.

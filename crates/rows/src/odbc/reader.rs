@@ -6,12 +6,13 @@ use super::driver::Driver;
 use super::ffi;
 use super::quirks::FIRST_FETCH;
 use super::registers::Registers;
-use crate::block::CurrentBlock;
-use crate::block::long::{Brought, Calls, Walk};
-use crate::block::piece::{Progress, piece_into};
-use crate::block::rowset::{Access, Rowset};
-use crate::column::{Kind, Planned};
 use crate::error::{Error, ErrorKind};
+use crate::odbc::block::CurrentBlock;
+use crate::odbc::block::calls::{FetchCalls, RowsFetched};
+use crate::odbc::block::long::RowsetReader;
+use crate::odbc::block::piece::{Progress, piece_into};
+use crate::odbc::block::rowset::{Access, Rowset};
+use crate::odbc::column::{Kind, Planned};
 use crate::source::{Budget, LongForm, LongPart, LongValues};
 
 /// Rows that a driver with a server-side cursor is to ask for at most: more gains nothing.
@@ -30,7 +31,7 @@ pub(crate) struct Reader {
     pub(crate) long_values: LongValues,
     /// Rows to be asked for at once, by the size of those seen.
     pub(crate) fetch_size: usize,
-    walk: Walk,
+    walk: RowsetReader,
     /// What the driver writes to and reads from besides the rowset; boxed, since it keeps the addresses.
     registers: Registers,
     /// The tail of a long value can be fetched in any row of a block.
@@ -66,7 +67,7 @@ impl Reader {
             bound: 0,
             long_values: LongValues::Whole,
             fetch_size: FIRST_FETCH,
-            walk: Walk::new(),
+            walk: RowsetReader::new(),
             registers: Registers::new(0)?,
             tails: false,
             array_size: 0,
@@ -134,7 +135,7 @@ impl Reader {
             Kind::Wide(_) => LongForm::Utf16,
             _ => LongForm::Utf8,
         };
-        let mut calls = FetchCalls {
+        let mut calls = HandleCalls {
             driver,
             registers: &mut self.registers,
             array_size: &mut self.array_size,
@@ -159,6 +160,7 @@ impl Reader {
             form,
             n_bytes: piece.len,
             is_last: piece.last,
+            is_copied: false,
         }))
     }
 
@@ -195,7 +197,7 @@ impl Reader {
         } else {
             self.array_size
         };
-        let mut calls = FetchCalls {
+        let mut calls = HandleCalls {
             driver,
             registers: &mut self.registers,
             array_size: &mut self.array_size,
@@ -366,7 +368,7 @@ fn blame(error: Error, driver: &Driver<'_>) -> Error {
 }
 
 /// The driver, as the walk over a block needs it.
-struct FetchCalls<'a> {
+struct HandleCalls<'a> {
     driver: &'a Driver<'a>,
     registers: &'a mut Registers,
     array_size: &'a mut usize,
@@ -375,10 +377,10 @@ struct FetchCalls<'a> {
     tails: bool,
 }
 
-impl Calls for FetchCalls<'_> {
-    fn fetch_rows(&mut self, rowset: &Rowset, into: usize) -> Brought {
+impl FetchCalls for HandleCalls<'_> {
+    fn fetch_rows(&mut self, rowset: &Rowset, into: usize) -> RowsFetched {
         if let Err(error) = self.driver.check_cancelled() {
-            return Brought::failed(error);
+            return RowsFetched::failed(error);
         }
         if *self.array_size != self.n_rows {
             // SAFETY: an integer in the pointer's place, not above the rows that are bound.
@@ -402,12 +404,12 @@ impl Calls for FetchCalls<'_> {
         };
         if n_rows.max(reported) > most && rc != ffi::NO_DATA {
             let message = format!("the driver reports {reported} rows in a block of {most}");
-            return Brought::failed(Error::new(ErrorKind::Operational, message));
+            return RowsFetched::failed(Error::new(ErrorKind::Operational, message));
         }
         let (n_rows, failure) = match rc {
             ffi::SUCCESS if n_rows == 0 => {
                 let message = "the driver reports neither rows nor their end";
-                return Brought::failed(Error::new(ErrorKind::Operational, message));
+                return RowsFetched::failed(Error::new(ErrorKind::Operational, message));
             }
             ffi::SUCCESS => match self.registers.row_error(n_rows) {
                 Some(good) => (good, Some(self.driver.error("SQLFetch"))),
@@ -427,8 +429,8 @@ impl Calls for FetchCalls<'_> {
             }
         };
         match self.driver.check_cancelled() {
-            Ok(()) => Brought { n_rows, failure },
-            Err(cancelled) => Brought::failed(failure.unwrap_or(cancelled)),
+            Ok(()) => RowsFetched { n_rows, failure },
+            Err(cancelled) => RowsFetched::failed(failure.unwrap_or(cancelled)),
         }
     }
 

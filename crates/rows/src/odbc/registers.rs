@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 
 use super::ffi;
-use crate::block::buffer::Buffer;
 use crate::error::Error;
+use crate::odbc::block::buffer::Buffer;
 
 /// `SQL_ATTR_ROWS_FETCHED_PTR`, `SQL_ATTR_ROW_BIND_OFFSET_PTR` and the array of `SQL_ATTR_ROW_STATUS_PTR`, one behind the
 /// other in memory that no Rust reference claims while the driver writes.

@@ -3,19 +3,20 @@
 use std::sync::Arc;
 
 use super::call::Call;
-use super::connection::Shared;
+use super::casts;
 use super::driver::Driver;
 use super::handle::StatementHandle;
-use super::kept::{Columns, Keeping, Key, Lesson, Waiting};
-use super::quirks::Dialect;
-use super::{casts, sql_text};
-use crate::connect::Prepared;
+use super::shared::Shared;
+use super::statement_cache::{CachePolicy, CachedStatement, Columns, Key, SizeObservation};
+use crate::database::Prepared;
 use crate::error::{Error, Message};
 use crate::schema::Schema;
+use crate::sql::dialect::Dialect;
+use crate::sql::statements;
 use crate::value::Value;
 
 /// What an execution told: its columns and the rows it changed, and what the database said.
-pub(super) struct Told {
+pub(super) struct ExecuteResult {
     pub(super) columns: Columns,
     pub(super) row_count: Option<u64>,
     /// It has columns and no rows: `UPDATE … RETURNING` that matched none.
@@ -24,13 +25,13 @@ pub(super) struct Told {
 }
 
 /// A statement that was executed.
-pub(super) struct Ran {
+pub(super) struct Execution {
     pub(super) handle: Arc<StatementHandle>,
-    pub(super) result: Result<Told, Error>,
+    pub(super) result: Result<ExecuteResult, Error>,
     /// What its handle may be kept by for the next execution.
     pub(super) key: Option<Key>,
     /// What its result will tell.
-    pub(super) lesson: Option<Lesson>,
+    pub(super) lesson: Option<SizeObservation>,
 }
 
 /// Executes `sql`: by the handle that was prepared for this text before, if one is kept.
@@ -39,9 +40,9 @@ pub(super) fn run(
     call: &mut Call<'_>,
     sql: &str,
     parameters: &[Value],
-) -> Result<Ran, Error> {
+) -> Result<Execution, Error> {
     let sql = &*casts::with_casts(sql, parameters, shared.quirks.dialect);
-    if sql_text::is_plain_query(sql, shared.quirks.dialect) {
+    if statements::is_plain_query(sql, shared.quirks.dialect) {
         return run_text(shared, call, sql, parameters);
     }
     call.set_cursor(false);
@@ -55,20 +56,20 @@ fn run_text(
     call: &mut Call<'_>,
     sql: &str,
     parameters: &[Value],
-) -> Result<Ran, Error> {
+) -> Result<Execution, Error> {
     // A marker may stand without a value for it: SQLite's driver and MariaDB's then take NULL, or what they please.
     // psqlodbc describes the columns of RETURNING without rows only where it was prepared.
     let is_direct =
         parameters.is_empty() && !sql.contains('?') && !shared.hides_empty_returning(sql);
-    let keeping = shared.keeping;
-    if is_direct || keeping == Keeping::Nothing || !may_be_kept(shared, sql) {
+    let keeping = shared.cache_policy;
+    if is_direct || keeping == CachePolicy::Nothing || !may_be_kept(shared, sql) {
         let handle = call.statement()?;
         let how = match is_direct {
             true => How::Direct,
             false => How::Prepared,
         };
         let result = execute(shared, &handle, sql, parameters, how);
-        return Ok(Ran {
+        return Ok(Execution {
             handle,
             result,
             key: None,
@@ -76,11 +77,11 @@ fn run_text(
         });
     }
     let reads = reads(shared, sql);
-    let by_length = reads && keeping == Keeping::Short;
+    let by_length = reads && keeping == CachePolicy::Short;
     if by_length && !call.is_short(sql) {
         return run_by_cursor(shared, call, sql, parameters);
     }
-    let key = Key::new(shared, sql, parameters);
+    let key = Key::new(shared.quirks, shared.width, sql, parameters);
     let mut stale = None;
     if by_length {
         call.set_cursor(false);
@@ -91,11 +92,11 @@ fn run_text(
     }
     let mut ran = if let Some((handle, result, fits)) = ran? {
         let gives_rows = matches!(&result, Ok(told) if !told.columns.planned.is_empty());
-        Ran {
+        Execution {
             handle,
             result,
             key: (fits && (reads || !gives_rows)).then_some(key),
-            lesson: by_length.then_some(Lesson::Whole),
+            lesson: by_length.then_some(SizeObservation::Whole),
         }
     } else {
         let ran = run_by_cursor(shared, call, sql, parameters)?;
@@ -119,19 +120,19 @@ fn run_by_cursor(
     call: &mut Call<'_>,
     sql: &str,
     parameters: &[Value],
-) -> Result<Ran, Error> {
+) -> Result<Execution, Error> {
     let handle = call.statement()?;
     let result = execute(shared, &handle, sql, parameters, How::Prepared);
-    Ok(Ran {
+    Ok(Execution {
         handle,
         result,
         key: None,
-        lesson: Some(Lesson::Cursor(sql.to_owned())),
+        lesson: Some(SizeObservation::Cursor(sql.to_owned())),
     })
 }
 
 /// A statement's handle, what its execution told, and whether it may be executed again.
-type Done = (Arc<StatementHandle>, Result<Told, Error>, bool);
+type Done = (Arc<StatementHandle>, Result<ExecuteResult, Error>, bool);
 
 /// Executes a statement that is kept, or may be; `None`, and nothing has run, where that is `in_place_of_cursor` and its parameters
 /// would mean something else. The error of what was kept and is `stale` is left there.
@@ -144,7 +145,7 @@ fn run_kept(
     in_place_of_cursor: bool,
     stale: &mut Option<Error>,
 ) -> Result<Option<Done>, Error> {
-    if let Some(Waiting { handle, columns }) = call.prepared(key) {
+    if let Some(CachedStatement { handle, columns }) = call.prepared(key) {
         match execute(shared, &handle, sql, parameters, How::Again(columns)) {
             Err(error) if is_stale(shared, &error) => *stale = Some(error),
             result => return Ok(Some((handle, result, true))),
@@ -157,7 +158,7 @@ fn run_kept(
         let _busy = shared.busy(&handle);
         let driver = Driver::new(shared, &handle);
         let prepared = driver.prepare(sql);
-        prepared.map(|()| key.fits(&driver, in_place_of_cursor))
+        prepared.map(|()| key.fits(|index| driver.parameter_type(index), in_place_of_cursor))
     };
     Ok(match fits {
         Ok(false) if in_place_of_cursor => {
@@ -186,7 +187,7 @@ fn execute(
     sql: &str,
     parameters: &[Value],
     how: How,
-) -> Result<Told, Error> {
+) -> Result<ExecuteResult, Error> {
     let _busy = shared.busy(handle);
     let driver = Driver::new(shared, handle);
     if matches!(how, How::Prepared) {
@@ -213,7 +214,7 @@ fn execute(
         How::Again(Some(columns)) if columns.planned.len() == n_columns => columns,
         _ => Columns::new(driver.columns(n_columns)?, &shared.facts.driver_label),
     };
-    Ok(Told {
+    Ok(ExecuteResult {
         columns,
         row_count: row_count.filter(|n| *n > 0 || counts_rows(shared, sql)),
         is_empty,
@@ -224,16 +225,16 @@ fn execute(
 /// Whether the handle of a statement may be executed again, by its text: a call of a procedure has results of its own.
 fn may_be_kept(shared: &Shared, sql: &str) -> bool {
     let dialect = shared.quirks.dialect;
-    let word = sql_text::first_word(sql, dialect);
+    let word = statements::first_word(sql, dialect);
     matches!(
         word.as_str(),
         "SELECT" | "WITH" | "INSERT" | "UPDATE" | "DELETE" | "REPLACE"
-    ) && !sql_text::has_second(sql, dialect)
+    ) && !statements::has_second(sql, dialect)
 }
 
 /// Returns whether a statement of this kind changes a number of rows, which may be 0.
 fn counts_rows(shared: &Shared, sql: &str) -> bool {
-    let word = sql_text::first_word(sql, shared.quirks.dialect);
+    let word = statements::first_word(sql, shared.quirks.dialect);
     !matches!(
         word.as_str(),
         "CREATE"
@@ -263,8 +264,8 @@ fn counts_rows(shared: &Shared, sql: &str) -> bool {
 /// columns are others than before, that is told when it has run.
 fn reads(shared: &Shared, sql: &str) -> bool {
     let dialect = shared.quirks.dialect;
-    let word = sql_text::first_word(sql, dialect);
-    matches!(word.as_str(), "SELECT" | "WITH") && sql_text::is_plain_query(sql, dialect)
+    let word = statements::first_word(sql, dialect);
+    matches!(word.as_str(), "SELECT" | "WITH") && statements::is_plain_query(sql, dialect)
 }
 
 impl Shared {

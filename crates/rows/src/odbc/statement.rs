@@ -6,31 +6,32 @@ use std::sync::atomic::Ordering;
 use onecopy_text::Policy;
 use onecopy_wire::CancelHandle;
 
-use super::ahead::{self, Ahead, Brought, Ended, Outcome};
-use super::connection::Shared;
+use super::context::{self, FetchOutcome, FetchedRows, StatementContext, gone};
 use super::driver::{Driver, Further};
-use super::handle::StatementHandle;
-use super::kept::{self, Columns, Extent, Key, Lesson};
+use super::prefetch::{self, PrefetchedBlock, Prefetcher};
 use super::reader::Reader;
-use super::run::{self, Ran, Told};
-use crate::block::CurrentBlock;
+use super::run::{self, ExecuteResult, Execution};
+use super::shared::Shared;
+use super::statement_cache::{self, Columns, Key, RowsRead, SizeObservation};
+use crate::database::DatabaseStatement;
 use crate::error::{Error, ErrorKind, Message};
+use crate::odbc::block::CurrentBlock;
 use crate::schema::Schema;
 use crate::source::{Budget, Fetched, LongPart, LongValues, Source};
 use crate::value::Value;
 
 /// A statement that was executed through an ODBC driver.
 pub struct Statement {
-    // Before `line`: the bound buffers must outlive every driver call on the handle, and `drop` frees it first.
+    // Before `context`: the bound buffers must outlive every driver call on the handle, and `drop` frees it first.
     /// What rows are read with; not here while a thread reads ahead.
     reader: Option<Box<Reader>>,
     /// The block that is emitted.
     current: CurrentBlock,
-    ahead: Option<Box<Ahead>>,
+    prefetcher: Option<Box<Prefetcher>>,
     /// Blocks that are fetched when they are asked for, before one is fetched ahead; and how many were.
     n_wanted: u64,
     n_asked: u64,
-    line: Line,
+    context: StatementContext,
     schema: Schema,
     row_count: Option<u64>,
     done: bool,
@@ -41,100 +42,8 @@ pub struct Statement {
     takes_more: bool,
     /// What its handle is kept by, for the next execution.
     key: Option<Key>,
-    lesson: Option<Lesson>,
-    extent: Extent,
-}
-
-/// How the driver is reached for a statement that runs, from whichever thread.
-#[derive(Clone)]
-pub(crate) struct Line {
-    handle: Arc<StatementHandle>,
-    shared: Arc<Shared>,
-    /// `Shared::ended` when it was executed.
-    ended: u64,
-}
-
-impl Line {
-    /// As [`Line::check`], where no call of the driver is due.
-    fn check_open(&self) -> Result<(), Error> {
-        self.shared.life.check()?;
-        // Not by its handle: a cancel under way would hold that up.
-        if self.shared.life.is_closed() {
-            return Err(closed());
-        }
-        self.check()
-    }
-
-    /// Whether its rows may still be given.
-    fn check(&self) -> Result<(), Error> {
-        if self.handle.is_cancelled() {
-            return Err(Error::new(
-                ErrorKind::Cancelled,
-                "the statement was cancelled",
-            ));
-        }
-        if self.shared.ended.load(Ordering::SeqCst) != self.ended {
-            return Err(Error::new(
-                ErrorKind::Interface,
-                "the cursor was ended by a commit or rollback of its connection\n\
-                 Read all rows before it, or use a second connection.",
-            ));
-        }
-        Ok(())
-    }
-
-    /// Runs `work` with the driver, where the statement can go on.
-    fn in_call<T>(
-        &self,
-        reader: &mut Reader,
-        messages: &mut Vec<Message>,
-        work: impl FnOnce(&mut Reader, &Driver<'_>) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        if self.handle.is_cancelled() {
-            self.check()?;
-        }
-        let call = self.shared.enter()?;
-        if self.handle.get().is_null() {
-            return Err(closed());
-        }
-        self.check()?;
-        let _busy = self.shared.busy(&self.handle);
-        let driver = Driver::new(&self.shared, &self.handle);
-        call.set_fetch_size(reader.fetch_size);
-        let result = work(reader, &driver);
-        messages.append(&mut driver.messages.into_inner());
-        call.watch(result)
-    }
-
-    /// Reads the next rows into `block`.
-    pub(super) fn next_block(
-        &self,
-        reader: &mut Reader,
-        block: &mut CurrentBlock,
-        budget: Budget,
-        messages: &mut Vec<Message>,
-    ) -> Result<Brought, Error> {
-        self.in_call(reader, messages, |reader, driver| {
-            let n_rows = reader.advance(driver, block, budget)?;
-            let further = match n_rows {
-                0 => driver.further_rows()?,
-                _ => None,
-            };
-            Ok(Brought { n_rows, further })
-        })
-    }
-}
-
-#[cold]
-fn gone() -> Error {
-    let message =
-        "rows are being read by another thread, or it is gone: this is a fault of onecopy";
-    Error::new(ErrorKind::Internal, message)
-}
-
-fn closed() -> Error {
-    let message = "the statement was closed with its connection";
-    Error::new(ErrorKind::Interface, message)
+    lesson: Option<SizeObservation>,
+    extent: RowsRead,
 }
 
 impl std::fmt::Debug for Statement {
@@ -148,8 +57,8 @@ impl std::fmt::Debug for Statement {
 
 impl Drop for Statement {
     fn drop(&mut self) {
-        let shared = &self.line.shared;
-        let left = match self.ahead.take() {
+        let shared = &self.context.shared;
+        let left = match self.prefetcher.take() {
             None => (None, Vec::new()),
             Some(ahead) if shared.is_foreign() => {
                 // The thread is the parent's.
@@ -159,14 +68,14 @@ impl Drop for Statement {
             Some(ahead) => ahead.end(),
         };
         // The buffers go after this: a driver writes into them until its handle is freed, or nothing is bound any more.
-        let is_kept = self.pending.is_none() && !self.line.handle.is_cancelled();
+        let is_kept = self.pending.is_none() && !self.context.handle.is_cancelled();
         let key = self.key.take().filter(|_| is_kept);
         let columns = self.reader.as_mut().map(|reader| Columns {
             planned: reader.take_columns(),
             schema: std::mem::take(&mut self.schema),
         });
         shared.end_statement(
-            &self.line.handle,
+            &self.context.handle,
             columns,
             key,
             self.lesson.take(),
@@ -189,14 +98,14 @@ pub(crate) fn execute(
     let mut call = shared.enter()?;
     let ended = shared.ended.load(Ordering::SeqCst);
     call.set_fetch_size(first_rows);
-    let Ran {
+    let Execution {
         handle,
         result,
         key,
         lesson,
     } = run::run(shared, &mut call, sql, parameters)?;
     match call.watch(result) {
-        Ok(Told {
+        Ok(ExecuteResult {
             columns: Columns { planned, schema },
             row_count,
             is_empty,
@@ -207,13 +116,13 @@ pub(crate) fn execute(
                 done: is_empty || planned.is_empty(),
                 key,
                 lesson,
-                extent: Extent::default(),
+                extent: RowsRead::default(),
                 reader: None,
                 current: CurrentBlock::default(),
-                ahead: None,
-                n_wanted: ahead::FIRST_BLOCKS,
+                prefetcher: None,
+                n_wanted: prefetch::FIRST_BLOCKS,
                 n_asked: 0,
-                line: Line {
+                context: StatementContext {
                     handle,
                     shared: Arc::clone(shared),
                     ended,
@@ -226,7 +135,7 @@ pub(crate) fn execute(
             let mut reader = Reader::new(planned)?;
             if statement.is_short() {
                 // One more than there are, so that the first block is seen to be the last.
-                reader.expect(kept::MOST_SHORT_ROWS as usize + 1);
+                reader.expect(statement_cache::MOST_SHORT_ROWS as usize + 1);
             }
             statement.reader = Some(Box::new(reader));
             Ok(statement)
@@ -238,25 +147,122 @@ pub(crate) fn execute(
     }
 }
 
-#[allow(missing_docs)] // Documented where they are public: `connect::Statement`.
 impl Statement {
-    pub fn row_count(&self) -> Option<u64> {
+    /// Whether the driver holds the whole of its result, which is short.
+    fn is_short(&self) -> bool {
+        let is_short = self
+            .row_count
+            .is_some_and(|n| n <= statement_cache::MOST_SHORT_ROWS);
+        is_short
+            && self
+                .context
+                .shared
+                .cache_policy
+                .holds_whole(self.lesson.as_ref())
+    }
+
+    /// What rows are read with; nothing may be read ahead.
+    fn reader(&mut self) -> Result<&mut Reader, Error> {
+        self.reader.as_deref_mut().ok_or_else(gone)
+    }
+
+    /// See [`StatementContext::in_call`].
+    fn in_call<T>(
+        &mut self,
+        work: impl FnOnce(&mut Reader, &Driver<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut messages = Vec::new();
+        let context = self.context.clone();
+        let result = context.in_call(self.reader()?, &mut messages, work);
+        self.messages.append(&mut messages);
+        result
+    }
+
+    /// Stops the thread that reads ahead, where there is one; the blocks that nobody asked for.
+    fn stop_reading_ahead(&mut self) -> Result<Vec<PrefetchedBlock>, Error> {
+        // Another process does not have the thread.
+        self.context.shared.check_process()?;
+        let Some(ahead) = self.prefetcher.take() else {
+            return Ok(Vec::new());
+        };
+        let (reader, left) = ahead.end();
+        self.reader = reader;
+        self.n_asked = 0;
+        Ok(left)
+    }
+
+    /// The next block from the thread that reads ahead, where there is one.
+    fn next_ahead(&mut self) -> Result<Option<FetchOutcome>, Error> {
+        self.context.shared.check_process()?;
+        let Some(ahead) = &mut self.prefetcher else {
+            return Ok(None);
+        };
+        let next = ahead.next(&mut self.current);
+        if next.is_none() {
+            self.stop_reading_ahead()?;
+            self.n_wanted = self.n_wanted.saturating_mul(prefetch::RESTART_BACKOFF);
+        } else {
+            // What may have come between its reading and now.
+            self.context.check_open()?;
+        }
+        Ok(next)
+    }
+
+    /// The next block, read now; those behind it may be read ahead.
+    fn next_asked(&mut self, budget: Budget) -> Result<FetchOutcome, Error> {
+        let context = self.context.clone();
+        let Some(mut reader) = self.reader.take() else {
+            return Err(gone());
+        };
+        let ended = context::read(&context, &mut reader, &mut self.current, budget);
+        self.n_asked += 1;
+        let is_time = self.n_asked >= self.n_wanted && ended.can_prefetch(&reader);
+        if is_time && prefetch::is_worth_while() {
+            match Prefetcher::start(context, reader, &self.current, budget) {
+                Ok(ahead) => self.prefetcher = Some(Box::new(ahead)),
+                Err(reader) => self.reader = Some(reader),
+            }
+        } else {
+            self.reader = Some(reader);
+        }
+        Ok(ended)
+    }
+
+    fn next_block(&mut self, budget: Budget) -> Result<usize, Error> {
+        let ended = match self.next_ahead()? {
+            Some(ended) => ended,
+            None => self.next_asked(budget)?,
+        };
+        self.messages.extend(ended.messages);
+        let FetchedRows { n_rows, further } = ended.read?;
+        if further.is_some() && !self.takes_more {
+            return Err(Error::new(
+                ErrorKind::NotSupported,
+                "a further statement of the same text gives rows too, and those of the first alone can be read here\n\
+                 Run the statements one by one; of a procedure, select from its first result what you need.",
+            ));
+        }
+        self.pending = further.map(Box::new);
+        Ok(n_rows)
+    }
+}
+
+impl DatabaseStatement for Statement {
+    fn row_count(&self) -> Option<u64> {
         self.row_count
     }
 
-    pub fn set_long_values(&mut self, long_values: LongValues) {
+    fn set_long_values(&mut self, long_values: LongValues) {
         if let Ok(reader) = self.reader() {
             reader.long_values = long_values;
         }
     }
 
-    /// See [`crate::connect::Statement::defer`].
-    pub fn defer(&mut self, columns: Vec<usize>) -> Result<(), Error> {
+    fn defer(&mut self, columns: Vec<usize>) -> Result<(), Error> {
         self.reader()?.defer(columns)
     }
 
-    /// See [`crate::connect::Statement::read_part`].
-    pub fn read_part(
+    fn read_part(
         &mut self,
         column: usize,
         offset: u64,
@@ -265,25 +271,21 @@ impl Statement {
         self.in_call(|reader, driver| reader.read_part(driver, column, offset == 0, buffer))
     }
 
-    /// What the database said beside the result since this was last asked.
-    pub fn take_messages(&mut self) -> Vec<Message> {
+    fn take_messages(&mut self) -> Vec<Message> {
         std::mem::take(&mut self.messages)
     }
 
-    /// Further results with rows are for [`Statement::next_set`]; where not, they are an error, since nobody would read them.
-    pub fn set_takes_more(&mut self, takes_more: bool) {
+    fn set_takes_more(&mut self, takes_more: bool) {
         self.takes_more = takes_more;
     }
 
-    /// Whether the driver stands on a further result.
-    pub fn has_further(&self) -> bool {
+    fn has_further(&self) -> bool {
         self.pending.is_some()
     }
 
-    /// Goes to the next result with rows. Rows that are left of the current one are given up.
-    pub fn next_set(&mut self) -> Result<bool, Error> {
+    fn next_set(&mut self) -> Result<bool, Error> {
         let mut pending = self.pending.take();
-        for Outcome { ended, .. } in self.stop_reading_ahead()? {
+        for PrefetchedBlock { ended, .. } in self.stop_reading_ahead()? {
             // Rows that were read and not asked for; behind the last ones the driver may stand on the next result.
             self.messages.extend(ended.messages);
             let brought = ended.read?;
@@ -306,108 +308,17 @@ impl Statement {
         let (row_count, columns) = found.unwrap_or_default();
         self.done = columns.is_empty();
         let described = columns.iter().map(|p| p.column.clone()).collect();
-        self.schema = Schema::of_driver(described, &self.line.shared.facts.driver_label);
+        self.schema = Schema::of_driver(described, &self.context.shared.facts.driver_label);
         self.row_count = row_count;
         let reader = self.reader()?;
         *reader = Reader::new(columns)?;
         reader.long_values = long_values;
         reader.fetch_size = fetch_size;
-        (self.n_asked, self.n_wanted) = (0, ahead::FIRST_BLOCKS);
+        (self.n_asked, self.n_wanted) = (0, prefetch::FIRST_BLOCKS);
         if let Some(rowset) = std::mem::take(&mut self.current).rowset {
-            self.line.shared.keep_spare(rowset.into_buffer());
+            self.context.shared.keep_spare(rowset.into_buffer());
         }
         Ok(!self.done)
-    }
-
-    /// Whether the driver holds the whole of its result, which is short.
-    fn is_short(&self) -> bool {
-        let is_short = self.row_count.is_some_and(|n| n <= kept::MOST_SHORT_ROWS);
-        is_short && self.line.shared.keeping.holds_whole(self.lesson.as_ref())
-    }
-
-    /// What rows are read with; nothing may be read ahead.
-    fn reader(&mut self) -> Result<&mut Reader, Error> {
-        self.reader.as_deref_mut().ok_or_else(gone)
-    }
-
-    /// See [`Line::in_call`].
-    fn in_call<T>(
-        &mut self,
-        work: impl FnOnce(&mut Reader, &Driver<'_>) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        let mut messages = Vec::new();
-        let line = self.line.clone();
-        let result = line.in_call(self.reader()?, &mut messages, work);
-        self.messages.append(&mut messages);
-        result
-    }
-
-    /// Stops the thread that reads ahead, where there is one; the blocks that nobody asked for.
-    fn stop_reading_ahead(&mut self) -> Result<Vec<Outcome>, Error> {
-        // Another process does not have the thread.
-        self.line.shared.check_process()?;
-        let Some(ahead) = self.ahead.take() else {
-            return Ok(Vec::new());
-        };
-        let (reader, left) = ahead.end();
-        self.reader = reader;
-        self.n_asked = 0;
-        Ok(left)
-    }
-
-    /// The next block from the thread that reads ahead, where there is one.
-    fn next_ahead(&mut self) -> Result<Option<Ended>, Error> {
-        self.line.shared.check_process()?;
-        let Some(ahead) = &mut self.ahead else {
-            return Ok(None);
-        };
-        let next = ahead.next(&mut self.current);
-        if next.is_none() {
-            self.stop_reading_ahead()?;
-            self.n_wanted = self.n_wanted.saturating_mul(ahead::PATIENCE);
-        } else {
-            // What may have come between its reading and now.
-            self.line.check_open()?;
-        }
-        Ok(next)
-    }
-
-    /// The next block, read now; those behind it may be read ahead.
-    fn next_asked(&mut self, budget: Budget) -> Result<Ended, Error> {
-        let line = self.line.clone();
-        let Some(mut reader) = self.reader.take() else {
-            return Err(gone());
-        };
-        let ended = ahead::read(&line, &mut reader, &mut self.current, budget);
-        self.n_asked += 1;
-        let is_time = self.n_asked >= self.n_wanted && ended.leads_on(&reader);
-        if is_time && ahead::is_worth_while() {
-            match Ahead::start(line, reader, &self.current, budget) {
-                Ok(ahead) => self.ahead = Some(Box::new(ahead)),
-                Err(reader) => self.reader = Some(reader),
-            }
-        } else {
-            self.reader = Some(reader);
-        }
-        Ok(ended)
-    }
-
-    fn next_block(&mut self, budget: Budget) -> Result<usize, Error> {
-        let ended = match self.next_ahead()? {
-            Some(ended) => ended,
-            None => self.next_asked(budget)?,
-        };
-        self.messages.extend(ended.messages);
-        let Brought { n_rows, further } = ended.read?;
-        if further.is_some() && !self.takes_more {
-            return Err(Error::new(
-                ErrorKind::NotSupported,
-                "a further statement of the same text gives rows too, and those of the first alone can be read here\n\
-                 Run the statements one by one; of a procedure, select from its first result what you need.",
-            ));
-        }
-        self.pending = further.map(Box::new);
-        Ok(n_rows)
     }
 }
 
@@ -443,7 +354,11 @@ impl Source for Statement {
     }
 
     fn is_ready(&mut self) -> bool {
-        !self.line.shared.is_foreign() && self.ahead.as_mut().is_some_and(|ahead| ahead.is_ready())
+        !self.context.shared.is_foreign()
+            && self
+                .prefetcher
+                .as_mut()
+                .is_some_and(|ahead| ahead.is_ready())
     }
 
     fn is_at_hand(&self) -> bool {
@@ -456,7 +371,7 @@ impl Source for Statement {
     }
 
     fn cancel_handle(&self) -> CancelHandle {
-        let handle = Arc::clone(&self.line.handle);
+        let handle = Arc::clone(&self.context.handle);
         CancelHandle::new(move || handle.cancel())
     }
 
@@ -465,6 +380,6 @@ impl Source for Statement {
     }
 
     fn text_policy(&self) -> Policy {
-        self.line.shared.text_policy
+        self.context.shared.text_policy
     }
 }

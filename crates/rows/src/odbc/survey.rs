@@ -3,12 +3,12 @@
 
 use std::path::PathBuf;
 
-use super::connection::Shared;
 use super::drivers::{self, Found};
 use super::faults::Fault;
 use super::manager::{self, MANAGER_VARIABLE};
 use super::packages::{self, Package};
 use super::quirks::{self, Quirks, Width};
+use super::shared::Shared;
 use crate::error::Error;
 
 /// The driver manager in use.

@@ -5,7 +5,9 @@
 //! `/proc/self/task/TID/syscall`, and with them the socket. Decision 0107.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::SeqCst};
-use std::sync::{Mutex, PoisonError};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::fork;
@@ -77,6 +79,52 @@ impl Caller {
                 self.is_broken.store(true, SeqCst);
             }
         }
+    }
+}
+
+/// Shuts a call under way down when its time is over, until it is dropped.
+pub(crate) struct Limit {
+    /// The call has ended.
+    ended: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Caller {
+    /// Gives the call under way so much time: then its sockets are shut down, again and again until it returns. Without a
+    /// limit where the system has no thread for it.
+    pub(crate) fn limit(self: &Arc<Self>, limit: Duration) -> Limit {
+        let (ended, is_ended) = channel();
+        let caller = Arc::clone(self);
+        let thread = std::thread::Builder::new().name("onecopy-limit".to_owned());
+        let started = thread.spawn(move || {
+            block_signals();
+            while is_ended.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+                caller.break_off();
+            }
+        });
+        Limit {
+            ended: Some(ended),
+            thread: started.ok(),
+        }
+    }
+}
+
+impl Drop for Limit {
+    fn drop(&mut self) {
+        drop(self.ended.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Signals of the process are for the threads that expect them.
+pub(super) fn block_signals() {
+    // SAFETY: the set is filled before use, and concerns this thread alone.
+    unsafe {
+        let mut all = std::mem::MaybeUninit::uninit();
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), std::ptr::null_mut());
     }
 }
 

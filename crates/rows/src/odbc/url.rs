@@ -3,8 +3,9 @@
 use percent_encoding::percent_decode_str;
 
 use super::connection_string::ConnectionString;
-use super::quirks::{Dialect, Quirks};
+use super::quirks::Quirks;
 use crate::error::{Error, ErrorKind};
+use crate::sql::dialect::Dialect;
 
 /// A database URL taken apart, percent-decoded. No `Debug`: it holds a password.
 #[derive(Default, PartialEq, Eq)]

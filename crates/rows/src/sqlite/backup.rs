@@ -9,6 +9,7 @@ use libsqlite3_sys as ffi;
 
 use super::connection::Connection;
 use super::database::Database;
+use super::functions;
 use crate::error::{Error, ErrorKind};
 
 /// One backup runs at a time: each holds the lock of its target while it waits for that of its source.
@@ -24,8 +25,15 @@ struct Running;
 
 impl Running {
     /// # Errors
-    /// [`ErrorKind::Interface`] in a callback of another backup, which would wait for itself.
+    /// [`ErrorKind::Interface`] in a callback of another backup, which would wait for itself, and in a function that a
+    /// statement calls: a backup of another thread may wait for that statement.
     fn begin() -> Result<Running, Error> {
+        if functions::is_in_callback() {
+            return Err(Error::new(
+                ErrorKind::Interface,
+                "a backup cannot begin in a function that a statement calls\nbegin it when the statement has ended",
+            ));
+        }
         if IS_RUNNING.replace(true) {
             return Err(Error::new(
                 ErrorKind::Interface,

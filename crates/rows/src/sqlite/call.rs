@@ -12,8 +12,10 @@ use super::bind::{Keep, bind};
 use super::cache::Prepared;
 use super::database::{Database, Guarded};
 use super::error::{During, from_code, of};
-use super::sql::{Kind, skip_blank};
+use super::sql::Kind;
 use crate::error::{Error, ErrorKind};
+use crate::sql::dialect::Dialect;
+use crate::sql::statements::skip_blank;
 use crate::value::{Value, sqlite_number};
 
 /// The way in: holds the call lock, in the process that opened the database.
@@ -125,7 +127,7 @@ impl CallGuard<'_> {
         if stmt.is_null() {
             return Err(programming("there is no statement in the text".to_owned()));
         }
-        let rest = skip_blank(sql.get(used..).unwrap_or(""));
+        let rest = skip_blank(sql.get(used..).unwrap_or(""), Dialect::Sqlite);
         if !rest.is_empty() {
             // SAFETY: stmt was just prepared and is used by nobody.
             unsafe { ffi::sqlite3_finalize(stmt) };

@@ -15,8 +15,9 @@ use super::statement::{Statement, read_schema, stop_error};
 use super::target::Target;
 use super::watch::Cancel;
 use super::{call::CallGuard, database::Database};
-use crate::connect::{ConnectOptions, Names, Prepared};
+use crate::database::{ConnectCancel, ConnectOptions, DatabaseConnection, Names, Prepared};
 use crate::error::Error;
+use crate::sql::dialect::Dialect;
 use crate::value::Value;
 
 /// A connection to the embedded database.
@@ -34,25 +35,12 @@ impl Connection {
     ///
     /// # Errors
     /// [`crate::ErrorKind::Connect`] with the path: no such file, no database, no permission, an unknown option.
-    pub fn open(target: &str, options: &ConnectOptions) -> Result<Connection, Error> {
-        let target = Target::parse(target, options.read_only, options.create)?;
+    pub fn open_path(path: &str, options: &ConnectOptions) -> Result<Connection, Error> {
+        let target = Target::parse(path, options.read_only, options.create)?;
         let database = Database::open(&target, options)?;
         Ok(Connection {
             database: Arc::new(database),
         })
-    }
-
-    /// Runs one statement to its first row, or to its end where it gives none.
-    ///
-    /// # Errors
-    /// As [`crate::connect::Connection::execute`].
-    pub fn execute(&self, sql: &str, parameters: &[Value]) -> Result<Statement, Error> {
-        let cancel = Arc::new(Cancel::new(self.database.next_id()));
-        let guard = self.database.enter()?;
-        // SAFETY: dropped before the guard, being declared after it.
-        let _running = unsafe { self.database.watch.run(&cancel, None) };
-        self.execute_in(&guard, &cancel, sql, parameters)
-            .map_err(|e| stop_error(&self.database, &cancel).unwrap_or(e))
     }
 
     fn execute_in(
@@ -95,77 +83,6 @@ impl Connection {
         Ok(due)
     }
 
-    /// Runs one INSERT, UPDATE, DELETE or REPLACE for each row of parameters; returns how many rows were changed. With
-    /// autocommit on, all of it is one transaction: nothing of it stays where a row fails.
-    ///
-    /// # Errors
-    /// As [`crate::connect::Connection::execute_many`]; [`crate::ErrorKind::Programming`] for another statement.
-    pub fn execute_many(
-        &self,
-        sql: &str,
-        rows: &mut dyn Iterator<Item = Vec<Value>>,
-    ) -> Result<Option<u64>, Error> {
-        execute_many(&self.database, sql, rows)
-    }
-
-    /// Prepares one statement and runs nothing.
-    ///
-    /// # Errors
-    /// As [`crate::connect::Connection::prepare_check`].
-    pub fn prepare_check(&self, sql: &str) -> Result<Prepared, Error> {
-        let guard = self.database.enter()?;
-        let prepared = guard.prepare(sql)?;
-        // SAFETY: the statement is live and the lock held.
-        let (schema, read_only) = unsafe {
-            (
-                read_schema(prepared.stmt),
-                ffi::sqlite3_stmt_readonly(prepared.stmt) != 0,
-            )
-        };
-        let n_parameters = Some(prepared.n_parameters);
-        guard.rest(prepared);
-        Ok(Prepared {
-            schema: Some(schema),
-            n_parameters,
-            read_only: Some(read_only),
-        })
-    }
-
-    /// The names of a statement's parameters, without their first character (`:`, `@` or `$`), in the
-    /// order of their values; none if no parameter has a name.
-    ///
-    /// # Errors
-    /// As [`Connection::prepare_check`]; [`crate::ErrorKind::Programming`] if some have names and others do not.
-    pub fn parameter_names(&self, sql: &str) -> Result<Vec<String>, Error> {
-        let guard = self.database.enter()?;
-        let prepared = guard.prepare(sql)?;
-        let names = (1..).take(prepared.n_parameters).map(|index| {
-            // SAFETY: the statement is live and the lock held; a name is a NUL-terminated text that
-            // lives as long as the statement.
-            let name = unsafe {
-                let name = ffi::sqlite3_bind_parameter_name(prepared.stmt, index);
-                (!name.is_null()).then(|| CStr::from_ptr(name))
-            };
-            let name = name.map(CStr::to_string_lossy);
-            name.filter(|name| !name.starts_with('?'))
-                .map(|name| name[1..].to_owned())
-        });
-        let names: Vec<Option<String>> = names.collect();
-        guard.rest(prepared);
-        if names.iter().all(Option::is_none) {
-            return Ok(Vec::new());
-        }
-        let names: Option<Vec<String>> = names.into_iter().collect();
-        names.ok_or_else(|| Error::new(crate::ErrorKind::Programming, crate::named::MIXED))
-    }
-
-    /// A handle that stops whatever runs on this connection at that moment.
-    #[must_use]
-    pub fn cancel_handle(&self) -> CancelHandle {
-        let shared = self.database.watch.shared().clone();
-        CancelHandle::new(move || shared.cancel_running())
-    }
-
     /// Runs `f` with the way in, noted as what runs, so that it can be cancelled.
     fn call<T>(&self, f: impl FnOnce(&CallGuard<'_>) -> Result<T, Error>) -> Result<T, Error> {
         let cancel = Arc::new(Cancel::new(self.database.next_id()));
@@ -174,68 +91,6 @@ impl Connection {
         // SAFETY: dropped before the guard, being declared after it.
         let _running = unsafe { self.database.watch.run(&cancel, None) };
         f(&guard).map_err(|e| stop_error(&self.database, &cancel).unwrap_or(e))
-    }
-
-    /// Commits the transaction; no effect where none is open. Cursors under way go on.
-    ///
-    /// # Errors
-    /// As SQLite says; the transaction stays open where another connection's lock is in the way.
-    pub fn commit(&self) -> Result<(), Error> {
-        self.call(|guard| {
-            if guard.in_autocommit() {
-                return Ok(());
-            }
-            guard.run("COMMIT").map_err(|mut e| {
-                if e.native & 0xff == ffi::SQLITE_BUSY && !guard.in_autocommit() {
-                    e.message
-                        .push_str("\na statement with RETURNING must be read to its end first");
-                }
-                e
-            })
-        })
-    }
-
-    /// Rolls the transaction back; no effect where none is open. Cursors under way end: their next fetch is an error.
-    ///
-    /// # Errors
-    /// As SQLite says.
-    pub fn rollback(&self) -> Result<(), Error> {
-        self.call(|guard| {
-            if guard.in_autocommit() {
-                return Ok(());
-            }
-            guard.end_cursors();
-            guard.run("ROLLBACK")
-        })
-    }
-
-    /// Turns autocommit on or off; turning it on commits what is open.
-    ///
-    /// # Errors
-    /// As [`Connection::commit`]; nothing was turned then.
-    pub fn set_autocommit(&self, on: bool) -> Result<(), Error> {
-        if on {
-            self.commit()?;
-        }
-        self.database.autocommit.store(on, Relaxed);
-        Ok(())
-    }
-
-    /// Whether each statement is its own transaction.
-    #[must_use]
-    pub fn autocommit(&self) -> bool {
-        self.database.autocommit.load(Relaxed)
-    }
-
-    /// Stops what runs, rolls an open transaction back, finalises every statement and closes the file.
-    ///
-    /// # Errors
-    /// [`crate::ErrorKind::Interface`] in a forked child.
-    pub fn close(&self) -> Result<(), Error> {
-        self.database.watch.shared().close();
-        self.database.enter()?.close();
-        self.database.is_closed.store(true, Relaxed);
-        Ok(())
     }
 
     /// Creates, replaces or removes the function of `name` that takes `n_arguments` (-1: any number).
@@ -283,28 +138,179 @@ impl Connection {
     pub(super) fn shared_database(&self) -> Arc<Database> {
         self.database.clone()
     }
+}
 
-    /// Whether it was closed.
-    #[must_use]
-    pub fn is_closed(&self) -> bool {
+impl DatabaseConnection for Connection {
+    type Statement = Statement;
+
+    const READS_PARAMETER_NAMES: bool = true;
+
+    fn accepts(target: &str) -> bool {
+        target.starts_with("sqlite:")
+    }
+
+    fn dialect_of(_target: &str) -> Dialect {
+        Dialect::Sqlite
+    }
+
+    fn creates_database(_target: &str, sql: &str) -> bool {
+        // An empty database in memory prepares it: no text is compared, and nothing runs.
+        let prepared = Connection::open_path(":memory:", &ConnectOptions::default())
+            .and_then(|empty| empty.prepare_check(sql));
+        prepared.is_ok_and(|prepared| prepared.read_only == Some(false))
+    }
+
+    fn open(
+        target: &str,
+        options: &ConnectOptions,
+        _cancel: &ConnectCancel,
+    ) -> Result<Connection, Error> {
+        Connection::open_path(target.strip_prefix("sqlite:").unwrap_or(target), options)
+    }
+
+    /// Runs one statement to its first row, or to its end where it gives none.
+    ///
+    /// # Errors
+    /// As [`crate::connect::Connection::execute`].
+    fn execute(&self, sql: &str, parameters: &[Value]) -> Result<Statement, Error> {
+        let cancel = Arc::new(Cancel::new(self.database.next_id()));
+        let guard = self.database.enter()?;
+        // SAFETY: dropped before the guard, being declared after it.
+        let _running = unsafe { self.database.watch.run(&cancel, None) };
+        self.execute_in(&guard, &cancel, sql, parameters)
+            .map_err(|e| stop_error(&self.database, &cancel).unwrap_or(e))
+    }
+
+    fn execute_many(
+        &self,
+        sql: &str,
+        rows: &mut dyn Iterator<Item = Vec<Value>>,
+    ) -> Result<Option<u64>, Error> {
+        execute_many(&self.database, sql, rows)
+    }
+
+    fn prepare_check(&self, sql: &str) -> Result<Prepared, Error> {
+        let guard = self.database.enter()?;
+        let prepared = guard.prepare(sql)?;
+        // SAFETY: the statement is live and the lock held.
+        let (schema, read_only) = unsafe {
+            (
+                read_schema(prepared.stmt),
+                ffi::sqlite3_stmt_readonly(prepared.stmt) != 0,
+            )
+        };
+        let n_parameters = Some(prepared.n_parameters);
+        guard.rest(prepared);
+        Ok(Prepared {
+            schema: Some(schema),
+            n_parameters,
+            read_only: Some(read_only),
+        })
+    }
+
+    /// The names of a statement's parameters, without their first character (`:`, `@` or `$`), in the
+    /// order of their values; none if no parameter has a name.
+    ///
+    /// # Errors
+    /// As [`Connection::prepare_check`]; [`crate::ErrorKind::Programming`] if some have names and others do not.
+    fn parameter_names(&self, sql: &str) -> Result<Vec<String>, Error> {
+        let guard = self.database.enter()?;
+        let prepared = guard.prepare(sql)?;
+        let names = (1..).take(prepared.n_parameters).map(|index| {
+            // SAFETY: the statement is live and the lock held; a name is a NUL-terminated text that
+            // lives as long as the statement.
+            let name = unsafe {
+                let name = ffi::sqlite3_bind_parameter_name(prepared.stmt, index);
+                (!name.is_null()).then(|| CStr::from_ptr(name))
+            };
+            let name = name.map(CStr::to_string_lossy);
+            name.filter(|name| !name.starts_with('?'))
+                .map(|name| name[1..].to_owned())
+        });
+        let names: Vec<Option<String>> = names.collect();
+        guard.rest(prepared);
+        if names.iter().all(Option::is_none) {
+            return Ok(Vec::new());
+        }
+        let names: Option<Vec<String>> = names.into_iter().collect();
+        names.ok_or_else(|| Error::new(crate::ErrorKind::Programming, crate::sql::named::MIXED))
+    }
+
+    fn cancel_handle(&self) -> CancelHandle {
+        let shared = self.database.watch.shared().clone();
+        CancelHandle::new(move || shared.cancel_running())
+    }
+
+    /// Commits the transaction; no effect where none is open. Cursors under way go on.
+    ///
+    /// # Errors
+    /// As SQLite says; the transaction stays open where another connection's lock is in the way.
+    fn commit(&self) -> Result<(), Error> {
+        self.call(|guard| {
+            if guard.in_autocommit() {
+                return Ok(());
+            }
+            guard.run("COMMIT").map_err(|mut e| {
+                if e.native & 0xff == ffi::SQLITE_BUSY && !guard.in_autocommit() {
+                    e.message
+                        .push_str("\na statement with RETURNING must be read to its end first");
+                }
+                e
+            })
+        })
+    }
+
+    /// Rolls the transaction back; no effect where none is open. Cursors under way end: their next fetch is an error.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    fn rollback(&self) -> Result<(), Error> {
+        self.call(|guard| {
+            if guard.in_autocommit() {
+                return Ok(());
+            }
+            guard.end_cursors();
+            guard.run("ROLLBACK")
+        })
+    }
+
+    /// Turns autocommit on or off; turning it on commits what is open.
+    ///
+    /// # Errors
+    /// As [`Connection::commit`]; nothing was turned then.
+    fn set_autocommit(&self, on: bool) -> Result<(), Error> {
+        if on {
+            self.commit()?;
+        }
+        self.database.autocommit.store(on, Relaxed);
+        Ok(())
+    }
+
+    fn autocommit(&self) -> bool {
+        self.database.autocommit.load(Relaxed)
+    }
+
+    /// Stops what runs, rolls an open transaction back, finalises every statement and closes the file.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Interface`] in a forked child.
+    fn close(&self) -> Result<(), Error> {
+        self.database.watch.shared().close();
+        self.database.enter()?.close();
+        self.database.is_closed.store(true, Relaxed);
+        Ok(())
+    }
+
+    fn is_closed(&self) -> bool {
         self.database.is_closed.load(Relaxed)
     }
 
     /// Whether it can be used: not closed, and of this process.
-    #[must_use]
-    pub fn is_usable(&self) -> bool {
+    fn is_usable(&self) -> bool {
         !self.is_closed() && self.database.is_ours()
     }
 
-    /// What a user should know: of SQLite nothing, it streams and is exact.
-    #[must_use]
-    pub fn notices(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// The library is its own driver.
-    #[must_use]
-    pub fn names(&self) -> Names {
+    fn names(&self) -> Names {
         // SAFETY: the version is a static NUL-terminated string.
         let version = unsafe { CStr::from_ptr(ffi::sqlite3_libversion()) };
         Names {
@@ -315,11 +321,13 @@ impl Connection {
         }
     }
 
-    /// `SQLite 3.x.y (bundled)`.
-    #[must_use]
-    pub fn describe(&self) -> String {
+    fn describe(&self) -> String {
         // SAFETY: the version is a static NUL-terminated string.
         let version = unsafe { CStr::from_ptr(ffi::sqlite3_libversion()) };
         format!("SQLite {} (bundled)", version.to_string_lossy())
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
     }
 }

@@ -11,9 +11,10 @@ use onecopy_text::Policy;
 use super::cache::{Cache, Prepared};
 use super::call::CallGuard;
 use super::call_lock::{CallLock, Refused};
-use super::watch::{AttachedHost, Watch};
+use super::watch::Watch;
 use crate::error::{Error, ErrorKind};
 use crate::fork;
+use crate::source::AttachedHost;
 
 /// A connection's handle and all that shares it: the connection and its statements hold it together.
 pub(super) struct Database {

@@ -3,6 +3,7 @@
 //! They run on the thread that steps, which holds the connection's call lock: a call on the same
 //! connection from inside is an error. A panic does not cross into C.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::ffi::{CString, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -269,9 +270,24 @@ unsafe fn give(context: *mut ffi::sqlite3_context, result: Result<Value, String>
     }
 }
 
+thread_local! { static N_CALLBACKS: Cell<u32> = const { Cell::new(0) } }
+
+/// Whether this thread is in a function or collation that a statement calls, and so holds its connection's lock.
+pub(super) fn is_in_callback() -> bool {
+    N_CALLBACKS.get() > 0
+}
+
+/// The result of a callback; `None` if it panicked.
+fn called<T>(callback: impl FnOnce() -> T) -> Option<T> {
+    N_CALLBACKS.set(N_CALLBACKS.get() + 1);
+    let result = catch_unwind(AssertUnwindSafe(callback));
+    N_CALLBACKS.set(N_CALLBACKS.get() - 1);
+    result.ok()
+}
+
 /// The result of `work`; a panic is an error.
 fn caught<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err("a function panicked".to_owned()))
+    called(work).unwrap_or_else(|| Err("a function panicked".to_owned()))
 }
 
 /// # Safety
@@ -356,8 +372,8 @@ unsafe extern "C" fn on_compare(
             _ => "".into(),
         };
         let (left, right) = (text(left, n_left), text(right, n_right));
-        let order = catch_unwind(AssertUnwindSafe(|| compare(&left, &right)));
+        let order = called(|| compare(&left, &right));
         // A collation has no way to fail: the bytes decide then.
-        order.unwrap_or_else(|_| left.cmp(&right)) as c_int
+        order.unwrap_or_else(|| left.cmp(&right)) as c_int
     }
 }

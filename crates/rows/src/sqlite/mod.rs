@@ -69,4 +69,3 @@ pub(crate) use error::meaning_of_code;
 pub use functions::{Aggregate, Collation, Function, NewAggregate, Scalar};
 pub use row::LiveRow;
 pub use statement::Statement;
-pub use watch::AttachedHost;

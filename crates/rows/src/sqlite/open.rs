@@ -15,7 +15,7 @@ use super::database::{Database, Guarded};
 use super::error::{During, from_code};
 use super::target::{Mode, Target};
 use super::watch::{N_OPS, Watch, on_busy, on_progress};
-use crate::connect::ConnectOptions;
+use crate::database::ConnectOptions;
 use crate::error::{Error, ErrorKind};
 use crate::fork;
 

@@ -82,5 +82,6 @@ pub(super) unsafe fn read_part(
         form,
         n_bytes,
         is_last: n_left == 0,
+        is_copied: true,
     }))
 }

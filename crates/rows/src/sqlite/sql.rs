@@ -1,29 +1,15 @@
-//! What little is read of a statement's text: its first keyword.
+//! What SQLite's statements are, by their first keyword.
 
-/// The first keyword of `sql` (ASCII letters), past white space, comments and stray semicolons.
-pub(super) fn first_keyword(sql: &str) -> &str {
-    let rest = skip_blank(sql);
+use crate::sql::dialect::Dialect;
+use crate::sql::statements::skip_blank;
+
+/// The first keyword of `sql` (ASCII letters), past white space, comments and semicolons.
+fn first_keyword(sql: &str) -> &str {
+    let rest = skip_blank(sql, Dialect::Sqlite);
     let end = rest
         .find(|c: char| !c.is_ascii_alphabetic())
         .unwrap_or(rest.len());
     &rest[..end]
-}
-
-/// `sql` from its first character that is neither white space, nor of a comment, nor a semicolon.
-pub(super) fn skip_blank(sql: &str) -> &str {
-    let mut rest = sql;
-    loop {
-        rest = rest
-            .trim_start_matches(|c: char| c.is_ascii_whitespace() || c == ';' || c == '\u{feff}');
-        if let Some(comment) = rest.strip_prefix("--") {
-            rest = comment.find('\n').map_or("", |i| &comment[i + 1..]);
-        } else if let Some(comment) = rest.strip_prefix("/*") {
-            // SQLite lets the end of the text end a comment.
-            rest = comment.find("*/").map_or("", |i| &comment[i + 2..]);
-        } else {
-            return rest;
-        }
-    }
 }
 
 /// What a statement is, as far as transactions and counts are concerned.

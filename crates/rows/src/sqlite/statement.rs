@@ -13,12 +13,14 @@ use super::error::{During, cancelled, of};
 use super::part::{emit_row_without, read_part};
 use super::row::{At, LiveRow, RowEnd, emit_row, part_bytes};
 use super::sql::Kind;
-use super::watch::{AttachedHost, Cancel};
+use super::watch::Cancel;
 use super::{call::CallGuard, database::Database};
+use crate::database::DatabaseStatement;
 use crate::error::{Error, ErrorKind};
 use crate::schema::{Column, ColumnType, Schema};
 use crate::source::{
-    BlockPosition, Budget, Fetched, LongPart, LongValues, PumpError, Pumped, RowSink, Source,
+    AttachedHost, BlockPosition, Budget, Fetched, LongPart, LongValues, PumpError, Pumped, RowSink,
+    Source,
 };
 
 /// A statement of the embedded database under execution.
@@ -98,76 +100,6 @@ impl Statement {
             statement.note_row_id(guard);
         }
         Ok(statement)
-    }
-
-    /// Rows inserted, changed or deleted; of a statement with RETURNING once its rows are read.
-    #[must_use]
-    pub fn row_count(&self) -> Option<u64> {
-        self.row_count
-    }
-
-    /// The row id of the last row this INSERT or REPLACE inserted.
-    #[must_use]
-    pub fn last_row_id(&self) -> Option<i64> {
-        self.last_row_id
-    }
-
-    /// How values longer than a part are to come. Nothing is truncated either way: SQLite holds each value whole.
-    pub fn set_long_values(&mut self, long_values: LongValues) {
-        self.row.part_bytes = part_bytes(long_values);
-    }
-
-    /// See [`crate::connect::Statement::defer`].
-    pub fn defer(&mut self, columns: Vec<usize>) {
-        let n = if columns.is_empty() {
-            0
-        } else {
-            self.schema.n_columns()
-        };
-        self.deferred = (0..n).map(|i| columns.contains(&i)).collect();
-    }
-
-    /// See [`crate::connect::Statement::read_part`]. SQLite holds the value whole; a part is copied out of it.
-    ///
-    /// # Errors
-    /// Those of a fetch; [`ErrorKind::Programming`] where there is no row, [`ErrorKind::Data`] for a number.
-    pub fn read_part(
-        &mut self,
-        column: usize,
-        offset: u64,
-        buffer: &mut [u8],
-    ) -> Result<Option<LongPart>, Error> {
-        let database = self.row.database.clone();
-        let guard = database.enter()?;
-        self.check(&guard)?;
-        // A row that was emitted and not stepped from: the state is that of `pump_in` behind it.
-        let stands = matches!(self.state, State::Between) && self.row.n_rows == 0;
-        let column_number = c_int::try_from(column).ok();
-        let Some(number) = column_number.filter(|n| stands && *n < self.row.n_columns) else {
-            return Err(Error::new(
-                ErrorKind::Programming,
-                "there is no row to read it from",
-            ));
-        };
-        // SAFETY: the statement stands on a row, its connection is open and was not rolled back, and the lock is held.
-        let read = unsafe { read_part(self.row.stmt, number, offset, buffer) };
-        read.map_err(|error| error.at_column(column, &self.schema.columns[column].name))
-    }
-
-    /// As [`Source::pump`], for a caller that holds an interpreter lock: it is held while SQLite steps, nothing is copied
-    /// on the way, and `host` has its turn every few milliseconds and waits for locks with the interpreter's released.
-    ///
-    /// # Errors
-    /// As [`Source::pump`].
-    pub fn pump_attached<S: RowSink>(
-        &mut self,
-        budget: Budget,
-        sink: &mut S,
-        host: &dyn AttachedHost,
-    ) -> Result<Pumped, PumpError<S::Error>> {
-        let database = self.row.database.clone();
-        let guard = database.enter_attached(host).map_err(PumpError::Source)?;
-        self.pump_in(&database, &guard, Some(host), budget, sink)
     }
 
     fn pump_in<S: RowSink>(
@@ -319,8 +251,60 @@ impl Drop for Statement {
     }
 }
 
+impl DatabaseStatement for Statement {
+    /// Of a statement with RETURNING once its rows are read.
+    fn row_count(&self) -> Option<u64> {
+        self.row_count
+    }
+
+    fn last_row_id(&self) -> Option<i64> {
+        self.last_row_id
+    }
+
+    /// Nothing is truncated either way: SQLite holds each value whole.
+    fn set_long_values(&mut self, long_values: LongValues) {
+        self.row.part_bytes = part_bytes(long_values);
+    }
+
+    fn defer(&mut self, columns: Vec<usize>) -> Result<(), Error> {
+        let n = if columns.is_empty() {
+            0
+        } else {
+            self.schema.n_columns()
+        };
+        self.deferred = (0..n).map(|i| columns.contains(&i)).collect();
+        Ok(())
+    }
+
+    /// SQLite holds the value whole; a part is copied out of it.
+    fn read_part(
+        &mut self,
+        column: usize,
+        offset: u64,
+        buffer: &mut [u8],
+    ) -> Result<Option<LongPart>, Error> {
+        let database = self.row.database.clone();
+        let guard = database.enter()?;
+        self.check(&guard)?;
+        // A row that was emitted and not stepped from: the state is that of `pump_in` behind it.
+        let stands = matches!(self.state, State::Between) && self.row.n_rows == 0;
+        let column_number = c_int::try_from(column).ok();
+        let Some(number) = column_number.filter(|n| stands && *n < self.row.n_columns) else {
+            return Err(Error::new(
+                ErrorKind::Programming,
+                "there is no row to read it from",
+            ));
+        };
+        // SAFETY: the statement stands on a row, its connection is open and was not rolled back, and the lock is held.
+        let read = unsafe { read_part(self.row.stmt, number, offset, buffer) };
+        read.map_err(|error| error.at_column(column, &self.schema.columns[column].name))
+    }
+}
+
 impl Source for Statement {
     type Block = LiveRow;
+
+    const HAS_BLOCKS: bool = false;
 
     fn schema(&self) -> &Schema {
         &self.schema
@@ -377,6 +361,19 @@ impl Source for Statement {
         sink: &mut S,
     ) -> Result<Pumped, PumpError<S::Error>> {
         self.pump(position, budget, sink)
+    }
+
+    /// Nothing is copied on the way.
+    fn pump_attached<S: RowSink>(
+        &mut self,
+        _position: &mut BlockPosition,
+        budget: Budget,
+        sink: &mut S,
+        host: &dyn AttachedHost,
+    ) -> Result<Pumped, PumpError<S::Error>> {
+        let database = self.row.database.clone();
+        let guard = database.enter_attached(host).map_err(PumpError::Source)?;
+        self.pump_in(&database, &guard, Some(host), budget, sink)
     }
 
     fn cancel_handle(&self) -> CancelHandle {

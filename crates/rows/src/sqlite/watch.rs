@@ -11,22 +11,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::source::AttachedHost;
+
 /// Instructions between two looks: some ten to a hundred microseconds of stepping, at a cost below 0.1 %.
 pub(super) const N_OPS: c_int = 2000;
 
 /// How long the host waits for its turn while a statement is stepped attached.
 const TURN: Duration = Duration::from_millis(4);
-
-/// Who holds an interpreter lock while a statement is stepped ([`super::Statement::pump_attached`]).
-pub trait AttachedHost {
-    /// The host's turn, every few milliseconds: lets its other threads run and looks at signals. It may use other
-    /// connections, not this one. Returns whether to go on; `false` (or a panic, caught) ends the statement with
-    /// [`crate::ErrorKind::Cancelled`], and the host knows why.
-    fn turn(&self) -> bool;
-
-    /// Runs `wait`, which blocks, on this thread, with the interpreter lock released.
-    fn released(&self, wait: &mut (dyn FnMut() + Send));
-}
 
 /// Wakes those of a connection that wait for another connection's lock.
 #[derive(Debug, Default)]

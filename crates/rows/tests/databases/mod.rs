@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 #![allow(clippy::print_stdout)] // The reason of a skip.
 
-use onecopy_rows::connect::{ConnectOptions, Connection, Statement};
+use onecopy_rows::ConnectOptions;
+use onecopy_rows::DatabaseStatement;
+use onecopy_rows::connect::{Connection, Statement};
 use onecopy_rows::{
     Block, Budget, Cell, Emitted, Fetched, LongKind, LongValues, RowSink, Source, Value,
 };

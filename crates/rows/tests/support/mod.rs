@@ -1,7 +1,8 @@
 //! What the tests of SQLite share: a sink that keeps rows, and short ways to make and read them.
 #![allow(dead_code)] // Each test file uses its own part.
 
-use onecopy_rows::connect::ConnectOptions;
+use onecopy_rows::ConnectOptions;
+use onecopy_rows::DatabaseConnection;
 use onecopy_rows::sqlite::{Connection, Statement};
 use onecopy_rows::{
     BlockPosition, Budget, Cell, Error, Fetched, LongKind, PumpError, Pumped, RowSink, Source,
@@ -108,7 +109,7 @@ pub(crate) fn memory() -> Connection {
 
 /// What follows `sqlite:`, with default options.
 pub(crate) fn open(target: &str) -> Result<Connection, Error> {
-    Connection::open(target, &ConnectOptions::default())
+    Connection::open_path(target, &ConnectOptions::default())
 }
 
 /// Read-only.
@@ -117,7 +118,7 @@ pub(crate) fn open_read_only(target: &str) -> Result<Connection, Error> {
         read_only: true,
         ..ConnectOptions::default()
     };
-    Connection::open(target, &options)
+    Connection::open_path(target, &options)
 }
 
 /// The source's error; the sink of these tests has none.

@@ -1,0 +1,21 @@
+//! Booleans and single bits (`SQL_BIT`).
+
+use super::spec::{Plan, Raw, Spec};
+use crate::cell::Cell;
+use crate::odbc::ffi::c;
+use crate::schema::ColumnType;
+
+/// One byte, 0 or 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Boolean;
+
+impl Boolean {
+    pub(crate) fn plan() -> Plan<Self> {
+        (Boolean, Spec::fixed(c::BIT, 1), ColumnType::Bool)
+    }
+
+    #[inline]
+    pub(crate) fn cell<'b>(&self, raw: Raw<'b>) -> Cell<'b> {
+        Cell::Bool(raw.array::<1>(0)[0] != 0)
+    }
+}

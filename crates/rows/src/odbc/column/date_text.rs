@@ -1,0 +1,129 @@
+//! Dates bound as text: for those that their driver would give as NULL.
+//!
+//! MariaDB and MySQL may hold `0000-00-00`, and months and days of zero. Their driver makes a NULL of the first.
+
+use onecopy_text::Units;
+
+use super::spec::{Raw, Spec};
+use super::time;
+use crate::cell::{self, Cell};
+use crate::database::ZeroDates;
+
+/// `yyyy-mm-dd`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DateText {
+    as_text: bool,
+}
+
+/// `yyyy-mm-dd hh:mm:ss[.ffffff]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TimestampText {
+    as_text: bool,
+    digits: u8,
+}
+
+impl DateText {
+    /// Kind and buffer, where this is wanted.
+    pub(super) fn plan(zero_dates: ZeroDates) -> Option<(Self, Spec)> {
+        let as_text = zero_dates == ZeroDates::Text;
+        (zero_dates != ZeroDates::Null).then(|| (DateText { as_text }, Spec::digits(16)))
+    }
+
+    #[inline]
+    pub(crate) fn cell<'b>(&self, raw: Raw<'b>) -> Cell<'b> {
+        match date(raw.bytes()) {
+            Some(date) if !self.as_text || is_whole(date) => Cell::Date(date),
+            _ => Cell::Text(Units::Utf8(raw.bytes())),
+        }
+    }
+}
+
+impl TimestampText {
+    /// As [`DateText::plan`].
+    pub(super) fn plan(zero_dates: ZeroDates, digits: u8) -> Option<(Self, Spec)> {
+        let as_text = zero_dates == ZeroDates::Text;
+        let kind = TimestampText { as_text, digits };
+        (zero_dates != ZeroDates::Null).then(|| (kind, Spec::digits(40)))
+    }
+
+    #[inline]
+    pub(crate) fn cell<'b>(&self, raw: Raw<'b>) -> Cell<'b> {
+        match timestamp(raw.bytes()) {
+            Some(t) if !self.as_text || is_whole(t.date) => Cell::Timestamp(t, self.digits),
+            _ => Cell::Text(Units::Utf8(raw.bytes())),
+        }
+    }
+}
+
+/// Whether month and day are there: a sink refuses what has a zero in their place.
+fn is_whole(date: cell::Date) -> bool {
+    date.month != 0 && date.day != 0
+}
+
+fn date(text: &[u8]) -> Option<cell::Date> {
+    let number = |range: std::ops::Range<usize>| {
+        text.get(range)?.iter().try_fold(0u16, |n, digit| {
+            digit
+                .is_ascii_digit()
+                .then(|| n * 10 + u16::from(digit - b'0'))
+        })
+    };
+    let dashes = text.len() == 10 && text[4] == b'-' && text[7] == b'-';
+    dashes.then_some(())?;
+    Some(cell::Date {
+        year: i32::from(number(0..4)?),
+        month: u8::try_from(number(5..7)?).ok()?,
+        day: u8::try_from(number(8..10)?).ok()?,
+    })
+}
+
+fn timestamp(text: &[u8]) -> Option<cell::Timestamp> {
+    let (day, rest) = text.split_at_checked(10)?;
+    let (time, _) = time::parse(rest.strip_prefix(b" ")?)?;
+    Some(cell::Timestamp {
+        date: date(day)?,
+        time,
+        offset_minutes: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_of_zeros_are_text_or_left_to_be_refused() {
+        for (text, is_date) in [
+            ("2026-11-20", true),
+            ("0001-01-01", true),
+            ("0000-00-00", false),
+            ("2026-00-00", false),
+            ("2026-11-00", false),
+        ] {
+            let raw = Raw::new(text.as_bytes());
+            let cell = DateText { as_text: true }.cell(raw);
+            assert_eq!(matches!(cell, Cell::Date(_)), is_date, "{text}");
+            let cell = DateText { as_text: false }.cell(raw);
+            assert!(matches!(cell, Cell::Date(_)), "{text}");
+        }
+    }
+
+    #[test]
+    fn timestamps_keep_their_fraction() {
+        let kind = TimestampText {
+            as_text: true,
+            digits: 6,
+        };
+        let Cell::Timestamp(t, 6) = kind.cell(Raw::new(b"2026-11-20 01:02:03.000004")) else {
+            unreachable!()
+        };
+        assert_eq!(
+            (t.date.year, t.time.second, t.time.nanosecond),
+            (2026, 3, 4000)
+        );
+        for text in ["0000-00-00 00:00:00", "2026-00-01 01:02:03.5", "what"] {
+            let cell = kind.cell(Raw::new(text.as_bytes()));
+            assert_eq!(cell, Cell::Text(Units::Utf8(text.as_bytes())));
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Exact decimals, bound as text: every digit arrives, and `SQL_C_NUMERIC` would have to be set up per descriptor.
+
+use super::spec::{Plan, Raw, Spec};
+use crate::cell::Cell;
+use crate::schema::ColumnType;
+
+/// Digits in ASCII.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Decimal;
+
+impl Decimal {
+    /// Room for the declared digits, with a sign, a point, a leading zero and the terminator. PostgreSQL's `numeric`
+    /// without precision can have thousands: those are longer than their slot and are fetched whole.
+    pub(crate) fn plan(precision: usize, scale: i16) -> Plan<Self> {
+        let digits = precision.clamp(38, 255) + usize::try_from(scale.max(0)).unwrap_or(0).min(255);
+        let column_type = ColumnType::Decimal {
+            precision: u8::try_from(precision).unwrap_or(0),
+            scale: i8::try_from(scale).unwrap_or(0),
+        };
+        (
+            Decimal,
+            Spec::digits((digits + 8).next_multiple_of(8)),
+            column_type,
+        )
+    }
+
+    #[inline]
+    pub(crate) fn cell<'b>(&self, raw: Raw<'b>) -> Cell<'b> {
+        let bytes = raw.bytes();
+        match bytes.last() {
+            Some(b'0'..=b'9') => Cell::Decimal(bytes),
+            _ => not_finite(bytes),
+        }
+    }
+}
+
+/// PostgreSQL's `numeric` knows NaN and infinities, which have no digits: as floats they meet the sink's rule for those.
+#[cold]
+fn not_finite(bytes: &[u8]) -> Cell<'_> {
+    match bytes {
+        b"NaN" => Cell::F64(f64::NAN),
+        b"Infinity" => Cell::F64(f64::INFINITY),
+        b"-Infinity" => Cell::F64(f64::NEG_INFINITY),
+        other => Cell::Decimal(other),
+    }
+}
+
+/// `.5` and `-.5`, as SQL Server's drivers write them, become `0.5` and `-0.5`.
+pub(crate) fn tidy(slot: &mut [u8], len: usize) -> usize {
+    let sign = usize::from(matches!(slot.first(), Some(b'-' | b'+')));
+    let has_digit = slot.get(sign + 1).is_some_and(u8::is_ascii_digit) && sign + 1 < len;
+    if len <= sign || slot[sign] != b'.' || len >= slot.len() || !has_digit {
+        return len;
+    }
+    slot.copy_within(sign..len, sign + 1);
+    slot[sign] = b'0';
+    len + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tidied(text: &str) -> String {
+        let mut slot = [0u8; 16];
+        slot[..text.len()].copy_from_slice(text.as_bytes());
+        let len = tidy(&mut slot, text.len());
+        String::from_utf8_lossy(&slot[..len]).into_owned()
+    }
+
+    #[test]
+    fn a_missing_leading_zero_is_put_back() {
+        for (given, expected) in [
+            (".5", "0.5"),
+            ("-.25", "-0.25"),
+            ("1.5", "1.5"),
+            ("-0", "-0"),
+            ("", ""),
+            (".", "."),
+            ("-.", "-."),
+        ] {
+            assert_eq!(tidied(given), expected);
+        }
+    }
+}

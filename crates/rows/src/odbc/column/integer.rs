@@ -1,0 +1,43 @@
+//! Integers to 64 bit: all bound as 64 bit, so that PostgreSQL's unsigned `oid`, described as a signed 32-bit integer,
+//! keeps its value.
+
+use super::spec::{Plan, Raw, Spec};
+use crate::cell::Cell;
+use crate::odbc::ffi::c;
+use crate::schema::ColumnType;
+
+/// Signed, and unsigned of less than 64 bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Integer;
+
+/// Unsigned 64 bit (MariaDB).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unsigned;
+
+impl Integer {
+    pub(crate) fn plan(bits: u8, unsigned: bool) -> Plan<Self> {
+        let column_type = ColumnType::Integer { bits, unsigned };
+        (Integer, Spec::fixed(c::SBIGINT, 8), column_type)
+    }
+
+    #[inline]
+    pub(crate) fn cell<'b>(&self, raw: Raw<'b>) -> Cell<'b> {
+        Cell::I64(i64::from_ne_bytes(raw.array(0)))
+    }
+}
+
+impl Unsigned {
+    pub(crate) fn plan() -> Plan<Self> {
+        let column_type = ColumnType::Integer {
+            bits: 64,
+            unsigned: true,
+        };
+        (Unsigned, Spec::fixed(c::UBIGINT, 8), column_type)
+    }
+
+    #[inline]
+    pub(crate) fn cell<'b>(&self, raw: Raw<'b>) -> Cell<'b> {
+        let value = u64::from_ne_bytes(raw.array(0));
+        i64::try_from(value).map_or(Cell::U64(value), Cell::I64)
+    }
+}

@@ -1,0 +1,75 @@
+//! PostgreSQL's `money`, which psqlodbc describes as a float and gives as text in the server's `lc_monetary`
+//! (`-$1,234.50`, `1.234,50 €`): read as text, exact.
+
+use super::spec::{Plan, Raw, Spec};
+use crate::cell::Cell;
+use crate::schema::ColumnType;
+
+/// Text in a slot, tidied to digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Money;
+
+impl Money {
+    pub(crate) fn plan() -> Plan<Self> {
+        let column_type = ColumnType::Decimal {
+            precision: 19,
+            scale: 2,
+        };
+        (Money, Spec::digits(64), column_type)
+    }
+
+    #[inline]
+    pub(crate) fn cell<'b>(&self, raw: Raw<'b>) -> Cell<'b> {
+        Cell::Decimal(raw.bytes())
+    }
+}
+
+/// Keeps sign, digits and the decimal separator, which is the last `.` or `,` where one or two digits follow it (with
+/// three it separates thousands: no locale of PostgreSQL's writes money with three decimals and no thousands).
+pub(crate) fn tidy(slot: &mut [u8], len: usize) -> usize {
+    let text = &slot[..len];
+    let negative = text.contains(&b'-') || text.contains(&b'(');
+    let digits_after = |at: usize| text[at + 1..].iter().filter(|b| b.is_ascii_digit()).count();
+    let separator = text
+        .iter()
+        .rposition(|b| matches!(b, b'.' | b','))
+        .filter(|at| matches!(digits_after(*at), 1 | 2));
+    let mut out = [0u8; 64];
+    let mut n = 0;
+    if negative {
+        out[0] = b'-';
+        n = 1;
+    }
+    for (at, b) in text.iter().enumerate() {
+        let keep = if Some(at) == separator { b'.' } else { *b };
+        if (b.is_ascii_digit() || Some(at) == separator) && n < out.len() {
+            out[n] = keep;
+            n += 1;
+        }
+    }
+    let n = n.min(slot.len());
+    slot[..n].copy_from_slice(&out[..n]);
+    n
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_of_several_locales_becomes_digits() {
+        for (given, expected) in [
+            ("$12.34", "12.34"),
+            ("-$1,234,567.50", "-1234567.50"),
+            ("($3.00)", "-3.00"),
+            ("1.234,50 €", "1234.50"),
+            ("¥1,234", "1234"),
+            ("$0.00", "0.00"),
+        ] {
+            let mut slot = [0u8; 64];
+            slot[..given.len()].copy_from_slice(given.as_bytes());
+            let len = tidy(&mut slot, given.len());
+            assert_eq!(std::str::from_utf8(&slot[..len]).unwrap(), expected);
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! What kind of statement a text is, and whether it has a second one.
+
+use std::borrow::Cow;
+
+use super::dialect::Dialect;
+use super::lexer::{Lexer, Token, TokenKind};
+
+/// The tokens that are neither white space nor comments.
+fn tokens(sql: &str, dialect: Dialect) -> impl Iterator<Item = Token<'_>> {
+    Lexer::of_statement(sql, dialect).filter(|token| !token.is_blank())
+}
+
+/// Whether something besides blanks, comments and semicolons follows the first statement.
+///
+/// In a dialect that is not known only the quotes of standard SQL are read.
+pub(crate) fn has_second(sql: &str, dialect: Dialect) -> bool {
+    tokens(sql, dialect)
+        .skip_while(|token| token.kind != TokenKind::Semicolon)
+        .any(|token| token.kind != TokenKind::Semicolon)
+}
+
+/// Returns whether a text is one query that changes nothing, so that a cursor can be declared for it.
+///
+/// False for a query that contains a word of a statement that writes, be it the name of a column:
+/// it is executed without a cursor, which is always right. False as well where a `--` comment ends
+/// the text: psqlodbc appends a keyword to it.
+pub(crate) fn is_plain_query(sql: &str, dialect: Dialect) -> bool {
+    const WRITES: [&str; 5] = ["INSERT", "UPDATE", "DELETE", "MERGE", "INTO"];
+    let (mut is_query, mut is_ended) = (None, false);
+    for token in Lexer::of_statement(sql, dialect) {
+        match token.kind {
+            TokenKind::Comment if token.text.starts_with("--") => {
+                if token.start + token.text.len() == sql.len() {
+                    return false;
+                }
+            }
+            _ if token.is_blank() => {}
+            TokenKind::Semicolon => is_ended = true,
+            _ if is_ended || WRITES.iter().any(|word| token.is(word)) => return false,
+            _ if is_query.is_some() || token.text == "(" => {}
+            _ => {
+                is_query = Some(
+                    ["SELECT", "WITH", "VALUES"]
+                        .iter()
+                        .any(|word| token.is(word)),
+                )
+            }
+        }
+    }
+    is_query == Some(true)
+}
+
+/// Returns whether an INSERT or REPLACE only stores its parameters: nothing is computed with them.
+pub(crate) fn stores_only(sql: &str, dialect: Dialect) -> bool {
+    if !matches!(first_word(sql, dialect).as_str(), "INSERT" | "REPLACE") {
+        return false;
+    }
+    let (mut in_values, mut is_after) = (false, false);
+    for token in tokens(sql, dialect) {
+        let is_literal = || {
+            token
+                .text
+                .starts_with(|c: char| c == '\'' || c.is_ascii_digit())
+                || token.is("NULL")
+                || token.is("DEFAULT")
+        };
+        match token.text {
+            "?" if is_after || !in_values => return false,
+            "?" | "(" | ")" | "," | ";" => {}
+            _ if is_after => {}
+            _ if token.is("ON") => is_after = true,
+            _ if !in_values => in_values = token.is("VALUES"),
+            _ if is_literal() => {}
+            _ => return false,
+        }
+    }
+    in_values
+}
+
+/// Returns the text that a driver takes for one with PostgreSQL's operators that contain `??`, the
+/// escape for `?`.
+///
+/// Drivers take each `?` outside of strings and comments for a parameter. psqlodbc ends a `--`
+/// comment at LF, PostgreSQL at CR as well: the operator is in a comment only for the driver.
+pub(crate) fn with_question_operators(sql: &str) -> Cow<'_, str> {
+    if !sql.contains("??") {
+        return Cow::Borrowed(sql);
+    }
+    let is_operator = |token: &Token<'_>| {
+        let in_operator = |c| "+-*/<>=~!@#%^&|`?".contains(c);
+        matches!(token.kind, TokenKind::Other | TokenKind::QuestionMark)
+            && token.text.chars().all(in_operator)
+    };
+    let mut text = String::with_capacity(sql.len() + 16);
+    let mut tokens = Lexer::of_statement(sql, Dialect::Postgres).peekable();
+    while let Some(token) = tokens.next() {
+        let (start, mut end) = (token.start, token.start + token.text.len());
+        if is_operator(&token) {
+            while let Some(more) = tokens.next_if(is_operator) {
+                end += more.text.len();
+            }
+        }
+        let run = &sql[start..end];
+        if is_operator(&token) && run.contains("??") {
+            text.push_str("--\r");
+            text.push_str(&run.replace("??", "?"));
+            text.push('\n');
+        } else {
+            text.push_str(run);
+        }
+    }
+    Cow::Owned(text)
+}
+
+/// The text from its first character that is neither white space, nor of a comment, nor a semicolon.
+pub(crate) fn skip_blank(sql: &str, dialect: Dialect) -> &str {
+    let first = tokens(sql, dialect).find(|token| token.kind != TokenKind::Semicolon);
+    first.map_or("", |token| &sql[token.start..])
+}
+
+/// The first word of a text, in capitals: what kind of statement it is. Empty where it begins with anything else.
+pub(crate) fn first_word(sql: &str, dialect: Dialect) -> String {
+    let first = tokens(sql, dialect).next();
+    let word = first.map_or("", |token| token.text).bytes();
+    word.take_while(u8::is_ascii_alphabetic)
+        .map(|b| char::from(b.to_ascii_uppercase()))
+        .collect()
+}
+
+/// Returns whether a statement that changes rows may return some: it has the word `RETURNING`, or `OUTPUT` in SQL Server.
+#[must_use]
+pub fn returns_rows(sql: &str, dialect: Dialect) -> bool {
+    let word = match dialect {
+        Dialect::SqlServer => "OUTPUT",
+        _ => "RETURNING",
+    };
+    // Most texts do not have the word at all.
+    let mut windows = sql.as_bytes().windows(word.len());
+    windows.any(|window| window.eq_ignore_ascii_case(word.as_bytes()))
+        && tokens(sql, dialect).any(|token| token.is(word))
+}
+
+/// Returns whether a text of PostgreSQL's is a `COPY` between a table and the client.
+pub(crate) fn copies_through_client(sql: &str) -> bool {
+    first_word(sql, Dialect::Postgres) == "COPY"
+        && tokens(sql, Dialect::Postgres).any(|token| token.is("STDOUT") || token.is("STDIN"))
+}
+
+/// Returns whether a text of MariaDB's or MySQL's sends a file of the client's to the server.
+pub(crate) fn loads_local_file(sql: &str) -> bool {
+    // Texts may be long, and few have the word at all.
+    let mut sixes = sql.as_bytes().windows(6);
+    if !sixes.any(|six| six.eq_ignore_ascii_case(b"INFILE")) {
+        return false;
+    }
+    let has = |word| tokens(sql, Dialect::MySql).any(|token| token.is(word));
+    has("LOAD") && has("LOCAL") && has("INFILE")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_through_the_client_is_known_by_its_words() {
+        for sql in [
+            "copy t to stdout",
+            "/* a */ COPY (select 1) TO STDOUT csv",
+            "copy t from STDIN",
+            "copy t (a, \"b\") to -- here\nstdout",
+        ] {
+            assert!(copies_through_client(sql), "{sql}");
+        }
+        for sql in [
+            "copy t to 'stdout'",
+            "copy \"stdout\" to '/f'",
+            "copy (select $$ to stdout $$) to '/f'",
+            "select stdout from copy",
+            "copy t to '/f' -- stdout",
+        ] {
+            assert!(!copies_through_client(sql), "{sql}");
+        }
+    }
+
+    #[test]
+    fn a_local_file_is_known_by_the_words_outside_of_quotes() {
+        for sql in [
+            "load data local infile '/f' into table t",
+            "LOAD DATA LOW_PRIORITY LOCAL INFILE '/f' INTO TABLE t",
+            "select 1; load xml local infile '/f' into table t",
+            "/*! load data local infile '/f' into table t */",
+        ] {
+            assert!(loads_local_file(sql), "{sql}");
+        }
+        for sql in [
+            "load data infile '/f' into table t",
+            "select 'load data local infile'",
+            "select `load`, local, infile_ from t",
+            "insert into t values ('it\\'s', 'load local infile')",
+            "select 1 -- load local infile",
+        ] {
+            assert!(!loads_local_file(sql), "{sql}");
+        }
+    }
+
+    #[test]
+    fn one_statement_with_a_final_semicolon_and_comments_is_one() {
+        for sql in [
+            "select 1",
+            "select 1;",
+            "select ';' ; -- done; really\n /* ; */ ;",
+            "select \"a;b\", 'it''s; fine'",
+        ] {
+            assert!(!has_second(sql, Dialect::Generic), "{sql}");
+        }
+    }
+
+    #[test]
+    fn the_first_word_stands_behind_blanks_and_comments() {
+        for (sql, dialect, word) in [
+            ("insert into t", Dialect::Generic, "INSERT"),
+            (" -- x\n /* y */ Update t", Dialect::Postgres, "UPDATE"),
+            ("# x\ndelete", Dialect::MySql, "DELETE"),
+            ("/*! insert */ x", Dialect::MySql, ""),
+            ("(select 1)", Dialect::Generic, ""),
+            ("", Dialect::Generic, ""),
+        ] {
+            assert_eq!(first_word(sql, dialect), word, "{sql}");
+        }
+    }
+
+    #[test]
+    fn only_a_query_that_writes_nothing_is_plain() {
+        for (sql, is_plain) in [
+            ("select 1", true),
+            ("/* a */ (select 1) union (select 2);", true),
+            ("with x as (select 1) select * from x -- end\n", true),
+            ("values (1)", true),
+            ("select 'insert', \"update\", $$ into $$ /* delete */", true),
+            ("select 1 -- x", false),
+            ("select 1; -- x", false),
+            ("select 1; select 2", false),
+            ("select 1 a into t", false),
+            ("select * from t for update", false),
+            (
+                "with x as (select 1 a) insert into t select a from x",
+                false,
+            ),
+            (
+                "with x as (delete from t returning id) select * from x",
+                false,
+            ),
+            ("WITH x AS (SELECT 1) MERGE INTO t USING x ON true", false),
+            ("update t set a = 1 returning a", false),
+            ("show all", false),
+            ("", false),
+        ] {
+            assert_eq!(is_plain_query(sql, Dialect::Postgres), is_plain, "{sql}");
+        }
+    }
+
+    #[test]
+    fn only_values_that_are_stored_as_they_are_need_no_casts() {
+        for (sql, stores) in [
+            ("insert into t (a, b) values (?, ?), (1, 'x');", true),
+            ("replace into t values (?, null, default)", true),
+            (
+                "insert into t values (?) on duplicate key update a = a + values(a)",
+                true,
+            ),
+            (
+                "insert into t values (?) on duplicate key update a = a + ?",
+                false,
+            ),
+            ("insert into t values (? + 1)", false),
+            ("insert into t values (round(?))", false),
+            ("insert into t select ?", false),
+            ("update t set a = ?", false),
+        ] {
+            assert_eq!(stores_only(sql, Dialect::MySql), stores, "{sql}");
+        }
+    }
+
+    #[test]
+    fn operators_with_question_marks_are_hidden_from_the_driver() {
+        for (sql, text) in [
+            ("select a ?? ?", "select a --\r?\n ?"),
+            (
+                "a ??| b and a @?? '??' -- ??",
+                "a --\r?|\n b and a --\r@?\n '??' -- ??",
+            ),
+            ("a-? ; é??'é'", "a-? ; é--\r?\n'é'"),
+        ] {
+            assert_eq!(with_question_operators(sql), text);
+        }
+    }
+
+    #[test]
+    fn a_second_statement_is_seen() {
+        for sql in [
+            "select 1; delete from t",
+            "select ''; select 2",
+            "select 1;/* x */commit",
+        ] {
+            assert!(has_second(sql, Dialect::Generic), "{sql}");
+        }
+    }
+
+    #[test]
+    fn each_dialect_quotes_in_its_own_way() {
+        for (sql, dialect, expected) in [
+            ("select $a$;x$a$, $$;$$", Dialect::Postgres, false),
+            ("select $1; drop table t --$1", Dialect::Postgres, true),
+            (r"select E'\'; x'", Dialect::Postgres, false),
+            (r"select '\'; drop table t --'", Dialect::Postgres, true),
+            ("select é$a$; drop table t --$a$", Dialect::Postgres, true),
+            ("select a$$a$; drop table t --$a$", Dialect::Postgres, true),
+            (
+                "select $$a$$$$'$$; drop table t --'",
+                Dialect::Postgres,
+                true,
+            ),
+            ("select $$a$$$$;$$", Dialect::Postgres, false),
+            (r"select éE'\'; drop table t --'", Dialect::Postgres, true),
+            (r"select '\'; x'", Dialect::MySql, false),
+            ("select 5--1; drop table t", Dialect::MySql, true),
+            ("select 5 -- 1; drop table t", Dialect::MySql, false),
+            ("select 5 --", Dialect::MySql, false),
+            ("select `;`", Dialect::MySql, false),
+            ("select 1 # ; x\n", Dialect::MySql, false),
+            ("select 1; /*! drop table t */", Dialect::MySql, true),
+            ("select 1 /*!*/*1; x; /* */", Dialect::MySql, true),
+            ("select [a;b] from t", Dialect::SqlServer, false),
+            ("select /* /* ; */ ; */ 1", Dialect::Postgres, false),
+        ] {
+            assert_eq!(has_second(sql, dialect), expected, "{sql}");
+        }
+    }
+}
