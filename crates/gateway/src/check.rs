@@ -6,7 +6,7 @@ use onecopy_rows::connect::Connection;
 use crate::calls::Call;
 use crate::config::{Config, Query};
 use crate::pool;
-use crate::serve::Supervision;
+use crate::supervision::Supervision;
 
 /// What the check found of one query, or of a database that cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq)]

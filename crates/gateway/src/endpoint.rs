@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use onecopy_rows::Dialect;
-use onecopy_rows::Format;
 use onecopy_rows::Value;
 use onecopy_serve::{
     Access, Address, BodyPolicy, Chunks, Handler, Request, Response, StreamEnd, host_is_loopback,
@@ -15,13 +14,14 @@ use onecopy_wire::http::reason_phrase;
 use onecopy_wire::{CancelHandle, ChunkError, ChunkSource, Filled};
 
 use crate::config::{Config, Query};
+use crate::formats::FORMATS;
 use crate::log::{self, Log};
 use crate::page;
 use crate::pool::Pool;
 use crate::problem::{self, Problem, with_common_headers};
 use crate::query_string;
 use crate::run::{QuerySource, Sql};
-use crate::serve::Supervision;
+use crate::supervision::Supervision;
 use crate::watch::Watch;
 
 /// The gateway as a handler of requests.
@@ -38,17 +38,6 @@ struct Inner {
     /// Where the text of all answers is counted.
     ledger: Ledger,
 }
-
-/// The formats by the end of the path, with their media types.
-pub(crate) const FORMATS: [(&str, Format, &str); 3] = [
-    ("json", Format::Json, "application/json"),
-    ("ndjson", Format::Ndjson, "application/x-ndjson"),
-    (
-        "csv",
-        Format::Csv,
-        "text/csv; charset=utf-8; header=present",
-    ),
-];
 
 impl Gateway {
     /// A gateway for `config`, listening at `bound`, that counts the text of its answers in

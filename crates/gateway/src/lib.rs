@@ -5,9 +5,10 @@
 //! | [`config`] | the TOML file: databases, queries, limits |
 //! | [`parameters`], [`query_string`] | typed parameters, from the text of a request to a bound value |
 //! | [`endpoint`] | [`Gateway`]: paths, methods and guards; what the server is given as its handler |
-//! | `run`, `pool`, `watch` | one run of a query, the connections it takes, its time limit |
-//! | `calls` | which drivers are in use, for the supervisor of a process that crashes |
+//! | `run`, `run_error`, `pool`, `watch` | one run of a query, the connections it takes, its time limit |
+//! | `calls`, `supervision` | which drivers are in use, and what the supervisor of a process that crashes has set aside |
 //! | [`check`] | a configuration against its databases, running nothing |
+//! | `formats` | the formats of answers |
 //! | `page`, `problem` | the page at `/`, and every answer that is no success |
 //! | [`log`] | log lines |
 //! | [`serve()`] | all of it behind a listening socket |
@@ -17,6 +18,7 @@ mod calls;
 pub mod check;
 pub mod config;
 pub mod endpoint;
+mod formats;
 mod json;
 pub mod log;
 mod page;
@@ -25,7 +27,9 @@ mod pool;
 mod problem;
 pub mod query_string;
 mod run;
+mod run_error;
 mod serve;
+mod supervision;
 mod watch;
 
 pub use calls::DriverCalls;
@@ -34,5 +38,6 @@ pub use config::{Config, ConfigError};
 pub use endpoint::Gateway;
 pub use log::Log;
 pub use page::curl;
-pub use run::RunError;
-pub use serve::{Options, ServeError, Serving, Supervision, listen, serve, serve_on};
+pub use run_error::RunError;
+pub use serve::{Options, ServeError, Serving, listen, serve, serve_on};
+pub use supervision::Supervision;

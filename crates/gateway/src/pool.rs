@@ -11,7 +11,7 @@ use onecopy_rows::connect::Connection;
 use crate::calls::{Call, CallMark, DriverCalls};
 use crate::config::Database;
 use crate::log::Log;
-use crate::serve::Supervision;
+use crate::supervision::Supervision;
 
 /// An idle connection older than this is closed instead of used: firewalls forget silent connections.
 const MAX_IDLE: Duration = Duration::from_secs(300);

@@ -10,7 +10,7 @@ use crate::config::{Config, Query};
 use crate::json::Builder;
 use crate::log;
 use crate::query_string::FieldProblem;
-use crate::run::RunError;
+use crate::run_error::RunError;
 
 /// Fields that all answers carry.
 pub(crate) fn with_common_headers(response: Response) -> Response {

@@ -3,7 +3,6 @@
 //! Nothing happens until the first fill, which is on a worker: it connects, executes and fills. So a slow database
 //! never holds the thread that reads requests, and its error comes while the status is still open.
 
-use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -17,40 +16,8 @@ use onecopy_wire::chunk_source::ChunkErrorKind;
 use onecopy_wire::{CancelHandle, ChunkError, ChunkSource, Filled};
 
 use crate::pool::{Held, Pool, Slot, lock};
+use crate::run_error::RunError;
 use crate::watch::Watch;
-
-/// Why a run ended by no fault of the database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum RunError {
-    /// Its time was up. Raise `time_limit_s` of the query, or make the query faster.
-    TimeLimit {
-        /// The limit.
-        limit: Duration,
-    },
-    /// The client left, or the server was stopped.
-    Stopped,
-    /// The statement gives no rows: it is no query.
-    NoRows,
-    /// The statement writes. The gateway reads alone: make it a SELECT.
-    Writes,
-}
-
-impl fmt::Display for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RunError::TimeLimit { limit } => {
-                let seconds = limit.as_secs_f64();
-                write!(f, "the query took longer than its limit of {seconds} s")
-            }
-            RunError::Stopped => f.write_str("the query was stopped"),
-            RunError::NoRows => f.write_str("the statement gives no rows"),
-            RunError::Writes => f.write_str("the statement writes, and the gateway reads alone"),
-        }
-    }
-}
-
-impl std::error::Error for RunError {}
 
 /// The SQL of a query, shared by its runs.
 pub(crate) struct Sql {

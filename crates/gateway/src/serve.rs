@@ -3,16 +3,15 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use onecopy_serve::{Address, Handle, Server, Socket, Stopped};
 use onecopy_text::Ledger;
 
-use crate::calls::DriverCalls;
 use crate::check::check_supervised;
 use crate::config::{Config, resolve};
 use crate::endpoint::Gateway;
 use crate::log::Log;
+use crate::supervision::Supervision;
 
 /// What the command line adds to a configuration.
 #[derive(Clone, Debug)]
@@ -29,16 +28,6 @@ pub struct Options {
     pub check_at_start: bool,
     /// For a process that a supervisor starts again after a crash.
     pub supervision: Supervision,
-}
-
-/// Shared with the supervisor that starts the process which serves.
-#[derive(Clone, Debug, Default)]
-pub struct Supervision {
-    /// Where the calls of foreign drivers are marked.
-    pub calls: Option<DriverCalls>,
-    /// Databases, by their indexes in the configuration, that are not used for this time: their
-    /// drivers crashed the process. Their queries answer 503.
-    pub set_aside: Vec<(usize, Duration)>,
 }
 
 impl Options {

@@ -37,7 +37,7 @@ fn print(text: &str) -> i32 {
 
 /// Version and build features.
 fn version_text(features: &[String]) -> String {
-    let mut text = format!("{}\n{}", env!("CARGO_PKG_VERSION"), build());
+    let mut text = format!("{}\n{}", env!("CARGO_PKG_VERSION"), report::build());
     if let Ok(sqlite) = Connection::open("sqlite::memory:", &ConnectOptions::default()) {
         let _ = write!(text, "\n{}, built in", sqlite.describe());
     }
@@ -47,16 +47,6 @@ fn version_text(features: &[String]) -> String {
         text.push_str(feature);
     }
     text
-}
-
-/// What it was built for, and how.
-fn build() -> String {
-    let (arch, system) = (std::env::consts::ARCH, std::env::consts::OS);
-    let kind = match cfg!(debug_assertions) {
-        true => "debug",
-        false => "release",
-    };
-    format!("{arch} {system}, {kind} build")
 }
 
 /// Runs the command.

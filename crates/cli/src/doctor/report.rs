@@ -119,7 +119,7 @@ impl Report {
         let mut out = format!(
             "{}, {}\n",
             styled(concat!("onecopy ", env!("CARGO_PKG_VERSION")), "1", colour),
-            super::build()
+            build()
         );
         let mut area = "";
         for finding in &self.findings {
@@ -150,7 +150,7 @@ impl Report {
         let mut out = String::from("{\"onecopy\":");
         push_string(&mut out, env!("CARGO_PKG_VERSION"));
         out.push_str(",\"build\":");
-        push_string(&mut out, &super::build());
+        push_string(&mut out, &build());
         out.push_str(",\"worst\":");
         push_string(&mut out, self.worst().unwrap_or(Level::Ok).name());
         out.push_str(",\"findings\":[");
@@ -265,6 +265,16 @@ fn push_line(out: &mut String, line: &str, indent: usize, mark: &str, first: &mu
     let mark = if std::mem::take(first) { mark } else { "" };
     let blanks = " ".repeat(indent - mark.width());
     let _ = writeln!(out, "{blanks}{mark}{line}");
+}
+
+/// What it was built for, and how.
+pub(super) fn build() -> String {
+    let (arch, system) = (std::env::consts::ARCH, std::env::consts::OS);
+    let kind = match cfg!(debug_assertions) {
+        true => "debug",
+        false => "release",
+    };
+    format!("{arch} {system}, {kind} build")
 }
 
 #[cfg(test)]

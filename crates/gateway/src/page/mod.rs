@@ -6,7 +6,7 @@ use onecopy_rows::Value;
 use onecopy_serve::Response;
 
 use crate::config::{Config, Query};
-use crate::endpoint::FORMATS;
+use crate::formats::FORMATS;
 use crate::json::Builder;
 use crate::parameters::{Parameter, ParameterType};
 use crate::problem::{header, with_common_headers};
