@@ -16,7 +16,7 @@ pub enum RunError {
     Stopped,
     /// The statement gives no rows: it is no query.
     NoRows,
-    /// The statement writes. The gateway reads alone: make it a SELECT.
+    /// The statement writes, and the gateway only reads: make it a SELECT.
     Writes,
 }
 

@@ -1,4 +1,4 @@
-//! What the process that serves shares with the supervisor that starts it.
+//! State that the serving process shares with the supervisor that starts it.
 
 use std::time::Duration;
 

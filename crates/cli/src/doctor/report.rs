@@ -267,7 +267,7 @@ fn push_line(out: &mut String, line: &str, indent: usize, mark: &str, first: &mu
     let _ = writeln!(out, "{blanks}{mark}{line}");
 }
 
-/// What it was built for, and how.
+/// Architecture, system and kind of this build.
 pub(super) fn build() -> String {
     let (arch, system) = (std::env::consts::ARCH, std::env::consts::OS);
     let kind = match cfg!(debug_assertions) {

@@ -27,7 +27,7 @@ pub(crate) struct Said {
     pub(crate) row_by_row: bool,
 }
 
-/// What a statement for many rows of parameters came to.
+/// The result of a statement for many rows of parameters.
 pub(crate) enum RanMany {
     /// How many rows it changed, if the database reports it.
     Changed(Option<u64>),

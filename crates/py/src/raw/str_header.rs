@@ -24,7 +24,7 @@ const INTERNED_BITS: u32 = if cfg!(Py_GIL_DISABLED) { 8 } else { 2 };
 const COMPACT: u32 = 1 << (INTERNED_BITS + 3);
 const ASCII: u32 = 1 << (INTERNED_BITS + 4);
 
-/// Whether a `str` is compact and knows that it is ASCII.
+/// Returns whether a `str` is compact and marked as ASCII.
 ///
 /// # Safety
 /// `at` is a `str`.
@@ -36,7 +36,7 @@ pub(super) unsafe fn is_compact_ascii(at: *mut ffi::PyObject) -> bool {
     state & (COMPACT | ASCII) == COMPACT | ASCII
 }
 
-/// The UTF-8 cache of a `str`; `None` where there is none, and in free-threaded builds, where another thread may be making
+/// The UTF-8 cache of a `str`; `None` if it has none, and in free-threaded builds, where another thread may be making
 /// it.
 ///
 /// # Safety
