@@ -66,7 +66,6 @@ pub(crate) mod reserve;
 pub(crate) mod row;
 pub(crate) mod seen;
 pub(crate) mod stack;
-#[cfg(Py_3_14)]
 mod str_header;
 pub(crate) mod temporal;
 pub(crate) mod text;

@@ -8,6 +8,7 @@ use std::slice;
 
 use super::fresh::{Blanks, blank};
 use super::fresh_bytes::SmallBytes;
+use super::str_header;
 use onecopy_text::convert::{
     self, Ascii, CellEncoding, Kernels, Made, NewStr, StrData, VolatileBytes,
 };
@@ -271,20 +272,12 @@ unsafe fn data<'a>(made: &'a mut Bound<'_, PyAny>, shape: Shape) -> StrData<'a> 
 /// `at` is such a `str`.
 #[inline(always)]
 pub(super) unsafe fn data_of(at: *mut ffi::PyObject, kind: Kind) -> *mut std::ffi::c_void {
-    #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
     let header_bytes = match kind {
-        Kind::Ascii => size_of::<ffi::PyASCIIObject>(),
-        _ => size_of::<ffi::PyCompactUnicodeObject>(),
+        Kind::Ascii => str_header::ASCII_HEADER_BYTES,
+        _ => str_header::COMPACT_HEADER_BYTES,
     };
-    #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
     // SAFETY: the data of a compact `str` follows its header.
-    return unsafe { at.byte_add(header_bytes).cast() };
-    #[cfg(any(Py_3_14, Py_GIL_DISABLED))]
-    {
-        let _ = kind;
-        // SAFETY: a `str`.
-        unsafe { ffi::PyUnicode_DATA(at) }
-    }
+    unsafe { at.byte_add(header_bytes).cast() }
 }
 
 /// The text of `string`, borrowed in its own representation; the UTF-8 cache where one stands already.
@@ -344,7 +337,7 @@ pub(crate) fn encode_cell<'py, K: Kernels, E: CellEncoding>(
     let units = own_units(string).ok()?;
     let new = &mut SmallBytes(string.py());
     // SAFETY: a ready `str`: `own_units` has looked.
-    let is_ascii = unsafe { is_ascii(string.as_ptr()) };
+    let is_ascii = unsafe { str_header::is_compact_ascii(string.as_ptr()) };
     Some(E::encode(kernels, units, is_ascii, new)?.ok()?.0)
 }
 
@@ -353,7 +346,7 @@ pub(crate) fn encode_cell<'py, K: Kernels, E: CellEncoding>(
 pub(crate) fn known_ascii<'a>(string: Borrowed<'a, '_, PyString>) -> PyResult<Option<&'a [u8]>> {
     let units = own_units(string)?;
     // SAFETY: a ready `str`: `own_units` has looked.
-    let is_ascii = unsafe { is_ascii(string.as_ptr()) };
+    let is_ascii = unsafe { str_header::is_compact_ascii(string.as_ptr()) };
     Ok(match units {
         Units::Latin1(u) if is_ascii => Some(u),
         _ => None,
@@ -369,22 +362,8 @@ pub(crate) fn make_ascii<'py>(
 ) -> Result<Option<Bound<'py, PyAny>>, MakeError> {
     let made = make(py, Units::Latin1(bytes), Policy::Strict, tally)?;
     // SAFETY: `make` makes a ready `str`.
-    let is_ascii = unsafe { is_ascii(made.as_ptr()) };
+    let is_ascii = unsafe { str_header::is_compact_ascii(made.as_ptr()) };
     Ok(is_ascii.then_some(made))
-}
-
-/// Whether a `str` knows that it is ASCII.
-///
-/// # Safety
-/// `at` is a ready `str`.
-#[inline(always)]
-unsafe fn is_ascii(at: *mut ffi::PyObject) -> bool {
-    #[cfg(not(Py_3_14))]
-    // SAFETY: the duty of the caller.
-    return unsafe { ffi::PyUnicode_IS_COMPACT_ASCII(at) != 0 };
-    #[cfg(Py_3_14)]
-    // SAFETY: a `str`.
-    return unsafe { super::str_header::is_compact_ascii(at) };
 }
 
 /// The characters of a `str` that is ASCII; `None` of another one, and of what is no `str`.
@@ -455,28 +434,11 @@ unsafe fn standing_utf8<'a>(at: *mut ffi::PyObject) -> Option<&'a [u8]> {
     // one has the header of PyCompactUnicodeObject, where `utf8` is null or points at `utf8_length` bytes that CPython
     // wrote and frees with the object.
     unsafe {
-        if is_ascii(at) {
+        if str_header::is_compact_ascii(at) {
             let n = usize::try_from(ffi::PyUnicode_GET_LENGTH(at)).unwrap_or(0);
             return Some(slice::from_raw_parts(ffi::PyUnicode_DATA(at).cast(), n));
         }
-        // Free-threaded: the cache may be appearing right now in another thread; the text itself never changes.
-        #[cfg(all(not(Py_3_14), not(Py_GIL_DISABLED)))]
-        {
-            let header = at.cast::<ffi::PyCompactUnicodeObject>();
-            let n = usize::try_from((*header).utf8_length).unwrap_or(0);
-            if !(*header).utf8.is_null() {
-                return Some(slice::from_raw_parts((*header).utf8.cast(), n));
-            }
-            None
-        }
-        #[cfg(Py_3_14)]
-        {
-            super::str_header::cached_utf8(at)
-        }
-        #[cfg(all(not(Py_3_14), Py_GIL_DISABLED))]
-        {
-            None
-        }
+        str_header::cached_utf8(at)
     }
 }
 

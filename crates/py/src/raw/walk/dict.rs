@@ -1,23 +1,23 @@
 //! The members of a `dict`, read in place: `PyDict_Next` costs as much as a short text.
 //!
 //! A `dict` is a table of entries in the order in which they were made (PEP 468's, CPython's `Objects/dictobject.c`); those that
-//! were deleted have no value. The layout is that of CPython 3.10, and of 3.11 to 3.13. [`is_known`] compares what is read with
+//! were deleted have no value. The layout is that of CPython 3.10, and of 3.11 to 3.15. [`is_known`] compares what is read with
 //! `PyDict_Next` once, when the module is imported; other interpreters, and dicts that share their keys with others, are gone
 //! through by that.
 
-#[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
+#[cfg(not(Py_GIL_DISABLED))]
 use std::mem::offset_of;
 
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// Bytes into a table of keys, as CPython 3.11 to 3.13 have them: the binary logarithm of the size of its index, how many entries it
+/// Bytes into a table of keys, as CPython 3.11 to 3.15 have them: the binary logarithm of the size of its index, how many entries it
 /// has, and the index.
-#[cfg(all(Py_3_11, not(any(Py_3_14, Py_GIL_DISABLED))))]
+#[cfg(all(Py_3_11, not(Py_GIL_DISABLED)))]
 const LOG2_INDEX_BYTES: usize = 9;
-#[cfg(all(Py_3_11, not(any(Py_3_14, Py_GIL_DISABLED))))]
+#[cfg(all(Py_3_11, not(Py_GIL_DISABLED)))]
 const N: usize = 24;
-#[cfg(all(Py_3_11, not(any(Py_3_14, Py_GIL_DISABLED))))]
+#[cfg(all(Py_3_11, not(Py_GIL_DISABLED)))]
 const INDICES: usize = 32;
 
 /// The entries of a `dict`.
@@ -36,12 +36,12 @@ pub(super) struct Entries {
 /// It is one, alive (so for all below).
 #[inline(always)]
 pub(super) unsafe fn len(dict: *mut ffi::PyObject) -> isize {
-    #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
+    #[cfg(not(Py_GIL_DISABLED))]
     // SAFETY: a `dict`.
     unsafe {
         (*dict.cast::<ffi::PyDictObject>()).ma_used
     }
-    #[cfg(any(Py_3_14, Py_GIL_DISABLED))]
+    #[cfg(Py_GIL_DISABLED)]
     // SAFETY: a `dict`.
     unsafe {
         ffi::PyDict_Size(dict)
@@ -54,12 +54,12 @@ pub(super) unsafe fn len(dict: *mut ffi::PyObject) -> isize {
 /// As [`len`].
 #[inline(always)]
 pub(super) unsafe fn table(dict: *mut ffi::PyObject) -> *const i8 {
-    #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
+    #[cfg(not(Py_GIL_DISABLED))]
     // SAFETY: a `dict`.
     unsafe {
         (*dict.cast::<ffi::PyDictObject>()).ma_keys.cast()
     }
-    #[cfg(any(Py_3_14, Py_GIL_DISABLED))]
+    #[cfg(Py_GIL_DISABLED)]
     dict.cast_const().cast()
 }
 
@@ -69,7 +69,7 @@ pub(super) unsafe fn table(dict: *mut ffi::PyObject) -> *const i8 {
 /// As [`len`].
 #[inline(always)]
 pub(super) unsafe fn entries(dict: *mut ffi::PyObject) -> Entries {
-    #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
+    #[cfg(not(Py_GIL_DISABLED))]
     // SAFETY: a `dict` of the layout that `is_known` has looked at.
     unsafe {
         let header = dict.cast::<ffi::PyDictObject>();
@@ -125,7 +125,7 @@ pub(super) unsafe fn entries(dict: *mut ffi::PyObject) -> Entries {
             }
         }
     }
-    #[cfg(any(Py_3_14, Py_GIL_DISABLED))]
+    #[cfg(Py_GIL_DISABLED)]
     {
         let _ = dict;
         Entries::ASK
@@ -141,7 +141,7 @@ pub(super) unsafe fn index_of(
     keys: *const std::ffi::c_void,
     key: *mut ffi::PyObject,
 ) -> Option<usize> {
-    #[cfg(all(Py_3_11, not(any(Py_3_14, Py_GIL_DISABLED))))]
+    #[cfg(all(Py_3_11, not(Py_GIL_DISABLED)))]
     // SAFETY: keys that are shared are all `str`, as in `entries`.
     unsafe {
         if keys.is_null() {
@@ -153,7 +153,7 @@ pub(super) unsafe fn index_of(
         let n = *keys.add(N).cast::<usize>();
         (0..n).find(|i| *first.add(2 * i) == key)
     }
-    #[cfg(not(all(Py_3_11, not(any(Py_3_14, Py_GIL_DISABLED)))))]
+    #[cfg(not(all(Py_3_11, not(Py_GIL_DISABLED))))]
     {
         let _ = (keys, key);
         None

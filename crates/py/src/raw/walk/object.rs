@@ -7,6 +7,8 @@ use std::slice;
 use onecopy_text::Units;
 use pyo3::ffi;
 
+use crate::raw::str_header;
+
 /// What an object is, by its exact type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -65,27 +67,22 @@ pub(super) unsafe fn kind(object: *mut ffi::PyObject) -> Kind {
 pub(super) unsafe fn text<'a>(object: *mut ffi::PyObject) -> Option<(Units<'a>, bool)> {
     // SAFETY: a `str`; its state tells whether it is compact, so that its data follows its header, and in which units.
     unsafe {
-        #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
+        #[cfg(not(Py_GIL_DISABLED))]
         {
             let n = ffi::PyUnicode_GET_LENGTH(object).unsigned_abs();
-            if ffi::PyUnicode_IS_COMPACT_ASCII(object) != 0 {
-                let data = object.byte_add(size_of::<ffi::PyASCIIObject>()).cast();
+            if str_header::is_compact_ascii(object) {
+                let data = object.byte_add(str_header::ASCII_HEADER_BYTES).cast();
                 return Some((Units::Latin1(slice::from_raw_parts(data, n)), true));
             }
-            if ffi::PyUnicode_IS_COMPACT(object) == 0 {
+            if !str_header::is_compact(object) {
                 return apart(object, n);
             }
-            let header = object.cast::<ffi::PyCompactUnicodeObject>();
-            if !(*header).utf8.is_null() {
-                let n = (*header).utf8_length.unsigned_abs();
-                return Some((
-                    Units::Utf8(slice::from_raw_parts((*header).utf8.cast(), n)),
-                    false,
-                ));
+            if let Some(utf8) = str_header::cached_utf8(object) {
+                return Some((Units::Utf8(utf8), false));
             }
-            let data = header.add(1);
+            let data = object.byte_add(str_header::COMPACT_HEADER_BYTES);
             Some((
-                match ffi::PyUnicode_KIND(object) {
+                match str_header::kind(object) {
                     ffi::PyUnicode_1BYTE_KIND => {
                         Units::Latin1(slice::from_raw_parts(data.cast(), n))
                     }
@@ -95,12 +92,12 @@ pub(super) unsafe fn text<'a>(object: *mut ffi::PyObject) -> Option<(Units<'a>, 
                 false,
             ))
         }
-        #[cfg(any(Py_3_14, Py_GIL_DISABLED))]
+        #[cfg(Py_GIL_DISABLED)]
         {
             let n = ffi::PyUnicode_GET_LENGTH(object).unsigned_abs();
             let data = ffi::PyUnicode_DATA(object);
             Some((
-                match ffi::PyUnicode_KIND(object) {
+                match str_header::kind(object) {
                     ffi::PyUnicode_1BYTE_KIND => {
                         Units::Latin1(slice::from_raw_parts(data.cast(), n))
                     }
@@ -117,7 +114,7 @@ pub(super) unsafe fn text<'a>(object: *mut ffi::PyObject) -> Option<(Units<'a>, 
 ///
 /// # Safety
 /// It is a `str` of so many units.
-#[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
+#[cfg(not(Py_GIL_DISABLED))]
 unsafe fn apart<'a>(object: *mut ffi::PyObject, n: usize) -> Option<(Units<'a>, bool)> {
     // SAFETY: a `str`; once it is ready it has data of its kind.
     unsafe {
@@ -127,8 +124,8 @@ unsafe fn apart<'a>(object: *mut ffi::PyObject, n: usize) -> Option<(Units<'a>, 
             return None;
         }
         let data = ffi::PyUnicode_DATA(object);
-        let is_ascii = ffi::PyUnicode_IS_ASCII(object) != 0;
-        Some(match ffi::PyUnicode_KIND(object) {
+        let is_ascii = str_header::is_ascii(object);
+        Some(match str_header::kind(object) {
             ffi::PyUnicode_1BYTE_KIND => (
                 Units::Latin1(slice::from_raw_parts(data.cast(), n)),
                 is_ascii,
@@ -147,17 +144,17 @@ unsafe fn apart<'a>(object: *mut ffi::PyObject, n: usize) -> Option<(Units<'a>, 
 /// It is a `str`.
 #[inline(always)]
 pub(super) unsafe fn ascii<'a>(object: *mut ffi::PyObject) -> Option<&'a [u8]> {
-    #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
+    #[cfg(not(Py_GIL_DISABLED))]
     // SAFETY: a `str`; where it is compact and ASCII its data follows its header.
     unsafe {
-        if ffi::PyUnicode_IS_COMPACT_ASCII(object) == 0 {
+        if !str_header::is_compact_ascii(object) {
             return None;
         }
-        let n = (*object.cast::<ffi::PyASCIIObject>()).length.unsigned_abs();
-        let data = object.byte_add(size_of::<ffi::PyASCIIObject>()).cast();
+        let n = ffi::PyUnicode_GET_LENGTH(object).unsigned_abs();
+        let data = object.byte_add(str_header::ASCII_HEADER_BYTES).cast();
         Some(slice::from_raw_parts(data, n))
     }
-    #[cfg(any(Py_3_14, Py_GIL_DISABLED))]
+    #[cfg(Py_GIL_DISABLED)]
     {
         let _ = object;
         None
@@ -170,7 +167,7 @@ pub(super) unsafe fn ascii<'a>(object: *mut ffi::PyObject) -> Option<&'a [u8]> {
 /// It is a `str`.
 #[inline(always)]
 pub(super) unsafe fn ascii_apart<'a>(object: *mut ffi::PyObject) -> Option<&'a [u8]> {
-    #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
+    #[cfg(not(Py_GIL_DISABLED))]
     // SAFETY: a `str`; where it is ready and not compact, a pointer to its data follows its header.
     unsafe {
         #[cfg(not(Py_3_12))]
@@ -178,15 +175,15 @@ pub(super) unsafe fn ascii_apart<'a>(object: *mut ffi::PyObject) -> Option<&'a [
         let is_ready = ffi::PyUnicode_IS_READY(object) != 0;
         #[cfg(Py_3_12)]
         let is_ready = true;
-        let is_ascii = ffi::PyUnicode_IS_ASCII(object) != 0;
-        if !is_ready || !is_ascii || ffi::PyUnicode_IS_COMPACT(object) != 0 {
+        let is_ascii = str_header::is_ascii(object);
+        if !is_ready || !is_ascii || str_header::is_compact(object) {
             return None;
         }
         let n = ffi::PyUnicode_GET_LENGTH(object).unsigned_abs();
-        let data = (*object.cast::<ffi::PyUnicodeObject>()).data.any;
+        let data = str_header::separate_data(object);
         Some(slice::from_raw_parts(data.cast(), n))
     }
-    #[cfg(any(Py_3_14, Py_GIL_DISABLED))]
+    #[cfg(Py_GIL_DISABLED)]
     {
         let _ = object;
         None
@@ -199,7 +196,7 @@ pub(super) unsafe fn ascii_apart<'a>(object: *mut ffi::PyObject) -> Option<&'a [
 /// It is an `int`.
 #[inline(always)]
 pub(super) unsafe fn small_int(object: *mut ffi::PyObject) -> Option<i64> {
-    #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
+    #[cfg(not(Py_GIL_DISABLED))]
     // SAFETY: an `int`: behind the header of any object stands the number of its digits with its sign, and behind that the
     // digits, of 30 bits (`check_layout` has looked when the module was imported).
     unsafe {
@@ -223,7 +220,7 @@ pub(super) unsafe fn small_int(object: *mut ffi::PyObject) -> Option<i64> {
         };
         Some(if negative { -magnitude } else { magnitude })
     }
-    #[cfg(any(Py_3_14, Py_GIL_DISABLED))]
+    #[cfg(Py_GIL_DISABLED)]
     {
         let _ = object;
         None
@@ -237,7 +234,7 @@ pub(super) unsafe fn small_int(object: *mut ffi::PyObject) -> Option<i64> {
 /// `object` is alive.
 #[inline(always)]
 pub(super) unsafe fn u128(object: *mut ffi::PyObject) -> Option<u128> {
-    #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
+    #[cfg(not(Py_GIL_DISABLED))]
     // SAFETY: an `int`, by its type, in the layout of `small_int`.
     unsafe {
         if ffi::Py_TYPE(object) != &raw mut ffi::PyLong_Type {
@@ -264,7 +261,7 @@ pub(super) unsafe fn u128(object: *mut ffi::PyObject) -> Option<u128> {
         let shifted = |value: u128, digit: &u32| value << 30 | u128::from(*digit);
         Some(digits.iter().rev().fold(0, shifted))
     }
-    #[cfg(any(Py_3_14, Py_GIL_DISABLED))]
+    #[cfg(Py_GIL_DISABLED)]
     {
         let _ = object;
         None
@@ -355,7 +352,7 @@ pub(super) fn reads_ints(py: pyo3::Python<'_>) -> bool {
             }
             let read = small_int(made);
             ffi::Py_DECREF(made);
-            read == Some(value) || cfg!(any(Py_3_14, Py_GIL_DISABLED))
+            read == Some(value) || cfg!(Py_GIL_DISABLED)
         }
     })
 }
