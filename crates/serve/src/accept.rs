@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 
 use crate::connection::Connection;
-use crate::event_loop::{Shared, millis};
+use crate::event_loop::Shared;
 use crate::lock;
 use crate::metrics::Refusal;
 use crate::poll::{ACCEPT_TIMER, LISTENER};
 use crate::sys::{Interest, Listener};
+use crate::timers::millis;
 use crate::transport::Transport;
 
 /// Connections past [`crate::Limits::n_connections`] that are accepted for a 503.

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use crate::access::{Access, Keep};
 use crate::clock::{Clock, SystemClock};
+use crate::liveness::Watchdog;
 use crate::metrics::Metrics;
 use crate::tls::Tls;
-use crate::watchdog::Watchdog;
 
 /// Limits on what a client may take, each with a default that is safe on a public address.
 #[derive(Clone, Debug, PartialEq, Eq)]

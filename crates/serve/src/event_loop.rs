@@ -13,11 +13,11 @@ use crate::date::Date;
 use crate::handler::Handler;
 use crate::lock;
 use crate::poll::{self, PollTimers};
-use crate::server::{Signals, Stopped};
+use crate::scheduler::{Scheduler, Task};
+use crate::signals::{Signals, Stopped};
 use crate::slab::Slab;
 use crate::sys::{self, Epoll, Event, Interest, Listener};
-use crate::timers::NEVER;
-use crate::turn::{Next, Turns};
+use crate::timers::millis;
 use crate::watchdog;
 use crate::workers::Workers;
 
@@ -34,8 +34,8 @@ pub(crate) struct Shared {
     pub(crate) workers: Workers,
     pub(crate) signals: Arc<Signals>,
     pub(crate) epoll: Epoll,
-    pub(crate) turns: Turns,
-    pub(crate) connections: Mutex<Slab>,
+    pub(crate) scheduler: Scheduler<Connection>,
+    pub(crate) connections: Mutex<Slab<Connection>>,
     /// Those that lend what waits to be sent, while a handler has them.
     pub(crate) lent: Mutex<Vec<Arc<Connection>>>,
     /// Of handlers that may wait for a request body.
@@ -113,7 +113,7 @@ impl Shared {
         let n_files_max = connections_for(sys::max_open_files()?);
         let workers = config.workers.max(1);
         let n_handlers = config.handler_threads.max(1);
-        let turns = Turns::new(n_handlers, handler.is_quick(), config.metrics.clone());
+        let scheduler = Scheduler::new(n_handlers, handler.is_quick(), config.metrics.clone());
         Ok(Shared {
             begins_early: handler.begins_early(),
             handler,
@@ -122,7 +122,7 @@ impl Shared {
             config,
             signals,
             epoll,
-            turns,
+            scheduler,
             connections: Mutex::default(),
             lent: Mutex::default(),
             awaited: Mutex::default(),
@@ -167,7 +167,7 @@ impl Shared {
     pub(crate) fn start(self: &Arc<Shared>) -> io::Result<()> {
         let shared = Arc::clone(self);
         self.spawn("onecopy-watch".to_owned(), move || {
-            shared.turns.watch(|| shared.flush_lent());
+            shared.scheduler.watch(|| shared.flush_lent());
         })?;
         if let Some(watchdog) = self.config.watchdog.clone() {
             let shared = Arc::clone(self);
@@ -188,7 +188,7 @@ impl Shared {
         let mut waited_in_vain = false;
         let mut ending = loop {
             // Before `ending` is locked: who starts a worker holds the workers' lock and waits for `ending` (`spawn`).
-            let n_busy = self.turns.n_handling() + self.workers.n_filling();
+            let n_busy = self.scheduler.n_handling() + self.workers.n_filling();
             let ending = lock(&self.ending);
             let only_busy = ending.n_threads <= n_busy;
             if ending.n_threads == 0 || only_busy && (ending.forced || waited_in_vain) {
@@ -247,12 +247,12 @@ impl Shared {
     fn run_thread(self: &Arc<Shared>) {
         let mut kit = ThreadKit::with_room(SCRATCH_BYTES);
         let mut events = [Event::NONE; 256];
-        self.turns.join();
+        self.scheduler.join();
         loop {
-            match self.turns.next(|found| self.poll(&mut events, found)) {
-                Next::Connection(connection) => connection::drive(self, &connection, &mut kit),
-                Next::Finished => return,
-                Next::Broken(error) => {
+            match self.scheduler.next(|found| self.poll(&mut events, found)) {
+                Task::Ready(connection) => connection::drive(self, &connection, &mut kit),
+                Task::Finished => return,
+                Task::Broken(error) => {
                     // Without a poll nothing can go on. This is a bug or a kernel out of memory.
                     lock(&self.ending).error = Some(error);
                     return self.finish(true);
@@ -282,7 +282,7 @@ impl Shared {
 
     /// Puts a connection that is owned by the caller before the loop's threads.
     pub(crate) fn queue(&self, connection: Arc<Connection>) {
-        if self.turns.queue(connection) {
+        if self.scheduler.queue(connection) {
             self.signals.wake.add(1);
         }
     }
@@ -353,7 +353,7 @@ impl Shared {
         ending.finished = true;
         ending.forced |= forced;
         drop(ending);
-        self.turns.finish();
+        self.scheduler.finish();
         // Where the poll broke, connections are there yet, and nobody reads from them any more.
         for awaiting in lock(&self.awaited).iter() {
             awaiting.settle(Err(BodyError::Stopped));
@@ -365,9 +365,4 @@ impl Shared {
         self.workers.stop();
         self.ending_changed.notify_all();
     }
-}
-
-/// A limit in the clock's unit.
-pub(crate) fn millis(limit: std::time::Duration) -> u64 {
-    u64::try_from(limit.as_millis()).unwrap_or(NEVER / 4)
 }

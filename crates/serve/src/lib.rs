@@ -28,8 +28,9 @@
 //! | [`metrics`] | what is counted, and its text for Prometheus |
 //! | [`host`] | the `Host` guard of loopback servers |
 //! | `accept` | accepting connections, and when not |
-//! | `watchdog` | [`Watchdog`]: detects handlers that make no progress |
-//! | `event_loop`, `turn`, `poll`, `workers` | who polls, who runs handlers, who fills chunks; how it ends |
+//! | `liveness`, `watchdog` | [`Watchdog`]: its settings and reports; detects handlers that make no progress |
+//! | `signals` | stops and wakes from other threads; [`Stopped`] |
+//! | `event_loop`, `scheduler`, `poll`, `workers` | who polls, who runs handlers, who fills chunks; how it ends |
 //! | `connection`, `out` | one connection: requests in, answers out |
 //! | `transport` | what it speaks through: the socket, or TLS over it |
 //! | `slab`, `timers`, `buffers`, `date` | connections by token, deadlines, chunks to use again, the `Date` field |
@@ -52,13 +53,16 @@ mod event_loop;
 pub mod handler;
 pub mod headers;
 pub mod host;
+mod liveness;
 pub mod metrics;
 mod out;
 mod poll;
 mod ranges;
 pub mod request;
 pub mod response;
+mod scheduler;
 pub mod server;
+mod signals;
 mod slab;
 pub mod socket;
 pub mod static_files;
@@ -67,7 +71,6 @@ mod sys;
 mod timers;
 pub mod tls;
 mod transport;
-mod turn;
 mod watchdog;
 mod workers;
 
@@ -85,6 +88,7 @@ pub use error::Error;
 pub use handler::{FnHandler, Handler};
 pub use headers::{FieldLine, HeaderError, Headers};
 pub use host::host_is_loopback;
+pub use liveness::{Liveness, OnLiveness, Pulse, Watchdog};
 pub use metrics::{Metrics, MetricsArea};
 pub use request::{BodyPolicy, Request, RequestBody};
 pub use response::{
@@ -96,7 +100,6 @@ pub use socket::Socket;
 pub use static_files::Files;
 pub use sys::{SignalGuard, reopen_on_signal, stop_on_signals};
 pub use tls::{Tls, TlsProblem};
-pub use watchdog::{Liveness, OnLiveness, Pulse, Watchdog};
 
 /// Locks a mutex whose data is whole even after a panic: no code that can panic runs while one is held, but handlers,
 /// which are caught.

@@ -9,11 +9,14 @@ use crate::accept::{connections_for, files_for};
 use crate::address::Address;
 use crate::config::Config;
 use crate::error::Error;
-use crate::event_loop::{Shared, millis};
+use crate::event_loop::Shared;
 use crate::handler::Handler;
+use crate::liveness::Watchdog;
+use crate::signals::Signals;
+pub use crate::signals::Stopped;
 use crate::socket::Socket;
 use crate::sys::{self, EventFd, Listener};
-use crate::watchdog::Watchdog;
+use crate::timers::millis;
 
 /// A server that listens. Nothing is answered until [`Server::run`].
 pub struct Server {
@@ -24,31 +27,9 @@ pub struct Server {
     signals: Arc<Signals>,
 }
 
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Stopped {
-    /// Connections with a request under way that were cut because the limit of the stop had passed.
-    pub n_cut: usize,
-    /// Threads still inside a handler or a source that did not come back; they end when it does.
-    pub n_left: usize,
-}
-
 /// Stops or wakes a server, from any thread. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Handle(Arc<Signals>);
-
-/// The descriptors that reach the poll from outside.
-#[derive(Debug)]
-pub(crate) struct Signals {
-    /// 1 asks for a graceful stop, each further 1 for a cut.
-    pub(crate) stop: EventFd,
-    /// Makes the poll return, to look at the clock or the timers again.
-    pub(crate) wake: EventFd,
-    stop_asked: AtomicBool,
-    /// How long connections without a request are left open by the stop; see [`Handle::retire`].
-    pub(crate) idle_grace_ms: AtomicU64,
-}
 
 impl Server {
     /// Listens at `address` (port 0: a free port, see [`Server::address`]).

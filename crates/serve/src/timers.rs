@@ -2,9 +2,15 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::time::Duration;
 
 /// No deadline.
 pub(crate) const NEVER: u64 = u64::MAX;
+
+/// A limit in the clock's unit.
+pub(crate) fn millis(limit: Duration) -> u64 {
+    u64::try_from(limit.as_millis()).unwrap_or(NEVER / 4)
+}
 
 /// A sorted set of `(deadline in ms, token)`.
 ///

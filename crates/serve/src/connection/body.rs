@@ -16,9 +16,9 @@ use super::drive::{Drive, Step};
 use super::input::Used;
 use crate::access::Outcome;
 use crate::awaited::{Awaiting, BodyError};
-use crate::event_loop::millis;
 use crate::guard;
 use crate::request::{Request, RequestBody};
+use crate::timers::millis;
 use crate::transport::Transport;
 
 /// A request whose head is whole and whose body is being read.
@@ -139,7 +139,7 @@ impl Drive<'_> {
             return used;
         }
         let is_to_call = matches!(reader.then, Then::Call(..));
-        if is_to_call && !self.shared.turns.enter_handler(self.connection) {
+        if is_to_call && !self.shared.scheduler.enter_handler(self.connection) {
             self.state.phase = Phase::Body(reader);
             *deferred = true;
             return used;
@@ -164,7 +164,7 @@ impl Drive<'_> {
             }
             (Err(_), then) => {
                 if is_to_call {
-                    self.shared.turns.leave_handler();
+                    self.shared.scheduler.leave_handler();
                 }
                 self.refuse_body(then, exchange, BodyError::Store);
                 return data.len();

@@ -43,7 +43,7 @@ impl Call {
         let request = request.from(shared.begins_early.then_some((connection, None)));
         let body = RequestBody::Awaited(self.body);
         let response = guard(|| shared.handler.handle_body(request, body));
-        shared.turns.leave_handler();
+        shared.scheduler.leave_handler();
         response
     }
 }
@@ -97,7 +97,7 @@ impl Drive<'_> {
             if !is_of_loop {
                 return Step::Elsewhere;
             }
-            if !self.shared.turns.enter_handler(self.connection) {
+            if !self.shared.scheduler.enter_handler(self.connection) {
                 return Step::Deferred;
             }
         }

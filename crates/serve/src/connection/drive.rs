@@ -9,10 +9,10 @@ use super::called::Call;
 use super::{
     ANSWERED, CUT, Connection, FILLED, HUNG_UP, Phase, READABLE, STOP, State, TIMER, WRITABLE,
 };
-use crate::event_loop::{Shared, ThreadKit, millis};
+use crate::event_loop::{Shared, ThreadKit};
 use crate::lock;
 use crate::out::Flushed;
-use crate::timers::NEVER;
+use crate::timers::{NEVER, millis};
 use crate::transport::Transport;
 
 /// Steps on one connection before the others have their turn.

@@ -15,10 +15,10 @@ use super::drive::{Drive, Step};
 use super::writer::Terms;
 use crate::access::Outcome;
 use crate::awaited::Seat;
-use crate::event_loop::millis;
 use crate::guard;
 use crate::request::{BodyPolicy, Request, RequestBody};
 use crate::response::Response;
+use crate::timers::millis;
 use crate::transport::Transport;
 
 /// Bytes of answers that may wait while further pipelined requests are answered: one write for many small ones.
@@ -315,7 +315,7 @@ impl Drive<'_> {
     /// Runs the handler for a request without a body, and queues its answer. Gives the exchange back if no thread can be spared
     /// for it.
     fn run_handler(&mut self, exchange: Exchange, request: Request<'_>) -> Result<(), Exchange> {
-        if !self.shared.turns.enter_handler(self.connection) {
+        if !self.shared.scheduler.enter_handler(self.connection) {
             return Err(exchange);
         }
         self.run_entered(exchange, request, RequestBody::None);
@@ -343,7 +343,7 @@ impl Drive<'_> {
             true => self.take_back().begun,
             false => None,
         };
-        self.shared.turns.leave_handler();
+        self.shared.scheduler.leave_handler();
         self.kit.now_ms = self.shared.now_ms();
         match begun {
             None => self.answer_call(exchange, response),

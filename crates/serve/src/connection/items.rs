@@ -126,7 +126,7 @@ impl ItemSink<'_> {
             return Pushed::Enough;
         }
         loan.push(item, self.chunked);
-        self.shared.turns.count_part();
+        self.shared.scheduler.count_part();
         if loan.out.n_pending() >= FLUSH_BYTES {
             loan.flush(self.shared, self.connection);
         }
@@ -226,7 +226,7 @@ impl Drive<'_> {
             self.break_off_items(*stream, outcome);
             return Step::Again;
         }
-        if !self.shared.turns.enter_handler(self.connection) {
+        if !self.shared.scheduler.enter_handler(self.connection) {
             self.state.phase = Phase::Items(stream);
             return Step::Deferred;
         }
@@ -242,7 +242,7 @@ impl Drive<'_> {
         let gone = sink.gone;
         stream.left = sink.left;
         self.take_back();
-        self.shared.turns.leave_handler();
+        self.shared.scheduler.leave_handler();
         self.kit.now_ms = self.shared.now_ms();
         if gone {
             // The items stopped because of that: nothing may say that these are all.

@@ -17,9 +17,10 @@ use super::{ANSWERED, CUT, Connection, HUNG_UP, Phase, TIMER, WRITABLE, WRITER_W
 use crate::access::Outcome;
 use crate::body::Held;
 use crate::date::Date;
-use crate::event_loop::{Shared, ThreadKit, millis};
+use crate::event_loop::{Shared, ThreadKit};
 use crate::lock;
 use crate::response::Response;
+use crate::timers::millis;
 
 /// Begins the answer to a request while its handler runs, and sends the first blocks of its body,
 /// each at once.
@@ -160,7 +161,7 @@ impl ResponseWriter {
             let chunked = begun.chunked;
             loan.push(block, chunked);
         }
-        shared.turns.count_part();
+        shared.scheduler.count_part();
         self.send(&shared, slot)
     }
 
@@ -200,7 +201,7 @@ impl ResponseWriter {
                 return Err(gone.into());
             }
             slot = shared
-                .turns
+                .scheduler
                 .wait_for_client(|| self.connection.wait_for_flags(slot));
         }
     }
@@ -242,7 +243,7 @@ impl ResponseWriter {
             if connection.is_refused() {
                 return Err(WriteError::Gone);
             }
-            if shared.turns.is_finished() {
+            if shared.scheduler.is_finished() {
                 return Err(WriteError::Stopped);
             }
             let woken = connection.loan_changed.wait(slot);

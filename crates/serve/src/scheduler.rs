@@ -1,4 +1,4 @@
-//! Who polls and who works: the queue all loop threads take from, and the poll that one of them holds.
+//! Leader/follower scheduler: one thread at a time polls; all threads take tasks that are ready from a shared queue.
 
 use std::collections::VecDeque;
 use std::io;
@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::connection::Connection;
 use crate::lock;
 use crate::metrics::Metrics;
 
@@ -23,9 +22,9 @@ const BUSY_MOVES: u64 = 4;
 /// The watch goes on so many ticks after the last handler: waking it costs more than it does.
 const QUIET_TICKS: u32 = 100;
 
-/// The turns of the loop's threads.
-pub(crate) struct Turns {
-    turn: Mutex<Turn>,
+/// Distributes the tasks of the loop (its connections) and the poll among its threads.
+pub(crate) struct Scheduler<T> {
+    state: Mutex<SchedulerState<T>>,
     changed: Condvar,
     watch: Condvar,
     watchdog: Condvar,
@@ -41,12 +40,11 @@ pub(crate) struct Turns {
 /// Who does what. The thread that holds the poll waits for events and puts connections into `ready`; it then takes from
 /// there like all others, and runs handlers in place. The watch sees a handler that is late, and wakes another thread for the
 /// poll and the rest: to wake one before each handler would take longer than most handlers run.
-#[derive(Default)]
-struct Turn {
-    /// Connections with something to do. Their `OWNED` flag is set: whoever takes one has it alone.
-    ready: VecDeque<Arc<Connection>>,
-    /// Connections whose request waits for a handler to end; owned too.
-    deferred: VecDeque<Arc<Connection>>,
+struct SchedulerState<T> {
+    /// Tasks with something to do. Each is in here once, so that the thread that takes it owns it.
+    ready: VecDeque<Arc<T>>,
+    /// Tasks whose request waits for a handler to end; owned too.
+    deferred: VecDeque<Arc<T>>,
     polling: bool,
     n_idle: usize,
     /// Threads that are not idle: in a handler, at a connection, or in the poll.
@@ -63,20 +61,32 @@ struct Turn {
     finished: bool,
 }
 
-/// What a thread gets to do.
-pub(crate) enum Next {
-    /// Go on with this connection, which the thread owns now.
-    Connection(Arc<Connection>),
+/// The next work of a thread.
+pub(crate) enum Task<T> {
+    /// Go on with this task, which the thread owns now.
+    Ready(Arc<T>),
     /// The server has ended.
     Finished,
     /// The poll failed.
     Broken(io::Error),
 }
 
-impl Turns {
-    pub(crate) fn new(n_handlers_max: usize, is_quick: bool, metrics: Metrics) -> Turns {
-        Turns {
-            turn: Mutex::default(),
+impl<T> Scheduler<T> {
+    pub(crate) fn new(n_handlers_max: usize, is_quick: bool, metrics: Metrics) -> Scheduler<T> {
+        Scheduler {
+            state: Mutex::new(SchedulerState {
+                ready: VecDeque::new(),
+                deferred: VecDeque::new(),
+                polling: false,
+                n_idle: 0,
+                n_active: 0,
+                n_handling: 0,
+                n_sending: 0,
+                n_moves: 0,
+                watching: false,
+                wakes_watchdog: false,
+                finished: false,
+            }),
             changed: Condvar::new(),
             watch: Condvar::new(),
             watchdog: Condvar::new(),
@@ -88,93 +98,93 @@ impl Turns {
         }
     }
 
-    /// Counts a thread that is going to call [`Turns::next`].
+    /// Counts a thread that is going to call [`Scheduler::next`].
     pub(crate) fn join(&self) {
-        lock(&self.turn).n_active += 1;
+        lock(&self.state).n_active += 1;
     }
 
-    /// The next connection with something to do; polls where nobody does.
-    pub(crate) fn next(
-        &self,
-        mut poll: impl FnMut(&mut Vec<Arc<Connection>>) -> io::Result<()>,
-    ) -> Next {
-        let mut turn = lock(&self.turn);
+    /// Returns the next task; polls if no other thread does.
+    pub(crate) fn next(&self, mut poll: impl FnMut(&mut Vec<Arc<T>>) -> io::Result<()>) -> Task<T> {
+        let mut state = lock(&self.state);
         // A thread whose handler was late finds that others have gone on. More of them than
         // processors only interrupt each other.
-        let mut rests = turn.n_active.saturating_sub(turn.n_handling) > self.n_processors;
+        let mut rests = state.n_active.saturating_sub(state.n_handling) > self.n_processors;
         loop {
-            if turn.finished {
-                return Next::Finished;
+            if state.finished {
+                return Task::Finished;
             }
             if std::mem::take(&mut rests) {
-                turn = self.rest(turn);
+                state = self.rest(state);
                 continue;
             }
-            if turn.n_handling < self.n_handlers_max
-                && let Some(connection) = turn.deferred.pop_front()
+            if state.n_handling < self.n_handlers_max
+                && let Some(connection) = state.deferred.pop_front()
             {
-                self.tell(&turn);
-                return Next::Connection(connection);
+                self.report(&state);
+                return Task::Ready(connection);
             }
-            if let Some(connection) = turn.ready.pop_front() {
-                return Next::Connection(connection);
+            if let Some(connection) = state.ready.pop_front() {
+                return Task::Ready(connection);
             }
-            if turn.polling {
-                turn = self.rest(turn);
+            if state.polling {
+                state = self.rest(state);
                 continue;
             }
-            turn.polling = true;
-            drop(turn);
+            state.polling = true;
+            drop(state);
             let mut found = Vec::new();
             let polled = poll(&mut found);
-            turn = lock(&self.turn);
-            turn.polling = false;
-            turn.ready.extend(found);
+            state = lock(&self.state);
+            state.polling = false;
+            state.ready.extend(found);
             if let Err(error) = polled {
-                return Next::Broken(error);
+                return Task::Broken(error);
             }
         }
     }
 
-    fn rest<'a>(&self, mut turn: MutexGuard<'a, Turn>) -> MutexGuard<'a, Turn> {
-        turn.n_idle += 1;
-        turn.n_active -= 1;
-        let woken = self.changed.wait(turn);
-        turn = woken.unwrap_or_else(PoisonError::into_inner);
-        turn.n_idle -= 1;
-        turn.n_active += 1;
-        turn
+    fn rest<'a>(
+        &self,
+        mut state: MutexGuard<'a, SchedulerState<T>>,
+    ) -> MutexGuard<'a, SchedulerState<T>> {
+        state.n_idle += 1;
+        state.n_active -= 1;
+        let woken = self.changed.wait(state);
+        state = woken.unwrap_or_else(PoisonError::into_inner);
+        state.n_idle -= 1;
+        state.n_active += 1;
+        state
     }
 
     /// Called by a thread before it runs a handler for `connection`. `false` if no thread would be left for the poll, should it
-    /// take long; the connection then waits, still owned, and comes again from [`Turns::next`].
-    pub(crate) fn enter_handler(&self, connection: &Arc<Connection>) -> bool {
-        let mut turn = lock(&self.turn);
-        if turn.n_handling >= self.n_handlers_max {
-            turn.deferred.push_back(Arc::clone(connection));
-            self.tell(&turn);
+    /// take long; the connection then waits, still owned, and comes again from [`Scheduler::next`].
+    pub(crate) fn enter_handler(&self, connection: &Arc<T>) -> bool {
+        let mut state = lock(&self.state);
+        if state.n_handling >= self.n_handlers_max {
+            state.deferred.push_back(Arc::clone(connection));
+            self.report(&state);
             return false;
         }
-        turn.n_handling += 1;
-        turn.n_moves += 1;
-        self.tell(&turn);
-        if !turn.watching {
-            turn.watching = true;
+        state.n_handling += 1;
+        state.n_moves += 1;
+        self.report(&state);
+        if !state.watching {
+            state.watching = true;
             self.watch.notify_one();
         }
         true
     }
 
-    /// The counterpart of [`Turns::enter_handler`].
+    /// The counterpart of [`Scheduler::enter_handler`].
     pub(crate) fn leave_handler(&self) {
-        let mut turn = lock(&self.turn);
-        turn.n_handling -= 1;
-        turn.n_moves += 1;
-        self.tell(&turn);
-        if turn.wakes_watchdog {
+        let mut state = lock(&self.state);
+        state.n_handling -= 1;
+        state.n_moves += 1;
+        self.report(&state);
+        if state.wakes_watchdog {
             self.watchdog.notify_one();
         }
-        if !turn.deferred.is_empty() && turn.n_idle > 0 {
+        if !state.deferred.is_empty() && state.n_idle > 0 {
             self.changed.notify_one();
         }
     }
@@ -185,10 +195,10 @@ impl Turns {
     }
 
     /// Runs `wait`, in which a handler waits for its client.
-    pub(crate) fn wait_for_client<T>(&self, wait: impl FnOnce() -> T) -> T {
-        lock(&self.turn).n_sending += 1;
+    pub(crate) fn wait_for_client<R>(&self, wait: impl FnOnce() -> R) -> R {
+        lock(&self.state).n_sending += 1;
         let waited = wait();
-        lock(&self.turn).n_sending -= 1;
+        lock(&self.state).n_sending -= 1;
         waited
     }
 
@@ -200,88 +210,88 @@ impl Turns {
         interval: Duration,
         until_return: bool,
     ) -> Option<(u64, bool)> {
-        let mut turn = lock(&self.turn);
-        turn.wakes_watchdog = until_return;
-        if !turn.finished {
-            let woken = self.watchdog.wait_timeout(turn, interval);
-            turn = woken.unwrap_or_else(PoisonError::into_inner).0;
+        let mut state = lock(&self.state);
+        state.wakes_watchdog = until_return;
+        if !state.finished {
+            let woken = self.watchdog.wait_timeout(state, interval);
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
-        turn.wakes_watchdog = false;
-        let n_moves = turn.n_moves + self.n_parts.load(Relaxed);
-        let all_busy = turn.n_handling - turn.n_sending >= self.n_handlers_max;
-        (!turn.finished).then_some((n_moves, all_busy))
+        state.wakes_watchdog = false;
+        let n_moves = state.n_moves + self.n_parts.load(Relaxed);
+        let all_busy = state.n_handling - state.n_sending >= self.n_handlers_max;
+        (!state.finished).then_some((n_moves, all_busy))
     }
 
     /// Until the server ends: wakes a thread for the poll where all are in handlers, or wait, and none has moved for a tick. Calls
     /// `tick` while handlers run.
     pub(crate) fn watch(&self, mut tick: impl FnMut()) {
-        let mut turn = lock(&self.turn);
+        let mut state = lock(&self.state);
         let mut n_quiet = 0;
         let mut wait = self.tick;
-        while !turn.finished {
+        while !state.finished {
             if n_quiet > QUIET_TICKS {
-                turn.watching = false;
-                while !turn.watching && !turn.finished {
-                    let woken = self.watch.wait(turn);
-                    turn = woken.unwrap_or_else(PoisonError::into_inner);
+                state.watching = false;
+                while !state.watching && !state.finished {
+                    let woken = self.watch.wait(state);
+                    state = woken.unwrap_or_else(PoisonError::into_inner);
                 }
                 n_quiet = 0;
             }
-            let n_moves = turn.n_moves;
-            let woken = self.watch.wait_timeout(turn, wait);
-            turn = woken.unwrap_or_else(PoisonError::into_inner).0;
-            let is_busy = turn.n_moves - n_moves >= BUSY_MOVES;
+            let n_moves = state.n_moves;
+            let woken = self.watch.wait_timeout(state, wait);
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+            let is_busy = state.n_moves - n_moves >= BUSY_MOVES;
             wait = if is_busy {
                 self.tick.max(BUSY_TICK)
             } else {
                 self.tick
             };
-            n_quiet = if turn.n_moves == n_moves && turn.n_handling == 0 {
+            n_quiet = if state.n_moves == n_moves && state.n_handling == 0 {
                 n_quiet + 1
             } else {
                 0
             };
-            if turn.n_handling > 0 {
-                if turn.n_moves == n_moves && !turn.polling && turn.n_idle > 0 {
+            if state.n_handling > 0 {
+                if state.n_moves == n_moves && !state.polling && state.n_idle > 0 {
                     self.changed.notify_one();
                 }
-                drop(turn);
+                drop(state);
                 tick();
-                turn = lock(&self.turn);
+                state = lock(&self.state);
             }
         }
     }
 
     /// Puts a connection that is owned by the caller before the loop's threads. `true` if all of them may be waiting in
     /// the poll, which is then to be woken.
-    pub(crate) fn queue(&self, connection: Arc<Connection>) -> bool {
-        let mut turn = lock(&self.turn);
-        turn.ready.push_back(connection);
-        if !turn.polling && turn.n_idle > 0 {
+    pub(crate) fn queue(&self, connection: Arc<T>) -> bool {
+        let mut state = lock(&self.state);
+        state.ready.push_back(connection);
+        if !state.polling && state.n_idle > 0 {
             self.changed.notify_one();
         }
-        turn.polling
+        state.polling
     }
 
     /// For the metrics: two stores, under the lock of whoever changed the numbers.
-    fn tell(&self, turn: &Turn) {
+    fn report(&self, state: &SchedulerState<T>) {
         self.metrics
-            .set_handlers(turn.n_handling, turn.deferred.len());
+            .set_handlers(state.n_handling, state.deferred.len());
     }
 
     /// Threads inside a handler.
     pub(crate) fn n_handling(&self) -> usize {
-        lock(&self.turn).n_handling
+        lock(&self.state).n_handling
     }
 
     /// True if the server has ended.
     pub(crate) fn is_finished(&self) -> bool {
-        lock(&self.turn).finished
+        lock(&self.state).finished
     }
 
     /// Lets all threads end; the one in the poll is to be woken.
     pub(crate) fn finish(&self) {
-        lock(&self.turn).finished = true;
+        lock(&self.state).finished = true;
         self.changed.notify_all();
         self.watch.notify_all();
         self.watchdog.notify_all();
