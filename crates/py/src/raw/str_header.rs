@@ -2,67 +2,30 @@
 //!
 //! Up to CPython 3.13 `pyo3-ffi` declares it. Since 3.14 it is opaque there and is declared here. Source:
 //! `Include/cpython/unicodeobject.h` of 3.14 and 3.15, whose inline functions compile this layout into every extension
-//! module; it is stable within a version of CPython.
+//! module; it is stable within a version of CPython. [`is_known`] compares it when the module is imported.
 
 use std::ffi::{c_uint, c_void};
 
 use pyo3::ffi;
+use pyo3::prelude::*;
 
 #[cfg(Py_3_14)]
-use since_3_14 as version;
+use since_3_14::CompactHeader;
+#[cfg(Py_3_14)]
+pub(super) use since_3_14::{
+    ASCII_HEADER_BYTES, COMPACT_HEADER_BYTES, is_ascii, is_compact, is_compact_ascii, kind,
+};
 #[cfg(not(Py_3_14))]
-use up_to_3_13 as version;
-
-/// Bytes before the data of a compact ASCII `str`.
-pub(super) const ASCII_HEADER_BYTES: usize = version::ASCII_HEADER_BYTES;
-/// Bytes before the data of a compact `str` that is not ASCII.
-pub(super) const COMPACT_HEADER_BYTES: usize = version::COMPACT_HEADER_BYTES;
-
-/// Returns whether a `str` is compact and marked as ASCII.
-///
-/// # Safety
-/// `at` is a ready `str` (so for all below).
-#[inline(always)]
-pub(super) unsafe fn is_compact_ascii(at: *mut ffi::PyObject) -> bool {
-    // SAFETY: a ready `str`; its flags are set when it is made and never change.
-    unsafe { version::is_compact_ascii(at) }
-}
-
-/// Returns whether the data of a `str` follows its header.
-///
-/// # Safety
-/// As [`is_compact_ascii`].
-#[inline(always)]
-pub(super) unsafe fn is_compact(at: *mut ffi::PyObject) -> bool {
-    // SAFETY: as in `is_compact_ascii`.
-    unsafe { version::is_compact(at) }
-}
-
-/// Returns whether a `str` is marked as ASCII, compact or not.
-///
-/// # Safety
-/// As [`is_compact_ascii`].
-#[inline(always)]
-pub(super) unsafe fn is_ascii(at: *mut ffi::PyObject) -> bool {
-    // SAFETY: as in `is_compact_ascii`.
-    unsafe { version::is_ascii(at) }
-}
-
-/// The width of the units of a `str`: `PyUnicode_1BYTE_KIND` and so on.
-///
-/// # Safety
-/// As [`is_compact_ascii`].
-#[inline(always)]
-pub(super) unsafe fn kind(at: *mut ffi::PyObject) -> c_uint {
-    // SAFETY: as in `is_compact_ascii`.
-    unsafe { version::kind(at) }
-}
+use up_to_3_13::CompactHeader;
+#[cfg(not(Py_3_14))]
+pub(super) use up_to_3_13::{
+    ASCII_HEADER_BYTES, COMPACT_HEADER_BYTES, is_ascii, is_compact, is_compact_ascii, kind,
+};
 
 /// The data of a `str` that is not compact.
 ///
 /// # Safety
-/// As [`is_compact_ascii`]; it is not compact.
-#[cfg(not(Py_GIL_DISABLED))]
+/// `at` is a ready `str` that is not compact.
 #[inline(always)]
 pub(super) unsafe fn separate_data(at: *mut ffi::PyObject) -> *const c_void {
     // SAFETY: such a `str` has a pointer to its data after the header of a compact one.
@@ -86,11 +49,53 @@ pub(super) unsafe fn cached_utf8<'a>(at: *mut ffi::PyObject) -> Option<&'a [u8]>
     // SAFETY: such a `str` has the whole header. Its cache is null, or `utf8_length` bytes that CPython wrote and frees with
     // the object; it is written only by a thread that holds the GIL, which we do.
     unsafe {
-        let header = at.cast::<version::CompactHeader>();
+        let header = at.cast::<CompactHeader>();
         let utf8 = (*header).utf8;
         let n_bytes = (*header).utf8_length.unsigned_abs();
         (!utf8.is_null()).then(|| std::slice::from_raw_parts(utf8.cast(), n_bytes))
     }
+}
+
+/// Returns whether strings have this layout: compares it once, at import, with CPython's own functions.
+pub(super) fn is_known(py: Python<'_>) -> PyResult<bool> {
+    let code = c"
+class C(str): pass
+texts = ['', 'a', 'ab' * 40, chr(0xE9) * 9, chr(0x436) * 9, chr(0x1F600) * 9]
+samples = texts + [C(text) for text in texts]
+";
+    let globals = pyo3::types::PyDict::new(py);
+    py.run(code, Some(&globals), None)?;
+    let samples = globals.get_item("samples")?;
+    let samples = samples.map(|list| list.extract::<Vec<Bound<'_, PyAny>>>());
+    for sample in samples.transpose()?.unwrap_or_default() {
+        let is_ascii_by_cpython: bool = sample.call_method0("isascii")?.extract()?;
+        let at = sample.as_ptr();
+        let mut n_bytes = 0;
+        // SAFETY: a `str` that we hold, ready since it was made; with another layout its header is read up to the fields
+        // that every `str` has. CPython returns its UTF-8 cache, which it keeps in the object.
+        let is_same = unsafe {
+            let data = ffi::PyUnicode_DATA(at).cast_const();
+            let read = match (is_compact(at), is_compact_ascii(at)) {
+                (_, true) => at.byte_add(ASCII_HEADER_BYTES).cast(),
+                (true, false) => at.byte_add(COMPACT_HEADER_BYTES).cast(),
+                (false, false) => separate_data(at),
+            };
+            let is_same = kind(at) == ffi::PyUnicode_KIND(at)
+                && is_ascii(at) == is_ascii_by_cpython
+                && std::ptr::eq(read, data);
+            let utf8 = ffi::PyUnicode_AsUTF8AndSize(at, &raw mut n_bytes);
+            is_same
+                && (is_compact_ascii(at)
+                    || cfg!(Py_GIL_DISABLED)
+                    || cached_utf8(at).is_some_and(|cache| {
+                        cache.as_ptr() == utf8.cast() && cache.len() == n_bytes.unsigned_abs()
+                    }))
+        };
+        if !is_same {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 #[cfg(not(Py_3_14))]
@@ -99,37 +104,47 @@ mod up_to_3_13 {
 
     pub(super) use ffi::PyCompactUnicodeObject as CompactHeader;
 
-    pub(super) const ASCII_HEADER_BYTES: usize = size_of::<ffi::PyASCIIObject>();
-    pub(super) const COMPACT_HEADER_BYTES: usize = size_of::<CompactHeader>();
+    /// Bytes before the data of a compact ASCII `str`.
+    pub(in crate::raw) const ASCII_HEADER_BYTES: usize = size_of::<ffi::PyASCIIObject>();
+    /// Bytes before the data of a compact `str` that is not ASCII.
+    pub(in crate::raw) const COMPACT_HEADER_BYTES: usize = size_of::<CompactHeader>();
 
+    /// Returns whether a `str` is compact and marked as ASCII.
+    ///
     /// # Safety
     /// `at` is a ready `str`.
     #[inline(always)]
-    pub(super) unsafe fn is_compact_ascii(at: *mut ffi::PyObject) -> bool {
-        // SAFETY: a `str`, by the caller's word (so below).
+    pub(in crate::raw) unsafe fn is_compact_ascii(at: *mut ffi::PyObject) -> bool {
+        // SAFETY: a ready `str`.
         unsafe { ffi::PyUnicode_IS_COMPACT_ASCII(at) != 0 }
     }
 
+    /// Returns whether the data of a `str` follows its header.
+    ///
     /// # Safety
     /// `at` is a ready `str`.
     #[inline(always)]
-    pub(super) unsafe fn is_compact(at: *mut ffi::PyObject) -> bool {
+    pub(in crate::raw) unsafe fn is_compact(at: *mut ffi::PyObject) -> bool {
         // SAFETY: a `str`.
         unsafe { ffi::PyUnicode_IS_COMPACT(at) != 0 }
     }
 
+    /// Returns whether a `str` is marked as ASCII, compact or not.
+    ///
     /// # Safety
     /// `at` is a ready `str`.
     #[inline(always)]
-    pub(super) unsafe fn is_ascii(at: *mut ffi::PyObject) -> bool {
+    pub(in crate::raw) unsafe fn is_ascii(at: *mut ffi::PyObject) -> bool {
         // SAFETY: a ready `str`.
         unsafe { ffi::PyUnicode_IS_ASCII(at) != 0 }
     }
 
+    /// The width of the units of a `str`: `PyUnicode_1BYTE_KIND` and so on.
+    ///
     /// # Safety
     /// `at` is a ready `str`.
     #[inline(always)]
-    pub(super) unsafe fn kind(at: *mut ffi::PyObject) -> c_uint {
+    pub(in crate::raw) unsafe fn kind(at: *mut ffi::PyObject) -> c_uint {
         // SAFETY: a ready `str`.
         unsafe { ffi::PyUnicode_KIND(at) }
     }
@@ -154,8 +169,10 @@ mod since_3_14 {
         pub(super) utf8: *const c_char,
     }
 
-    pub(super) const ASCII_HEADER_BYTES: usize = offset_of!(CompactHeader, utf8_length);
-    pub(super) const COMPACT_HEADER_BYTES: usize = size_of::<CompactHeader>();
+    /// Bytes before the data of a compact ASCII `str`.
+    pub(in crate::raw) const ASCII_HEADER_BYTES: usize = offset_of!(CompactHeader, utf8_length);
+    /// Bytes before the data of a compact `str` that is not ASCII.
+    pub(in crate::raw) const COMPACT_HEADER_BYTES: usize = size_of::<CompactHeader>();
 
     /// `interned` takes 2 bits, and a whole byte in free-threaded builds.
     const INTERNED_BITS: u32 = if cfg!(Py_GIL_DISABLED) { 8 } else { 2 };
@@ -172,34 +189,42 @@ mod since_3_14 {
         unsafe { (&raw const (*at.cast::<CompactHeader>()).state).read() }
     }
 
+    /// Returns whether a `str` is compact and marked as ASCII.
+    ///
     /// # Safety
     /// `at` is a ready `str`.
     #[inline(always)]
-    pub(super) unsafe fn is_compact_ascii(at: *mut ffi::PyObject) -> bool {
-        // SAFETY: a `str`, by the caller's word (so below).
+    pub(in crate::raw) unsafe fn is_compact_ascii(at: *mut ffi::PyObject) -> bool {
+        // SAFETY: a ready `str`.
         unsafe { state(at) & (COMPACT | ASCII) == COMPACT | ASCII }
     }
 
+    /// Returns whether the data of a `str` follows its header.
+    ///
     /// # Safety
     /// `at` is a ready `str`.
     #[inline(always)]
-    pub(super) unsafe fn is_compact(at: *mut ffi::PyObject) -> bool {
+    pub(in crate::raw) unsafe fn is_compact(at: *mut ffi::PyObject) -> bool {
         // SAFETY: a `str`.
         unsafe { state(at) & COMPACT != 0 }
     }
 
+    /// Returns whether a `str` is marked as ASCII, compact or not.
+    ///
     /// # Safety
     /// `at` is a ready `str`.
     #[inline(always)]
-    pub(super) unsafe fn is_ascii(at: *mut ffi::PyObject) -> bool {
+    pub(in crate::raw) unsafe fn is_ascii(at: *mut ffi::PyObject) -> bool {
         // SAFETY: a `str`.
         unsafe { state(at) & ASCII != 0 }
     }
 
+    /// The width of the units of a `str`: `PyUnicode_1BYTE_KIND` and so on.
+    ///
     /// # Safety
     /// `at` is a ready `str`.
     #[inline(always)]
-    pub(super) unsafe fn kind(at: *mut ffi::PyObject) -> c_uint {
+    pub(in crate::raw) unsafe fn kind(at: *mut ffi::PyObject) -> c_uint {
         // SAFETY: a `str`.
         unsafe { state(at) >> INTERNED_BITS & 7 }
     }

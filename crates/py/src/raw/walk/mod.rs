@@ -67,6 +67,7 @@ use pyo3::{Borrowed, ffi};
 
 use crate::raw::ending;
 use crate::raw::ndarray::Memory;
+use crate::raw::str_header;
 pub(crate) use asked::{Failed, Other, Others, Shape, Stop, Style, Surrogates, Target};
 pub(crate) use beside::Beside;
 use classes::Class;
@@ -83,7 +84,7 @@ use step::Step;
 
 /// Looks whether objects are laid out as they are read here; to be called when the module is imported.
 pub(crate) fn check_layout(py: Python<'_>) -> PyResult<()> {
-    if object::reads_ints(py) && dict::is_known(py)? {
+    if str_header::is_known(py)? && object::reads_ints(py) && dict::is_known(py)? {
         return attributes::check(py);
     }
     Err(PyImportError::new_err(

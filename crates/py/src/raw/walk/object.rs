@@ -97,7 +97,7 @@ pub(super) unsafe fn text<'a>(object: *mut ffi::PyObject) -> Option<(Units<'a>, 
             let n = ffi::PyUnicode_GET_LENGTH(object).unsigned_abs();
             let data = ffi::PyUnicode_DATA(object);
             Some((
-                match str_header::kind(object) {
+                match ffi::PyUnicode_KIND(object) {
                     ffi::PyUnicode_1BYTE_KIND => {
                         Units::Latin1(slice::from_raw_parts(data.cast(), n))
                     }
