@@ -33,7 +33,7 @@
 //! | `event_loop`, `scheduler`, `poll`, `workers` | who polls, who runs handlers, who fills chunks; how it ends |
 //! | `connection`, `out` | one connection: requests in, answers out |
 //! | `transport` | what it speaks through: the socket, or TLS over it |
-//! | `slab`, `timers`, `buffers`, `date` | connections by token, deadlines, chunks to use again, the `Date` field |
+//! | `slab`, `timers`, `buffers`, `date` | values by token, deadlines, chunks to use again, the `Date` field |
 //! | `sys` | system calls: the only `unsafe` |
 #![deny(unsafe_code)]
 

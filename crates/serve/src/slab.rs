@@ -38,7 +38,7 @@ impl<T> Slab<T> {
             u32::try_from(self.slots.len() - 1).expect("fewer values than descriptors")
         });
         let slot = &mut self.slots[at as usize];
-        // The highest bit stays clear: those tokens are of no value.
+        // The highest bit stays clear: tokens with it are those of the listener, the wake and the timers.
         slot.n_uses = (slot.n_uses + 1) & 0x7fff_ffff;
         let value = make(u64::from(slot.n_uses) << 32 | u64::from(at));
         slot.value = Some(Arc::clone(&value));
