@@ -8,6 +8,7 @@ use std::ffi::{c_uint, c_void};
 
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 #[cfg(Py_3_14)]
 use since_3_14::CompactHeader;
@@ -62,6 +63,7 @@ pub(super) fn is_known(py: Python<'_>) -> PyResult<bool> {
 class C(str): pass
 texts = ['', 'a', 'ab' * 40, chr(0xE9) * 9, chr(0x436) * 9, chr(0x1F600) * 9]
 samples = texts + [C(text) for text in texts]
+for text in samples: type(text, (), {})  # makes the UTF-8 cache of its name
 ";
     let globals = pyo3::types::PyDict::new(py);
     py.run(code, Some(&globals), None)?;
@@ -70,9 +72,10 @@ samples = texts + [C(text) for text in texts]
     for sample in samples.transpose()?.unwrap_or_default() {
         let is_ascii_by_cpython: bool = sample.call_method0("isascii")?.extract()?;
         let at = sample.as_ptr();
-        let mut n_bytes = 0;
+        let encoded = sample.call_method0("encode")?;
+        let encoded = encoded.cast::<PyBytes>()?.as_bytes();
         // SAFETY: a `str` that we hold, ready since it was made; with another layout its header is read up to the fields
-        // that every `str` has. CPython returns its UTF-8 cache, which it keeps in the object.
+        // that every `str` has.
         let is_same = unsafe {
             let data = ffi::PyUnicode_DATA(at).cast_const();
             let read = match (is_compact(at), is_compact_ascii(at)) {
@@ -80,16 +83,12 @@ samples = texts + [C(text) for text in texts]
                 (true, false) => at.byte_add(COMPACT_HEADER_BYTES).cast(),
                 (false, false) => separate_data(at),
             };
-            let is_same = kind(at) == ffi::PyUnicode_KIND(at)
+            kind(at) == ffi::PyUnicode_KIND(at)
                 && is_ascii(at) == is_ascii_by_cpython
-                && std::ptr::eq(read, data);
-            let utf8 = ffi::PyUnicode_AsUTF8AndSize(at, &raw mut n_bytes);
-            is_same
+                && std::ptr::eq(read, data)
                 && (is_compact_ascii(at)
                     || cfg!(Py_GIL_DISABLED)
-                    || cached_utf8(at).is_some_and(|cache| {
-                        cache.as_ptr() == utf8.cast() && cache.len() == n_bytes.unsigned_abs()
-                    }))
+                    || cached_utf8(at) == Some(encoded))
         };
         if !is_same {
             return Ok(false);
