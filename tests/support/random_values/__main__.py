@@ -1,0 +1,127 @@
+"""Compares millions of random cells of a database with what an independent client has.
+
+    python -m tests.support.random_values --database mariadb --cells 10000000 --seed 7
+
+A round makes a table of 1, 2, 3, 1,000 or 100,000 rows with a seed of its own, fills it by the
+independent client, reads it in each way that onecopy has, sends its values as parameters, and writes
+them by onecopy for the other client to read. A table of 100,000 rows has some of the columns, in
+turn. Printed are the cells that were made, those compared and those wrong, by type and by way. The
+exit status is 1 if one was wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import onecopy
+from tests.support import servers
+
+from . import clients
+from .clients import Pair
+from .column import SEED, Column, Row, rows
+from .readers import READERS, Tally, compare_as_parameters, compare_read
+
+_MANY = 100_000
+#: Columns of a table of so many rows.
+_WIDTH = 16
+
+
+def _rounds(columns: Sequence[Column]) -> Iterator[tuple[int, Sequence[Column]]]:
+    """The number of rows and the columns of each round, without an end."""
+    begin = 0
+    while True:
+        yield (_MANY if "X" not in __import__("os").environ else 5000), columns[begin : begin + _WIDTH]
+        begin = begin + _WIDTH if begin + _WIDTH < len(columns) else 0
+        for n_rows in (1, 2, 3) * 5 + (1000,) * 10:
+            yield n_rows, columns
+
+
+def _round(tally: Tally, pair: Pair, n_rows: int, seed: int) -> None:
+    made = rows(pair.columns, n_rows, seed)
+    pair.fill("random_theirs", made)
+    found: dict[bool, list[Row]] = {False: pair.read("random_theirs", n_rows)}
+
+    def expected(of_text: bool) -> list[Row]:
+        if of_text not in found:
+            found[of_text] = pair.read("random_theirs", n_rows, of_text=of_text)
+        return found[of_text]
+
+    for name in READERS:
+        compare_read(tally, pair.con, pair.columns, expected, name)
+    compare_as_parameters(tally, pair.con, pair.columns, expected(False))
+    for name in clients.WRITERS:
+        clients.compare_written(tally, pair, made, name)
+    pair.drop()
+
+
+def _report(tally: Tally, n_cells: int, n_rounds: int, seed: int, minutes: float) -> None:
+    ways = [*READERS, "parameter", *clients.WRITERS]
+    types = dict.fromkeys(sql for _, sql in tally.compared)
+    print(f"{'compared':28}" + "".join(f"{way:>12}" for way in ways))
+    for sql in types:
+        counts = [tally.compared[way, sql] for way in ways]
+        print(f"{sql or '(none)':28}" + "".join(f"{count:12,}" for count in counts))
+    for (way, sql), count in tally.wrong.items():
+        print(f"WRONG {count:,} of {tally.compared[way, sql]:,} {way}, {sql}")
+    for wrong in tally.examples[:40]:
+        print(f"  {wrong}"[:400])
+    compared, wrong_cells = tally.compared.total(), tally.wrong.total()
+    print(
+        f"{n_cells:,} cells of {len(types)} types, seeds {seed} to {seed + n_rounds - 1}, "
+        f"{minutes:.1f} min: {compared:,} comparisons, {wrong_cells:,} wrong",
+        flush=True,
+    )
+
+
+def _reached(name: str, directory: Path) -> tuple[str, dict[str, Any]]:
+    """The connection string of a database, which is started, and what its other client needs."""
+    if name == "sqlite":
+        file = str(directory / "values.db")
+        return f"sqlite:{file}", {"database": file}
+    home = servers.Home()
+    server, _ = servers.PROFILES[name]
+    if failed := servers.start([server], home):
+        sys.exit(f"`{name}` does not start: {failed[server]}")
+    return servers.odbc_string(name, home), servers.native(server, home)
+
+
+def main() -> int:
+    """The command line."""
+    about = (__doc__ or "").partition("\n")[0]
+    parser = argparse.ArgumentParser(prog="tests.support.random_values", description=about)
+    parser.add_argument("--database", choices=clients.NAMES, required=True)
+    parser.add_argument("--cells", type=int, default=1_000_000, help="random cells to be made")
+    parser.add_argument("--seed", type=int, default=SEED, help="that of the first round")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore", onecopy.DriverWarning)
+    tally, n_cells, n_rounds, begun = Tally(), 0, 0, time.monotonic()
+    with tempfile.TemporaryDirectory() as directory:
+        odbc, native = _reached(arguments.database, Path(directory))
+        pair = clients.connect(arguments.database, odbc, native)
+        for n_rows, columns in _rounds(pair.columns):
+            seed = arguments.seed + n_rounds
+            try:
+                _round(tally, pair._replace(columns=columns), n_rows, seed)
+            except BaseException:
+                print(f"in the round of seed {seed}, {n_rows} rows", file=sys.stderr)
+                raise
+            n_cells += n_rows * len(columns)
+            n_rounds += 1
+            if n_cells >= arguments.cells:
+                break
+        pair.con.close()
+        pair.client.close()
+    minutes = (time.monotonic() - begun) / 60
+    _report(tally, n_cells, n_rounds, arguments.seed, minutes)
+    return 1 if tally.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

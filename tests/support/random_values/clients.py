@@ -1,0 +1,123 @@
+"""Both clients of a database: onecopy and an independent one."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import psycopg
+import pymysql
+
+import onecopy
+
+from .column import Column, Row, converted, definition, insertion, selection
+from .mariadb import MARIADB
+from .postgres import POSTGRES
+from .readers import MOST_SINGLE_ROWS, Tally, same
+from .sqlite import SQLITE, SQLITE_ODBC
+
+#: The ODBC profiles, and SQLite as it is built in.
+NAMES = ("postgres", "postgres_ansi", "mariadb", "sqlite_odbc", "sqlite")
+
+
+class Client(Protocol):
+    """The independent client: psycopg, PyMySQL or sqlite3."""
+
+    def cursor(self) -> Any: ...
+
+    def commit(self) -> None: ...
+
+    def rollback(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Pair(NamedTuple):
+    """Both clients of one database, and the columns of its tables."""
+
+    con: onecopy.Connection
+    client: Client
+    columns: Sequence[Column]
+    mark: str
+
+    def read(self, table: str, n_rows: int, *, of_text: bool = False) -> list[Row]:
+        """The first rows of a table by the independent client."""
+        cur = self.client.cursor()
+        cur.execute(selection(table, self.columns, n_rows, of_text=of_text))
+        found = converted(self.columns, [tuple(row) for row in cur.fetchall()])
+        self.client.commit()  # Its locks would keep the other client from dropping the table.
+        return found
+
+    def fill(self, table: str, rows: Sequence[Row]) -> None:
+        """Makes a table of these rows by the independent client."""
+        cur = self.client.cursor()
+        cur.execute(f"drop table if exists {table}")
+        cur.execute(definition(table, self.columns))
+        cur.executemany(insertion(table, self.columns, mark=self.mark), rows)
+        self.client.commit()
+
+    def drop(self) -> None:
+        """Drops the tables that `fill` and `compare_written` made."""
+        self.con.rollback()
+        self.client.rollback()
+        cur = self.client.cursor()
+        for table in ("random_theirs", "random_ours"):
+            cur.execute(f"drop table if exists {table}")
+        self.client.commit()
+
+
+def _connected(name: str, odbc: str, native: dict[str, Any]) -> tuple[Client, list[Column], str]:
+    if name.startswith("postgres"):
+        parts = {"dbname" if k == "database" else k: v for k, v in native.items()}
+        reached = " ".join(f"{k}='{v}'" for k, v in parts.items())
+        return psycopg.connect(reached, options="-c timezone=UTC"), POSTGRES, "%s"
+    if name == "mariadb":
+        zone = "set time_zone = '+00:00'"
+        return pymysql.connect(**native, charset="utf8mb4", init_command=zone), MARIADB, "%s"
+    columns = SQLITE if name == "sqlite" else SQLITE_ODBC
+    columns = [
+        column._replace(write="?", equal=column.equal and "{} is {}") for column in columns
+    ]
+    return sqlite3.connect(native["database"]), columns, "?"
+
+
+def connect(name: str, odbc: str, native: dict[str, Any]) -> Pair:
+    """Both clients of the database `name`: its connection string, and what the other one needs."""
+    client, columns, mark = _connected(name, odbc, native)
+    con = onecopy.connect(odbc)
+    if name == "mariadb":
+        con.execute("set time_zone = '+00:00'")
+        con.commit()
+    return Pair(con, client, columns, mark)
+
+
+def _written_at_once(pair: Pair, sql: str, rows: Sequence[Row]) -> None:
+    pair.con.executemany(sql, rows)
+
+
+def _written_singly(pair: Pair, sql: str, rows: Sequence[Row]) -> None:
+    for row in rows:
+        pair.con.execute(sql, row)
+
+
+#: Ways to write, and how many rows are written in each.
+WRITERS: dict[str, tuple[Callable[[Pair, str, Sequence[Row]], None], int | None]] = {
+    "executemany": (_written_at_once, None),
+    "execute": (_written_singly, MOST_SINGLE_ROWS),
+}
+
+
+def compare_written(tally: Tally, pair: Pair, rows: Sequence[Row], name: str) -> None:
+    """Writes rows in the way `name`; compares what the independent client reads with its own."""
+    write, most_rows = WRITERS[name]
+    rows = rows[:most_rows]
+    pair.con.rollback()
+    pair.con.execute("drop table if exists random_ours")
+    pair.con.execute(definition("random_ours", pair.columns))
+    pair.con.commit()
+    write(pair, insertion("random_ours", pair.columns, ours=True), rows)
+    pair.con.commit()
+    got = pair.read("random_ours", len(rows))
+    expected = pair.read("random_theirs", len(rows))
+    tally.compare(name, pair.columns, zip(got, expected, strict=True), same)

@@ -1,0 +1,218 @@
+"""Sources of random values: functions that draw a value of one kind."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import math
+import string
+import struct
+import uuid
+from collections.abc import Callable
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from random import Random
+from typing import Any
+
+import numpy as np
+
+#: Texts whose letters are mixed: each width of UTF-8, and what SQL, CSV and JSON give a meaning.
+_ALPHABETS = (
+    "abc xyz",
+    "Zürich é",
+    "Москва",
+    "東京都",
+    "tea 🍵🌱",
+    'it\'s \\ "q" , ; $$ ? :x %s \n\t',
+    "e\u0301\u200d\ufeff\u202e\ufffd",
+    "\x01\x1f\x7f\x80\xff\u2028",
+)
+#: Lengths around the buffers of drivers and of blocks.
+_LENGTHS = (0, 1, 127, 128, 255, 256, 257, 1023, 1024, 2047, 2048, 4095, 4096, 4097)
+_FLOATS = (0.0, -0.0, 0.1, -1.5, 5e-324, -2.2250738585072014e-308, 1.7976931348623157e308, 1e15, 1e16)
+
+
+def words(draw: Random, longest: int = 40) -> str:
+    """Text of one alphabet, or of any characters but NUL and surrogates."""
+    n = draw.randrange(longest + 1)
+    if draw.random() < 0.1:
+        return "".join(any_character(draw) for _ in range(n))
+    return "".join(draw.choices(draw.choice(_ALPHABETS), k=n))
+
+
+def any_character(draw: Random) -> str:
+    """A character of any plane."""
+    point = draw.choice((draw.randint(1, 0x7FF), draw.randint(1, 0xFFFF), draw.randint(1, 0x10FFFF)))
+    return "?" if 0xD800 <= point < 0xE000 else chr(point)
+
+
+def text(draw: Random) -> str:
+    """A text of up to 40 characters, now and then of some thousand."""
+    if draw.random() < 0.02:
+        n = draw.choice(_LENGTHS)
+        return "".join(draw.choices(draw.choice(_ALPHABETS), k=n))
+    return words(draw)
+
+
+def octets(draw: Random) -> bytes:
+    """Bytes, up to 40, now and then some thousand."""
+    return draw.randbytes(draw.choice(_LENGTHS) if draw.random() < 0.02 else draw.randrange(40))
+
+
+def integer(bits: int, *, unsigned: bool = False) -> Callable[[Random], int]:
+    """Integers of a width, its ends among them."""
+    low, high = (0, 2**bits - 1) if unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    return lambda draw: draw.choice((low, high, draw.randint(low, high), draw.randint(0, 100)))
+
+
+def decimals(digits: int, scale: int) -> Callable[[Random], Decimal]:
+    """Decimals of up to `digits` digits, of which `scale` are a fraction."""
+    limit = 10**digits - 1
+
+    def make(draw: Random) -> Decimal:
+        value = draw.choice((draw.randint(-limit, limit), limit, -limit, 0))
+        # As text: arithmetic would round to the 28 digits of the context.
+        return Decimal(f"{value // 10 ** draw.randrange(digits)}E-{scale}")
+
+    return make
+
+
+def free_decimals(draw: Random) -> Decimal:
+    """Decimals of up to 60 digits before and 30 after the point."""
+    scale = draw.randrange(31)
+    return decimals(scale + draw.randint(1, 60), scale)(draw)
+
+
+def double(draw: Random) -> float:
+    """A finite double of any size."""
+    if draw.random() < 0.3:
+        return draw.choice(_FLOATS)
+    (value,) = struct.unpack("<d", draw.randbytes(8))
+    finite = value if math.isfinite(value) else 1.5
+    return draw.choice((finite, draw.uniform(-1e6, 1e6), draw.uniform(-1, 1)))
+
+
+def double_or_not_finite(draw: Random) -> float:
+    """A double, NaN or an infinity."""
+    return draw.choice((double(draw), math.nan, math.inf, -math.inf))
+
+
+def shortest_float32(value: float | None) -> float | None:
+    """The double of the shortest decimal that rounds to this 32-bit float, as `real` is read."""
+    return None if value is None else float(str(np.float32(value)))
+
+
+def single(draw: Random) -> float:
+    """A finite 32-bit float that is no denormal."""
+    (value,) = struct.unpack("<f", draw.randbytes(4))
+    normal = value if 2e-38 < abs(value) < 3e38 else 0.1
+    found = shortest_float32(draw.choice((0.0, 0.1, normal, draw.uniform(-1e6, 1e6))))
+    assert found is not None
+    return found
+
+
+def day(draw: Random) -> date:
+    """A day of the years 1 to 9999."""
+    year = draw.choice((1, 1582, 1970, 9999, draw.randint(1, 9999), draw.randint(1900, 2100)))
+    return date(year, 1, 1) + timedelta(draw.randrange(365))
+
+
+def day_from_1000(draw: Random) -> date:
+    """A day of the years 1000 to 9999, which MariaDB promises."""
+    return max(day(draw), date(1000, 1, 1))
+
+
+def time_of_day(draw: Random) -> time:
+    """A time to the microsecond."""
+    fraction = draw.choice((0, 1, 999_999, draw.randrange(10**6)))
+    return time(draw.randrange(24), draw.randrange(60), draw.randrange(60), fraction)
+
+
+def whole_time(draw: Random) -> time:
+    """A time to the second."""
+    return time_of_day(draw).replace(microsecond=0)
+
+
+def moment(draw: Random) -> datetime:
+    """A time stamp to the microsecond."""
+    return datetime.combine(day(draw), time_of_day(draw))
+
+
+def moment_to(digits: int, since: date = date.min) -> Callable[[Random], datetime]:
+    """Time stamps with so many digits of a fraction, not before a day."""
+    unit = 10 ** (6 - digits)
+
+    def make(draw: Random) -> datetime:
+        at = datetime.combine(max(day(draw), since), time_of_day(draw))
+        return at.replace(microsecond=at.microsecond // unit * unit)
+
+    return make
+
+
+def utc(draw: Random) -> datetime:
+    """An instant."""
+    return moment(draw).replace(tzinfo=timezone.utc)
+
+
+def unix_moment(digits: int) -> Callable[[Random], datetime]:
+    """Time stamps of the 31 bits of MariaDB's `timestamp`, with so many digits of a fraction."""
+    unit = 10 ** (6 - digits)
+    ends = 2**31 - 2 * 86_400
+
+    def make(draw: Random) -> datetime:
+        us = draw.randrange(ends * 10**6) // unit * unit
+        return datetime(1970, 1, 2) + timedelta(microseconds=us)
+
+    return make
+
+
+def span(draw: Random) -> timedelta:
+    """A span of either sign, from a microsecond to 200 years."""
+    days = draw.choice((0, draw.randint(-99, 99), draw.randint(-70_000, 70_000)))
+    us = draw.choice((0, 1, -1, draw.randint(-(10**11), 10**11)))
+    return timedelta(days=days, microseconds=us)
+
+
+def bits(length: int) -> Callable[[Random], str]:
+    """Texts of binary digits."""
+    return lambda draw: f"{draw.getrandbits(length):0{length}b}"
+
+
+def json_text(draw: Random) -> str:
+    """A JSON object."""
+    return json.dumps({"a": words(draw), "b": [draw.randrange(9), None]})
+
+
+def integer_array(draw: Random) -> str:
+    """An array as PostgreSQL writes it."""
+    return "{" + ",".join(str(draw.randrange(99)) for _ in range(draw.randrange(5))) + "}"
+
+
+def network(draw: Random) -> str:
+    """A network of 256 addresses."""
+    return str(ipaddress.ip_network((draw.getrandbits(32) & 0xFFFFFF00, 24)))
+
+
+def ipv4(draw: Random) -> str:
+    """An address of 32 bits."""
+    return str(ipaddress.IPv4Address(draw.getrandbits(32)))
+
+
+def ipv6(draw: Random) -> str:
+    """An address of 128 bits."""
+    return str(ipaddress.IPv6Address(draw.getrandbits(128)))
+
+
+def random_uuid(draw: Random) -> uuid.UUID:
+    """A UUID of version 4."""
+    return uuid.UUID(int=draw.getrandbits(128), version=4)
+
+
+def letters(longest: int) -> Callable[[Random], str]:
+    """Texts of ASCII letters."""
+    return lambda draw: "".join(draw.choices(string.ascii_letters, k=draw.randint(1, longest)))
+
+
+def any_of(*sources: Callable[[Random], Any]) -> Callable[[Random], Any]:
+    """Values of several sources."""
+    return lambda draw: draw.choice(sources)(draw)

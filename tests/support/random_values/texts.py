@@ -1,0 +1,40 @@
+"""The value in formats of text."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from datetime import date, time
+from decimal import Decimal
+from typing import Any
+
+
+def plain_text(value: Any) -> str:
+    """The text of a value in JSON and CSV, floats and times excepted."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case Decimal():
+            return format(value, "f")
+        case bytes():
+            return base64.b64encode(value).decode()
+    return str(value)
+
+
+def is_text_of(text: str | None, value: Any) -> bool:
+    """Whether `text`, of a JSON value or a CSV field, is right for `value`."""
+    match value:
+        case None:
+            return not text
+        case float():
+            return text is not None and repr(float(text)) == repr(value)
+        case date() | time():
+            return text is not None and type(value).fromisoformat(text) == value
+    return text == plain_text(value)
+
+
+def json_cells(data: bytes) -> Iterator[list[str | None]]:
+    """The values of each row of a JSON array, each as text."""
+    for row in json.loads(data, parse_int=str, parse_float=str):
+        yield [plain_text(value) if isinstance(value, bool) else value for value in row.values()]
