@@ -98,8 +98,15 @@ def double_or_not_finite(draw: Random) -> float:
 
 
 def shortest_float32(value: float | None) -> float | None:
-    """The double of the shortest decimal that rounds to this 32-bit float, as `real` is read."""
-    return None if value is None else float(str(np.float32(value)))
+    """The double of the shortest decimal that rounds to this 32-bit float, as `real` is read.
+
+    PostgreSQL's own text has a digit more where that decimal is as near to another 32-bit float.
+    """
+    if value is None or not math.isfinite(value):
+        return value
+    exact = float(np.float32(value))
+    texts = (f"{exact:.{digits}e}" for digits in range(9))
+    return next((float(text) for text in texts if float(np.float32(float(text))) == exact), exact)
 
 
 def single(draw: Random) -> float:

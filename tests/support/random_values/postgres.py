@@ -35,7 +35,7 @@ POSTGRES = [
     Column("integer", d.integer(32)),
     Column("bigint", d.integer(64)),
     Column("oid", d.integer(32, unsigned=True)),
-    Column("real", d.single, equal=""),
+    Column("real", d.single, convert=d.shortest_float32, equal=""),
     Column("double precision", d.double),
     Column("double precision", d.double_or_not_finite, refused_by=_NOT_FINITE),
     Column("numeric(30,4)", d.decimals(30, 4)),
