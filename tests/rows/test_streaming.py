@@ -75,6 +75,17 @@ def test_a_statement_whose_results_are_short_is_prepared_once(postgres: Database
         assert cur.execute("select id, note from t1000 where id = :key", {"key": 7}).fetchall() == [seen[6]]
 
 
+def test_a_statement_with_a_column_of_type_bit_is_not_kept(postgres: Database) -> None:
+    # psqlodbc 13.02 uses freed memory when such a statement is still there while a table is dropped.
+    with onecopy.connect(postgres.odbc) as con:
+        con.execute("create temporary table bits (id integer, three bit(3))")
+        con.execute("insert into bits values (1, '101')")
+        for _ in range(10):
+            assert con.execute("select id from bits where id = ?", [1]).fetchall() == [(1,)]
+            assert con.execute("select three from bits where id = ?", [1]).fetchall() == [("101",)]
+        assert _plans(con) == 1
+
+
 @pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
 @pytest.mark.parametrize("end", ["commit", "rollback"])
 def test_a_cursor_that_is_ended_in_autocommit_mode_says_so(database: Database, end: str) -> None:

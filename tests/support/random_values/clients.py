@@ -76,9 +76,7 @@ def _connected(name: str, odbc: str, native: dict[str, Any]) -> tuple[Client, li
         zone = "set time_zone = '+00:00'"
         return pymysql.connect(**native, charset="utf8mb4", init_command=zone), MARIADB, "%s"
     columns = SQLITE if name == "sqlite" else SQLITE_ODBC
-    columns = [
-        column._replace(write="?", equal=column.equal and "{} is {}") for column in columns
-    ]
+    columns = [column._replace(write="?", equal=column.equal and "{} is {}") for column in columns]
     return sqlite3.connect(native["database"]), columns, "?"
 
 

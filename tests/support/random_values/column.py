@@ -43,8 +43,7 @@ def rows(columns: Sequence[Column], n_rows: int, seed: int = SEED) -> list[Row]:
     """Rows of random values, numbered from 0 in their first column."""
     draw = Random(seed)
     return [
-        (i, *(None if draw.random() < NULL_SHARE else column.make(draw) for column in columns))
-        for i in range(n_rows)
+        (i, *(None if draw.random() < NULL_SHARE else column.make(draw) for column in columns)) for i in range(n_rows)
     ]
 
 
@@ -54,17 +53,13 @@ def definition(table: str, columns: Sequence[Column]) -> str:
     return f"create table {table} (i integer, {defined})"
 
 
-def insertion(
-    table: str, columns: Sequence[Column], *, ours: bool = False, mark: str = "%s"
-) -> str:
+def insertion(table: str, columns: Sequence[Column], *, ours: bool = False, mark: str = "%s") -> str:
     """INSERT of one row, with the placeholders of onecopy or of the independent client."""
     marks = ", ".join(column.ours if ours else column.write for column in columns)
     return f"insert into {table} values ({'?' if ours else mark}, {marks})"
 
 
-def selection(
-    table: str, columns: Sequence[Column], n_rows: int, *, of_text: bool = False
-) -> str:
+def selection(table: str, columns: Sequence[Column], n_rows: int, *, of_text: bool = False) -> str:
     """The independent client's query for the values, or for the texts of those with a `text`."""
     reads = (column.text if of_text and column.text else column.read for column in columns)
     selected = ", ".join(read.format(f"c{k}") for k, read in enumerate(reads))

@@ -10,7 +10,7 @@ from . import draw as d
 from .column import Column
 
 #: A span outside of a day is no time of day.
-_SPAN = {"text": "cast({} as char)", "equal": "{} = {}"}
+_SPAN_TEXT = "cast({} as char)"
 #: BSON's decimals have 34 digits.
 _LONG = frozenset({"bson"})
 _SINCE = date(1000, 1, 1)
@@ -91,9 +91,9 @@ MARIADB = [
     Column("mediumblob", d.octets),
     Column("longblob", d.octets),
     Column("date", d.day_from_1000),
-    Column("time", _span, convert=_time_of_day, **_SPAN),
-    Column("time(3)", _milli_span, convert=_time_of_day, **_SPAN),
-    Column("time(6)", _fine_span, convert=_time_of_day, **_SPAN),
+    Column("time", _span, convert=_time_of_day, text=_SPAN_TEXT),
+    Column("time(3)", _milli_span, convert=_time_of_day, text=_SPAN_TEXT),
+    Column("time(6)", _fine_span, convert=_time_of_day, text=_SPAN_TEXT),
     Column("datetime", d.moment_to(0, _SINCE)),
     Column("datetime(3)", d.moment_to(3, _SINCE)),
     Column("datetime(6)", d.moment_to(6, _SINCE)),

@@ -178,10 +178,7 @@ def _arrow(cur: onecopy.Cursor, columns: Sequence[Column]) -> Iterable[Sequence[
 def _moments(column: Any) -> list[datetime]:
     per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[column.unit]
     zone = timezone.utc if column.is_utc else None
-    return [
-        (_EPOCH + timedelta(microseconds=n * 10**6 // per_second)).replace(tzinfo=zone)
-        for n in memoryview(column)
-    ]
+    return [(_EPOCH + timedelta(microseconds=n * 10**6 // per_second)).replace(tzinfo=zone) for n in memoryview(column)]
 
 
 def column_values(column: Any) -> list[Any]:
@@ -267,5 +264,5 @@ def compare_as_parameters(
         (found,) = con.execute(sql, [*values, row[0]])
         # A value that is not equal is reported with itself.
         pairs = zip(found[1:], values, strict=True)
-        got = [v if is_equal or v is None and is_equal is None else (v, is_equal) for is_equal, v in pairs]
+        got = [v if is_equal or (v is None and is_equal is None) else (v, is_equal) for is_equal, v in pairs]
         tally.compare("parameter", chosen, [((row[0], *got), (row[0], *values))], same)

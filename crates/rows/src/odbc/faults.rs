@@ -35,6 +35,14 @@ pub(super) const PSQLODBC: &[Fault] = &[
         ..EVERYWHERE
     },
     Fault {
+        versions: "13.02",
+        what: "uses freed memory, where a table has a column of type `bit`, and a table is dropped or altered by a \
+               connection that has more than one statement of that table",
+        remedy: "onecopy frees such a statement when its result ends; close results before the connection drops or alters \
+                 a table",
+        ..EVERYWHERE
+    },
+    Fault {
         what: "gives 9999-12-31 23:59:59 for the time stamp `infinity`",
         remedy: "onecopy looks at each value of that form again, and says that it is an infinity",
         is_handled: true,
