@@ -1,22 +1,47 @@
-//! Request bodies that are received when the handler asks for them: `Expect: 100-continue` (RFC 9110, 10.1.1).
+//! Request bodies: whole, or received when the handler asks for them: `Expect: 100-continue` (RFC 9110, 10.1.1).
 
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::fs::File;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
+use onecopy_text::Chunk;
 use onecopy_wire::http::ChunkedError;
 
-use crate::connection::{ASKED, Connection};
-use crate::event_loop::Shared;
 use crate::lock;
-use crate::request::RequestBody;
+
+/// The body of a request: whole, or awaited.
+#[derive(Debug, Default)]
+pub enum RequestBody {
+    /// There is none.
+    #[default]
+    None,
+    /// In memory of the handler's choice ([`crate::Handler::body_room`]), received straight into it.
+    Memory(Chunk),
+    /// In a file that no folder names and that goes with the last who has it open; its position is at the start.
+    File(File, u64),
+    /// Not received yet: the client waits to be asked for it.
+    Awaited(AwaitedBody),
+}
+
+impl RequestBody {
+    /// Bytes of it; `None` where it is awaited and its length was not announced.
+    #[must_use]
+    pub fn n_bytes(&self) -> Option<u64> {
+        match self {
+            RequestBody::None => Some(0),
+            RequestBody::Memory(chunk) => Some(chunk.len() as u64),
+            RequestBody::File(_, n_bytes) => Some(*n_bytes),
+            RequestBody::Awaited(body) => body.announced(),
+        }
+    }
+}
 
 /// The body of a request whose client waits to be asked for it. Where nobody asks, the client is not told to go on, gets the answer,
 /// and the connection ends behind it.
 pub struct AwaitedBody {
-    awaiting: Arc<Awaiting>,
-    /// Not kept alive: a handler may keep this for longer than the server runs.
-    connection: Weak<Connection>,
-    shared: Weak<Shared>,
+    request: Arc<BodyRequest>,
+    /// Notifies the connection that the body is asked for. False if its server has ended.
+    notify: Arc<dyn Fn() -> bool + Send + Sync>,
     announced: Option<u64>,
 }
 
@@ -73,8 +98,8 @@ impl fmt::Display for BodyError {
 
 impl std::error::Error for BodyError {}
 
-/// What stands between the handler and the connection.
-pub(crate) struct Awaiting {
+/// The request of a handler for a body, which its connection settles.
+pub(crate) struct BodyRequest {
     stage: Mutex<Stage>,
     changed: Condvar,
 }
@@ -87,9 +112,9 @@ enum Stage {
     Failed(BodyError),
 }
 
-impl Awaiting {
-    fn new() -> Awaiting {
-        Awaiting {
+impl BodyRequest {
+    fn new() -> BodyRequest {
+        BodyRequest {
             stage: Mutex::new(Stage::Unasked),
             changed: Condvar::new(),
         }
@@ -140,15 +165,13 @@ impl Awaiting {
 
 impl AwaitedBody {
     pub(crate) fn new(
-        shared: &Arc<Shared>,
-        connection: &Arc<Connection>,
-        awaiting: &Arc<Awaiting>,
+        request: &Arc<BodyRequest>,
         announced: Option<u64>,
+        notify: impl Fn() -> bool + Send + Sync + 'static,
     ) -> AwaitedBody {
         AwaitedBody {
-            awaiting: Arc::clone(awaiting),
-            connection: Arc::downgrade(connection),
-            shared: Arc::downgrade(shared),
+            request: Arc::clone(request),
+            notify: Arc::new(notify),
             announced,
         }
     }
@@ -167,19 +190,16 @@ impl AwaitedBody {
     /// # Errors
     /// [`BodyError`]; the same again when asked again.
     pub fn receive(&self) -> Result<RequestBody, BodyError> {
-        if self.awaiting.ask() {
-            match (self.shared.upgrade(), self.connection.upgrade()) {
-                (Some(shared), Some(connection)) => shared.signal(&connection, ASKED),
-                _ => self.awaiting.settle(Err(BodyError::Stopped)),
-            }
+        if self.request.ask() && !(self.notify)() {
+            self.request.settle(Err(BodyError::Stopped));
         }
-        self.awaiting.wait()
+        self.request.wait()
     }
 
     /// Why it will not come, where that is known by now. Does not wait.
     #[must_use]
     pub fn error(&self) -> Option<BodyError> {
-        match *lock(&self.awaiting.stage) {
+        match *lock(&self.request.stage) {
             Stage::Failed(error) => Some(error),
             _ => None,
         }
@@ -189,9 +209,8 @@ impl AwaitedBody {
 impl Clone for AwaitedBody {
     fn clone(&self) -> AwaitedBody {
         AwaitedBody {
-            awaiting: Arc::clone(&self.awaiting),
-            connection: Weak::clone(&self.connection),
-            shared: Weak::clone(&self.shared),
+            request: Arc::clone(&self.request),
+            notify: Arc::clone(&self.notify),
             announced: self.announced,
         }
     }
@@ -203,32 +222,53 @@ impl fmt::Debug for AwaitedBody {
     }
 }
 
-/// The right of a handler to wait for its request's body. Half of the handlers that may run at once have it: clients that are asked,
-/// and then send nothing, never hold them all.
-pub(crate) struct Seat {
-    shared: Arc<Shared>,
-    pub(crate) awaiting: Arc<Awaiting>,
+/// The permits of handlers to wait for the body of their request. Half of the handlers that may run at once have one: clients that
+/// are asked, and then send nothing, never hold them all.
+pub(crate) struct ExpectPermits {
+    n_max: usize,
+    requests: Mutex<Vec<Arc<BodyRequest>>>,
 }
 
-impl Seat {
-    /// `None`: all are taken. A server with one handler has none.
-    pub(crate) fn take(shared: &Arc<Shared>) -> Option<Seat> {
-        let mut awaited = lock(&shared.awaited);
-        if awaited.len() >= shared.config.handler_threads / 2 {
+impl ExpectPermits {
+    /// A server with one handler has none.
+    pub(crate) fn new(n_handlers: usize) -> ExpectPermits {
+        ExpectPermits {
+            n_max: n_handlers / 2,
+            requests: Mutex::default(),
+        }
+    }
+
+    /// Returns a permit; `None` if all are taken.
+    pub(crate) fn take(self: &Arc<Self>) -> Option<ExpectPermit> {
+        let mut requests = lock(&self.requests);
+        if requests.len() >= self.n_max {
             return None;
         }
-        let awaiting = Arc::new(Awaiting::new());
-        awaited.push(Arc::clone(&awaiting));
-        Some(Seat {
-            shared: Arc::clone(shared),
-            awaiting,
+        let request = Arc::new(BodyRequest::new());
+        requests.push(Arc::clone(&request));
+        Some(ExpectPermit {
+            permits: Arc::clone(self),
+            request,
         })
+    }
+
+    /// Fails the requests of all handlers that wait: the server has ended.
+    pub(crate) fn stop(&self) {
+        for request in lock(&self.requests).iter() {
+            request.settle(Err(BodyError::Stopped));
+        }
     }
 }
 
-impl Drop for Seat {
+/// A permit of [`ExpectPermits`], until it is dropped.
+pub(crate) struct ExpectPermit {
+    permits: Arc<ExpectPermits>,
+    pub(crate) request: Arc<BodyRequest>,
+}
+
+impl Drop for ExpectPermit {
     fn drop(&mut self) {
-        let mut awaited = lock(&self.shared.awaited);
-        awaited.retain(|awaiting| !Arc::ptr_eq(awaiting, &self.awaiting));
+        let mut requests = lock(&self.permits.requests);
+        requests.retain(|request| !Arc::ptr_eq(request, &self.request));
     }
 }

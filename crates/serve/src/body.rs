@@ -1,12 +1,9 @@
-//! Bodies that somebody else owns: bytes held until they are sent, files, items made one by one.
+//! Bodies that somebody else owns: bytes held until they are sent, files.
 
 use std::fmt;
 use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-
-use crate::connection::ItemSink;
-use crate::response::Body;
 
 /// Bytes of somebody else's object (a Python `bytes`), sent from where they lie and given back when the kernel has them all.
 pub struct Held {
@@ -129,77 +126,5 @@ impl Piece {
             Piece::Bytes(bytes) => bytes.truncate(len),
             Piece::File(file) => file.cut(len),
         }
-    }
-}
-
-/// A body that an application makes piece by piece, on a thread of the handlers: it may block.
-///
-/// It is dropped when its answer has ended, however that was.
-pub trait Items: Send {
-    /// Makes items and gives them to `sink`, until there are none, or the sink says to stop.
-    fn pull(&mut self, sink: &mut ItemSink<'_>) -> Pulled;
-}
-
-impl Items for std::vec::IntoIter<Held> {
-    fn pull(&mut self, sink: &mut ItemSink<'_>) -> Pulled {
-        for item in self {
-            match sink.push(item) {
-                Pushed::Next => {}
-                Pushed::Full => return Pulled::More,
-                Pushed::Enough => break,
-            }
-        }
-        Pulled::Done
-    }
-}
-
-/// The rest of a body that cannot be given: its answer is aborted.
-pub struct NoItems;
-
-impl Items for NoItems {
-    fn pull(&mut self, _: &mut ItemSink<'_>) -> Pulled {
-        Pulled::Failed
-    }
-}
-
-/// How far [`Items::pull`] came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pulled {
-    /// The sink said to stop; there may be more.
-    More,
-    /// There are no more.
-    Done,
-    /// It failed, and has told whom it concerns. The answer is broken off so that nobody takes it for the whole.
-    Failed,
-}
-
-/// What the sink says of an item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pushed {
-    /// It is on its way; the next one may come.
-    Next,
-    /// It is on its way; the client has to take some of what waits before there is more.
-    Full,
-    /// Nobody wants more: all that was announced is there, or the client has gone.
-    Enough,
-}
-
-impl Body {
-    /// The body as items. Those of files and of sources fail: such a body has to be the whole of an
-    /// answer.
-    pub(crate) fn into_items(self) -> Box<dyn Items> {
-        let held = match self {
-            Body::Items(items) => return items,
-            Body::Parts(parts) => parts,
-            Body::Empty => Vec::new(),
-            Body::Bytes(bytes) => vec![Held::new(bytes)],
-            Body::Shared(bytes) => vec![Held::new(bytes)],
-            Body::Static(bytes) => vec![Held::new(bytes)],
-            Body::Held(bytes) => vec![bytes],
-            Body::File(_) | Body::Pieces(_) | Body::Chunks(_) => {
-                return Box::new(NoItems);
-            }
-        };
-        Box::new(held.into_iter())
     }
 }

@@ -20,24 +20,28 @@
 //! | [`counters`] | [`SharedCounters`]: read by the parent process, after a crash too |
 //! | [`tls`] | [`Tls`]: certificates and their key |
 //! | [`handler`], [`request`], [`response`], [`headers`] | what an application sees |
-//! | [`awaited`] | request bodies that are received when the handler asks for them |
+//! | [`awaited`] | request bodies: whole, or received when the handler asks for them |
 //! | [`static_files`] | a folder as a handler: what is asked for is found in it, and nothing beyond |
 //! | `ranges` | the parts of a file that a request asks for |
 //! | [`config`], [`clock`] | limits and their time |
 //! | [`access`] | the access log: what is told, its lines, its file |
 //! | [`metrics`] | what is counted, and its text for Prometheus |
 //! | [`host`] | the `Host` guard of loopback servers |
-//! | `accept` | accepting connections, and when not |
+//! | `body`, `items`, `response_writer`, `stream_end` | bodies held, made item by item, begun early; the end of a stream |
+//! | `accept`, `accept_gate` | accepting connections, and when not |
 //! | `liveness`, `watchdog` | [`Watchdog`]: its settings and reports; detects handlers that make no progress |
 //! | `signals` | stops and wakes from other threads; [`Stopped`] |
-//! | `event_loop`, `scheduler`, `poll`, `workers` | who polls, who runs handlers, who fills chunks; how it ends |
+//! | `scheduler`, `workers`, `slab` | who polls, who runs handlers, who fills chunks; connections by token: generic |
 //! | `connection`, `out` | one connection: requests in, answers out |
+//! | `shared`, `thread_kit` | the state that all threads of a server share, and that of each |
+//! | `event_loop`, `poll`, `poll_tokens` | the threads; events and due timers; how it ends |
 //! | `transport` | what it speaks through: the socket, or TLS over it |
-//! | `slab`, `timers`, `buffers`, `date` | values by token, deadlines, chunks to use again, the `Date` field |
+//! | `timers`, `buffers`, `date` | deadlines, chunks to use again, the `Date` field |
 //! | `sys` | system calls: the only `unsafe` |
 #![deny(unsafe_code)]
 
 mod accept;
+mod accept_gate;
 pub mod access;
 pub mod address;
 pub mod awaited;
@@ -53,21 +57,27 @@ mod event_loop;
 pub mod handler;
 pub mod headers;
 pub mod host;
+mod items;
 mod liveness;
 pub mod metrics;
 mod out;
 mod poll;
+mod poll_tokens;
 mod ranges;
 pub mod request;
 pub mod response;
+mod response_writer;
 mod scheduler;
 pub mod server;
+mod shared;
 mod signals;
 mod slab;
 pub mod socket;
 pub mod static_files;
+mod stream_end;
 #[allow(unsafe_code)] // Fence: system calls.
 mod sys;
+mod thread_kit;
 mod timers;
 pub mod tls;
 mod transport;
@@ -82,12 +92,12 @@ pub use address::Address;
 pub use awaited::{AwaitedBody, BodyError};
 pub use clock::{Clock, SystemClock};
 pub use config::{Config, Limits};
-pub use connection::{ItemSink, ResponseWriter, WriteError};
 pub use counters::SharedCounters;
 pub use error::Error;
 pub use handler::{FnHandler, Handler};
 pub use headers::{FieldLine, HeaderError, Headers};
 pub use host::host_is_loopback;
+pub use items::ItemSink;
 pub use liveness::{Liveness, OnLiveness, Pulse, Watchdog};
 pub use metrics::{Metrics, MetricsArea};
 pub use request::{BodyPolicy, Request, RequestBody};
@@ -95,6 +105,7 @@ pub use response::{
     Body, Breaker, Chunks, FileBody, Held, Items, NoItems, Piece, Pulled, Pushed, Response,
     StreamEnd,
 };
+pub use response_writer::{ResponseWriter, WriteError};
 pub use server::{Handle, Server, Stopped, raise_open_files};
 pub use socket::Socket;
 pub use static_files::Files;

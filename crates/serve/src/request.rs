@@ -1,15 +1,11 @@
 //! What a handler is given.
 
-use std::fs::File;
 use std::net::SocketAddr;
-use std::sync::Arc;
-
-use onecopy_text::Chunk;
 
 use onecopy_wire::http::{RequestHead, Version};
 
-use crate::awaited::AwaitedBody;
-use crate::connection::{Connection, ResponseWriter};
+pub use crate::awaited::RequestBody;
+use crate::response_writer::{AnswerOrigin, ResponseWriter};
 
 /// A request whose head is whole and well formed, and whose body, if there is one, has been read to its end, or is
 /// [awaited](RequestBody::Awaited).
@@ -26,7 +22,7 @@ pub struct Request<'a> {
 }
 
 /// See [`ResponseWriter`].
-type Origin<'a> = (&'a Arc<Connection>, Option<u64>);
+type Origin<'a> = (&'a dyn AnswerOrigin, Option<u64>);
 
 #[derive(Clone, Copy)]
 enum Head<'a> {
@@ -81,7 +77,7 @@ impl<'a> Request<'a> {
     #[must_use]
     pub fn writer(&self) -> Option<ResponseWriter> {
         let (connection, start) = self.origin?;
-        Some(ResponseWriter::new(connection, start))
+        Some(ResponseWriter::new(connection.sink(), start))
     }
 
     /// The same request with a body.
@@ -218,31 +214,4 @@ pub enum BodyPolicy {
     /// for it itself: [`RequestBody::Awaited`]. It may then wait for the client, so half of the handlers that may run at once
     /// ([`crate::Config::handler_threads`]) get such requests; past that, and with one alone, they are read first.
     OnDemand,
-}
-
-/// The body of a request: whole, or awaited.
-#[derive(Debug, Default)]
-pub enum RequestBody {
-    /// There is none.
-    #[default]
-    None,
-    /// In memory of the handler's choice ([`crate::Handler::body_room`]), received straight into it.
-    Memory(Chunk),
-    /// In a file that no folder names and that goes with the last who has it open; its position is at the start.
-    File(File, u64),
-    /// Not received yet: the client waits to be asked for it.
-    Awaited(AwaitedBody),
-}
-
-impl RequestBody {
-    /// Bytes of it; `None` where it is awaited and its length was not announced.
-    #[must_use]
-    pub fn n_bytes(&self) -> Option<u64> {
-        match self {
-            RequestBody::None => Some(0),
-            RequestBody::Memory(chunk) => Some(chunk.len() as u64),
-            RequestBody::File(_, n_bytes) => Some(*n_bytes),
-            RequestBody::Awaited(body) => body.announced(),
-        }
-    }
 }

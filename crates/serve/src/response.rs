@@ -1,14 +1,15 @@
 //! What a handler answers with.
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use onecopy_text::ledger::Ledger;
 use onecopy_wire::{ChunkError, ChunkSource};
 
-pub use crate::body::{FileBody, Held, Items, NoItems, Piece, Pulled, Pushed};
+pub use crate::body::{FileBody, Held, Piece};
 use crate::headers::{FieldLine, HeaderError, Headers};
-use crate::lock;
+pub use crate::items::{Items, NoItems, Pulled, Pushed};
+pub use crate::stream_end::{Breaker, StreamEnd};
 
 /// A status, header fields and a body. The server adds the framing fields, `Date` and `Connection` itself.
 #[derive(Debug)]
@@ -262,6 +263,24 @@ impl Body {
             _ => {}
         }
     }
+
+    /// The body as items. Those of files and of sources fail: such a body has to be the whole of an
+    /// answer.
+    pub(crate) fn into_items(self) -> Box<dyn Items> {
+        let held = match self {
+            Body::Items(items) => return items,
+            Body::Parts(parts) => parts,
+            Body::Empty => Vec::new(),
+            Body::Bytes(bytes) => vec![Held::new(bytes)],
+            Body::Shared(bytes) => vec![Held::new(bytes)],
+            Body::Static(bytes) => vec![Held::new(bytes)],
+            Body::Held(bytes) => vec![bytes],
+            Body::File(_) | Body::Pieces(_) | Body::Chunks(_) => {
+                return Box::new(NoItems);
+            }
+        };
+        Box::new(held.into_iter())
+    }
 }
 
 impl fmt::Debug for Body {
@@ -387,75 +406,6 @@ impl fmt::Debug for Chunks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Chunks")
     }
-}
-
-/// Fails a stream from outside while a worker is inside its source: for a source that obeys no cancel, as some database
-/// drivers. The client has its answer (by [`Chunks::on_error`], or a broken end) without waiting for the source; the
-/// worker stays with it until it comes back, and the connection is closed, for what it then brings belongs to nobody.
-#[derive(Clone, Default)]
-pub struct Breaker(Arc<Mutex<BreakerState>>);
-
-#[derive(Default)]
-struct BreakerState {
-    failed: Option<ChunkError>,
-    wake: Option<Arc<dyn Fn() + Send + Sync>>,
-}
-
-impl Breaker {
-    /// A breaker of no stream yet; see [`Chunks::breaker`].
-    #[must_use]
-    pub fn new() -> Breaker {
-        Breaker::default()
-    }
-
-    /// Fails the stream with `error`, unless it has ended, its source has come back, or it was failed before. Never waits.
-    pub fn fail(&self, error: ChunkError) {
-        let mut state = lock(&self.0);
-        state.failed.get_or_insert(error);
-        let wake = state.wake.clone();
-        drop(state);
-        if let Some(wake) = wake {
-            wake();
-        }
-    }
-
-    /// Says what makes the connection look at [`Breaker::take`].
-    pub(crate) fn on_fail(&self, wake: impl Fn() + Send + Sync + 'static) {
-        lock(&self.0).wake = Some(Arc::new(wake));
-    }
-
-    pub(crate) fn take(&self) -> Option<ChunkError> {
-        lock(&self.0).failed.take()
-    }
-}
-
-impl fmt::Debug for Breaker {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Breaker")
-    }
-}
-
-/// How a stream ended, from the point of view of who asked for it.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum StreamEnd {
-    /// Every byte, with its end mark, was handed to the kernel.
-    Done {
-        /// What [`ChunkSource::n_rows`] said at the end.
-        n_rows: u64,
-    },
-    /// The source failed: an error answer if nothing had been sent, else a broken close.
-    Failed(ChunkError),
-    /// The source panicked; the client saw what it sees for `Failed`.
-    Panicked,
-    /// The peer closed its side before the end. The source was cancelled.
-    ClientGone,
-    /// The peer took no byte for [`crate::Limits::write_stall`]. The source was cancelled.
-    Stalled,
-    /// The server was stopped and its limit passed. The source was cancelled.
-    Stopped,
-    /// The request wanted no body (HEAD, or a status that has none): nothing was filled.
-    NoBody,
 }
 
 /// Writes `text` as a JSON string. The server's own messages are short; rows go through `wire::json`.

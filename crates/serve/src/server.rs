@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::accept::{connections_for, files_for};
+use crate::accept_gate::{connections_for, files_for};
 use crate::address::Address;
 use crate::config::Config;
 use crate::error::Error;
-use crate::event_loop::Shared;
+use crate::event_loop::{join, start};
 use crate::handler::Handler;
 use crate::liveness::Watchdog;
+use crate::shared::Shared;
 use crate::signals::Signals;
 pub use crate::signals::Stopped;
 use crate::socket::Socket;
@@ -100,15 +101,15 @@ impl Server {
         let shared = Shared::new(self.listener, Box::new(handler), self.config, self.signals)
             .map_err(Error::system("epoll_create1"))?;
         let shared = Arc::new(shared);
-        if let Err(source) = shared.start() {
+        if let Err(source) = start(&shared) {
             shared.finish(true);
-            shared.join();
+            join(&shared);
             return Err(Error::System {
                 doing: "starting a thread",
                 source,
             });
         }
-        let (stopped, error) = shared.join();
+        let (stopped, error) = join(&shared);
         match error {
             Some(source) => Err(Error::System {
                 doing: "epoll_wait",

@@ -46,6 +46,14 @@ impl Timers {
     }
 }
 
+/// Deadlines, and the time up to which the poll under way waits for them.
+#[derive(Default)]
+pub(crate) struct PollTimers {
+    pub(crate) timers: Timers,
+    /// When the poll under way returns by itself; 0 while nobody polls.
+    pub(crate) poll_until_ms: u64,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

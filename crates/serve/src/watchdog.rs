@@ -7,9 +7,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::accept::Pause;
-use crate::event_loop::Shared;
+use crate::accept_gate::Pause;
 use crate::liveness::{Liveness, Watchdog};
+use crate::shared::Shared;
 
 /// Time without progress after which no connection is accepted, at most.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -116,8 +116,8 @@ pub(crate) fn run(shared: &Shared, watchdog: &Watchdog) {
         if verdict.accepts != accepts {
             accepts = verdict.accepts;
             match accepts {
-                true => shared.resume_accepting(Pause::STUCK),
-                false => shared.pause_accepting(Pause::STUCK),
+                true => shared.gate.resume(Pause::STUCK, &shared.epoll),
+                false => shared.gate.pause(Pause::STUCK, &shared.epoll),
             }
         }
         shared.close_idle(verdict.closes_idle);

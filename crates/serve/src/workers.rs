@@ -1,6 +1,7 @@
 //! Threads that fill chunks: the only ones that wait for a source.
 
 use std::collections::VecDeque;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -8,15 +9,43 @@ use onecopy_text::Chunk;
 use onecopy_wire::chunk_source::ChunkErrorKind;
 use onecopy_wire::{ChunkError, ChunkSource, Filled};
 
-use crate::connection::{self, Connection};
-use crate::event_loop::{Shared, ThreadKit};
 use crate::{guard, lock};
 
+/// The receiver of what is filled: a connection.
+pub(crate) trait FillTarget: Send + Sync + 'static {
+    /// Receives the result of a [`Job::Fill`].
+    fn put_fill(&self, fill: Fill);
+}
+
+/// The server of workers.
+pub(crate) trait FillHost: Send + Sync + 'static {
+    type Target: FillTarget;
+    /// The memory of a worker.
+    type Kit;
+
+    fn workers(&self) -> &Workers<Self::Target>;
+
+    /// Starts the thread of a worker.
+    fn spawn_worker(
+        self: &Arc<Self>,
+        name: String,
+        run: impl FnOnce() + Send + 'static,
+    ) -> io::Result<()>;
+
+    fn worker_kit() -> Self::Kit;
+
+    /// Notifies `target`, which has got its fill.
+    fn signal_fill(&self, target: &Arc<Self::Target>);
+
+    /// Notifies `target`, and goes on with it on this worker unless another thread is at it just now.
+    fn drive_fill(self: &Arc<Self>, target: &Arc<Self::Target>, kit: &mut Self::Kit);
+}
+
 /// What may wait for a source.
-pub(crate) enum Job {
-    /// Fill a chunk for a connection, which is told when it is filled.
+pub(crate) enum Job<T> {
+    /// Fill a chunk for a target, which is notified when it is filled.
     Fill {
-        connection: Arc<Connection>,
+        target: Arc<T>,
         source: Box<dyn ChunkSource>,
         chunk: Chunk,
     },
@@ -45,32 +74,37 @@ pub(crate) enum FillResult {
 }
 
 /// A bounded pool. Jobs are taken in order, one chunk each, so that streams share fewer workers fairly.
-pub(crate) struct Workers {
-    state: Mutex<State>,
+pub(crate) struct Workers<T> {
+    state: Mutex<WorkerState<T>>,
     job_or_stop: Condvar,
     n_max: usize,
 }
 
-#[derive(Default)]
-struct State {
-    jobs: VecDeque<Job>,
+struct WorkerState<T> {
+    jobs: VecDeque<Job<T>>,
     n_threads: usize,
     n_idle: usize,
     n_filling: usize,
     stop: bool,
 }
 
-impl Workers {
-    pub(crate) fn new(n_max: usize) -> Workers {
+impl<T: FillTarget> Workers<T> {
+    pub(crate) fn new(n_max: usize) -> Workers<T> {
         Workers {
-            state: Mutex::default(),
+            state: Mutex::new(WorkerState {
+                jobs: VecDeque::new(),
+                n_threads: 0,
+                n_idle: 0,
+                n_filling: 0,
+                stop: false,
+            }),
             job_or_stop: Condvar::new(),
             n_max: n_max.max(1),
         }
     }
 
     /// Has `job` done by a worker, which is started if none is idle. Where no thread can be had at all, the job fails.
-    pub(crate) fn submit(&self, shared: &Arc<Shared>, job: Job) {
+    pub(crate) fn submit<H: FillHost<Target = T>>(&self, host: &Arc<H>, job: Job<T>) {
         let mut state = lock(&self.state);
         state.jobs.push_back(job);
         if state.n_idle >= state.jobs.len() || state.n_threads == self.n_max {
@@ -79,8 +113,8 @@ impl Workers {
         }
         state.n_threads += 1;
         let name = format!("onecopy-fill-{}", state.n_threads);
-        let of_thread = Arc::clone(shared);
-        let started = shared.spawn(name, move || of_thread.workers.run(&of_thread));
+        let of_thread = Arc::clone(host);
+        let started = host.spawn_worker(name, move || of_thread.workers().run(&of_thread));
         if let Err(error) = started {
             state.n_threads -= 1;
             let failed = if state.n_threads == 0 {
@@ -96,7 +130,7 @@ impl Workers {
                     guard(then);
                 }
                 Some(Job::Fill {
-                    connection,
+                    target,
                     source,
                     chunk,
                 }) => {
@@ -104,13 +138,13 @@ impl Workers {
                         kind: ChunkErrorKind::Source,
                         source: Box::new(error),
                     };
-                    connection.put_fill(Fill {
+                    target.put_fill(Fill {
                         source: drop_source(source),
                         chunk,
                         n_rows: 0,
                         result: FillResult::Failed(error),
                     });
-                    shared.signal(&connection, connection::FILLED);
+                    host.signal_fill(&target);
                 }
             }
         }
@@ -127,8 +161,8 @@ impl Workers {
         lock(&self.state).n_filling
     }
 
-    fn run(&self, shared: &Arc<Shared>) {
-        let mut kit = ThreadKit::of_worker();
+    fn run<H: FillHost<Target = T>>(&self, host: &Arc<H>) {
+        let mut kit = H::worker_kit();
         let mut state = lock(&self.state);
         loop {
             if let Some(job) = state.jobs.pop_front() {
@@ -136,12 +170,12 @@ impl Workers {
                 drop(state);
                 let filled = match job {
                     Job::Fill {
-                        connection,
+                        target,
                         source,
                         chunk,
                     } => {
-                        connection.put_fill(fill(source, chunk));
-                        Some(connection)
+                        target.put_fill(fill(source, chunk));
+                        Some(target)
                     }
                     Job::Drop { source, then } => {
                         drop_source(source);
@@ -150,9 +184,8 @@ impl Workers {
                     }
                 };
                 lock(&self.state).n_filling -= 1;
-                if let Some(connection) = filled {
-                    // The worker sends what it has filled, unless another thread is at the connection just now.
-                    shared.signal_and_drive(&connection, connection::FILLED, &mut kit);
+                if let Some(target) = filled {
+                    host.drive_fill(&target, &mut kit);
                 }
                 state = lock(&self.state);
             } else if state.stop {

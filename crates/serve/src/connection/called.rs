@@ -5,60 +5,19 @@ use std::sync::Arc;
 
 use onecopy_wire::http::HeadIndex;
 
-use super::answer::{Answer, Exchange, Gone};
-use super::body::{Coding, Then};
+use super::Phase;
+use super::answer::Answer;
+use super::body_reader::{BodyCoding, BodyReceiver};
 use super::drive::{Drive, Step};
-use super::writer::Terms;
-use super::{Connection, Phase};
+use super::exchange::{AnswerTerms, CutReason, Exchange};
+use super::flags::ASKED;
+use super::pending::{HandlerCall, PendingHandler};
 use crate::access::Outcome;
-use crate::awaited::{AwaitedBody, Awaiting, BodyError, Seat};
-use crate::event_loop::Shared;
+use crate::awaited::{AwaitedBody, BodyError, BodyRequest, ExpectPermit};
 use crate::guard;
 use crate::request::{Request, RequestBody};
 use crate::response::Response;
-
-/// A request that its handler has, as the connection sees it.
-pub(super) struct Called {
-    pub(super) exchange: Exchange,
-    pub(super) awaiting: Arc<Awaiting>,
-    /// The handler was not begun yet.
-    call: Option<Box<Call>>,
-    /// The body was not asked for yet.
-    unasked: Option<Coding>,
-}
-
-/// A call of the handler, for which a thread lets go of the connection.
-pub(super) struct Call {
-    head: Vec<u8>,
-    index: HeadIndex,
-    body: AwaitedBody,
-    _seat: Seat,
-}
-
-impl Call {
-    /// Runs the handler, whose turn was had. `None`: it panicked.
-    pub(super) fn run(self, shared: &Shared, connection: &Arc<Connection>) -> Option<Response> {
-        let head = self.index.view(&self.head);
-        let request = Request::parsed(head, &[], connection.peer, connection.local);
-        let request = request.from(shared.begins_early.then_some((connection, None)));
-        let body = RequestBody::Awaited(self.body);
-        let response = guard(|| shared.handler.handle_body(request, body));
-        shared.scheduler.leave_handler();
-        response
-    }
-}
-
-impl Called {
-    /// One whose body has come, or will not.
-    pub(super) fn settled(exchange: Exchange, awaiting: Arc<Awaiting>) -> Called {
-        Called {
-            exchange,
-            awaiting,
-            call: None,
-            unasked: None,
-        }
-    }
-}
+use crate::shared::Shared;
 
 impl Drive<'_> {
     /// Prepares the call of the handler for the request with this head, whose body is not asked for.
@@ -66,20 +25,29 @@ impl Drive<'_> {
         &mut self,
         head: Vec<u8>,
         index: HeadIndex,
-        coding: Coding,
+        coding: BodyCoding,
         exchange: Exchange,
-        seat: Seat,
+        permit: ExpectPermit,
     ) {
-        let awaiting = Arc::clone(&seat.awaiting);
+        let awaiting = Arc::clone(&permit.request);
         let announced = coding.announced();
-        let body = AwaitedBody::new(self.shared, self.connection, &awaiting, announced);
-        let call = Call {
+        // Not kept alive: a handler may keep its body for longer than the server runs.
+        let (shared, connection) = (Arc::downgrade(self.shared), Arc::downgrade(self.connection));
+        let notify = move || match (shared.upgrade(), connection.upgrade()) {
+            (Some(shared), Some(connection)) => {
+                shared.signal(&connection, ASKED);
+                true
+            }
+            _ => false,
+        };
+        let body = AwaitedBody::new(&awaiting, announced, notify);
+        let call = HandlerCall {
             head,
             index,
             body,
-            _seat: seat,
+            _permit: permit,
         };
-        self.state.phase = Phase::Called(Box::new(Called {
+        self.state.phase = Phase::Called(Box::new(PendingHandler {
             exchange,
             awaiting,
             call: Some(Box::new(call)),
@@ -112,7 +80,7 @@ impl Drive<'_> {
             && let Some(coding) = called.unasked
         {
             self.say_go_on();
-            self.begin_body(Then::Tell(called.awaiting), coding, called.exchange);
+            self.begin_body(BodyReceiver::Tell(called.awaiting), coding, called.exchange);
         }
         Step::Again
     }
@@ -141,7 +109,10 @@ impl Drive<'_> {
             Some(response) => self.answer_call(exchange, response),
             None => {
                 let start = self.state.out.n_pushed();
-                self.lend(Some(Terms::of(&exchange, start)), Some(Box::new(exchange)));
+                self.lend(
+                    Some(AnswerTerms::of(&exchange, start)),
+                    Some(Box::new(exchange)),
+                );
                 self.connection.wake_writer();
             }
         }
@@ -190,7 +161,7 @@ impl Drive<'_> {
     pub(super) fn fail_call(
         &mut self,
         exchange: Exchange,
-        awaiting: Arc<Awaiting>,
+        awaiting: Arc<BodyRequest>,
         error: BodyError,
     ) {
         awaiting.settle(Err(error));
@@ -199,11 +170,11 @@ impl Drive<'_> {
             outcome: Outcome::Refused,
             ..exchange
         };
-        self.state.phase = Phase::Called(Box::new(Called::settled(exchange, awaiting)));
+        self.state.phase = Phase::Called(Box::new(PendingHandler::settled(exchange, awaiting)));
     }
 
     /// The connection ends in `phase`: where a handler runs, it is told that no body comes; its answer will be dropped.
-    pub(super) fn abandon_call(&mut self, phase: Phase, why: Gone) {
+    pub(super) fn abandon_call(&mut self, phase: Phase, why: CutReason) {
         let told = match phase {
             Phase::Called(called) => Some((called.exchange, called.awaiting)),
             Phase::Body(reader) => reader.into_told(),
@@ -213,8 +184,8 @@ impl Drive<'_> {
             return;
         };
         awaiting.settle(Err(match why {
-            Gone::Client | Gone::Stalled => BodyError::Gone,
-            Gone::Stopped => BodyError::Stopped,
+            CutReason::Client | CutReason::Stalled => BodyError::Gone,
+            CutReason::Stopped => BodyError::Stopped,
         }));
         let n_sent = self.state.out.n_sent();
         self.finish(Answer::none(exchange, n_sent), n_sent, Some(why));

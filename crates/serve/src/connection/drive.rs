@@ -4,16 +4,21 @@ use std::io;
 use std::mem;
 use std::sync::Arc;
 
-use super::answer::Gone;
-use super::called::Call;
-use super::{
-    ANSWERED, CUT, Connection, FILLED, HUNG_UP, Phase, READABLE, STOP, State, TIMER, WRITABLE,
-};
-use crate::event_loop::{Shared, ThreadKit};
+use super::exchange::CutReason;
+use super::flags::{ANSWERED, CUT, FILLED, HUNG_UP, READABLE, STOP, TIMER, WRITABLE};
+use super::pending::HandlerCall;
+use super::writer::HandlerConnection;
+use super::{Connection, Phase, State};
+use crate::guard;
 use crate::lock;
 use crate::out::Flushed;
+use crate::request::{Request, RequestBody};
+use crate::response::Response;
+use crate::shared::Shared;
+use crate::thread_kit::ThreadKit;
 use crate::timers::{NEVER, millis};
 use crate::transport::Transport;
+use crate::workers::{FillHost, Workers};
 
 /// Steps on one connection before the others have their turn.
 const MAX_STEPS: u32 = 256;
@@ -29,7 +34,7 @@ pub(super) enum Step {
     /// The request waits for a handler to end; the connection stays owned.
     Deferred,
     /// The thread is to run a handler, and to let go of the connection meanwhile.
-    Call(Box<Call>),
+    Call(Box<HandlerCall>),
     /// The thread of a handler owns the connection now.
     HandedOver,
 }
@@ -47,7 +52,7 @@ pub(crate) fn drive(shared: &Arc<Shared>, connection: &Arc<Connection>, kit: &mu
     kit.now_ms = shared.now_ms();
     let mut state = lock(&connection.state);
     loop {
-        state.note(connection.take_flags());
+        state.note(connection.flags.take_all());
         let mut drive = Drive {
             shared,
             connection,
@@ -68,10 +73,10 @@ pub(crate) fn drive(shared: &Arc<Shared>, connection: &Arc<Connection>, kit: &mu
         match last {
             Step::Call(call) => {
                 drop(state);
-                if !connection.let_go() {
+                if !connection.flags.release() {
                     shared.queue(Arc::clone(connection));
                 }
-                let response = call.run(shared, connection);
+                let response = run_call(*call, shared, connection);
                 if connection.is_lent() {
                     kit.now_ms = shared.now_ms();
                     state = lock(&connection.state);
@@ -95,9 +100,66 @@ pub(crate) fn drive(shared: &Arc<Shared>, connection: &Arc<Connection>, kit: &mu
                 drop(state);
                 return shared.queue(Arc::clone(connection));
             }
-            _ if connection.let_go() => return,
+            _ if connection.flags.release() => return,
             _ => {}
         }
+    }
+}
+
+/// Runs the handler, whose turn was had. `None`: it panicked.
+fn run_call(
+    call: HandlerCall,
+    shared: &Arc<Shared>,
+    connection: &Arc<Connection>,
+) -> Option<Response> {
+    let head = call.index.view(&call.head);
+    let request = Request::parsed(head, &[], connection.peer, connection.local);
+    let origin = HandlerConnection { shared, connection };
+    let request = request.from(shared.begins_early.then_some((&origin, None)));
+    let body = RequestBody::Awaited(call.body);
+    let response = guard(|| shared.handler.handle_body(request, body));
+    shared.scheduler.leave_handler();
+    response
+}
+
+/// Leaves `flags` for `connection`, and drives it on this thread if no other one owns it.
+pub(super) fn signal_and_drive(
+    shared: &Arc<Shared>,
+    connection: &Arc<Connection>,
+    flags: u32,
+    kit: &mut ThreadKit,
+) {
+    if connection.raise(flags) {
+        drive(shared, connection, kit);
+    }
+}
+
+impl FillHost for Shared {
+    type Target = Connection;
+    type Kit = ThreadKit;
+
+    fn workers(&self) -> &Workers<Connection> {
+        &self.workers
+    }
+
+    fn spawn_worker(
+        self: &Arc<Self>,
+        name: String,
+        run: impl FnOnce() + Send + 'static,
+    ) -> io::Result<()> {
+        self.spawn(name, run)
+    }
+
+    fn worker_kit() -> ThreadKit {
+        ThreadKit::of_worker()
+    }
+
+    fn signal_fill(&self, connection: &Arc<Connection>) {
+        self.signal(connection, FILLED);
+    }
+
+    fn drive_fill(self: &Arc<Self>, connection: &Arc<Connection>, kit: &mut ThreadKit) {
+        signal_and_drive(self, connection, FILLED, kit);
     }
 }
 
@@ -143,24 +205,24 @@ impl Drive<'_> {
             return Step::Wait;
         }
         if self.state.cut {
-            self.end(Gone::Stopped);
+            self.end(CutReason::Stopped);
             return Step::Again;
         }
         if !self.state.out.is_empty() && !self.state.blocked && !self.flush() {
-            self.end(Gone::Client);
+            self.end(CutReason::Client);
             return Step::Again;
         }
         if !self.state.out.is_empty() && !self.state.blocked {
             return Step::Elsewhere; // It has sent enough for now; there are others.
         }
         if self.state.out.is_empty() && !self.state.blocked && !self.settle() {
-            self.end(Gone::Client);
+            self.end(CutReason::Client);
             return Step::Again;
         }
         if self.state.peer_closed && (in_stream || in_items) {
             // Also a peer that only closed its sending side: the two look alike until a byte is refused, and a
             // query that runs for nobody costs more than such a client.
-            self.end(Gone::Client);
+            self.end(CutReason::Client);
             return Step::Again;
         }
         if mem::take(&mut self.state.timer_due) && self.state.deadline_ms() <= self.kit.now_ms {
@@ -238,7 +300,7 @@ impl Drive<'_> {
     /// A deadline has passed.
     fn expire(&mut self) {
         if !self.state.out.is_empty() {
-            return self.end(Gone::Stalled);
+            return self.end(CutReason::Stalled);
         }
         match &self.state.phase {
             Phase::Head if self.is_in_handshake() => {
@@ -332,7 +394,7 @@ impl Drive<'_> {
 
     /// Ends the connection in the middle of something. What the kernel still holds is dropped by a reset, so that a cut
     /// answer of any framing is an error for whoever reads it.
-    pub(super) fn end(&mut self, why: Gone) {
+    pub(super) fn end(&mut self, why: CutReason) {
         let n_sent = self.state.out.n_sent();
         let in_body = matches!(self.state.phase, Phase::Stream(_) | Phase::Items(_));
         let in_answer = !self.state.out.is_empty() || in_body;
@@ -351,7 +413,7 @@ impl Drive<'_> {
     /// Takes the connection out of the server and closes the socket, by a reset if `reset`.
     pub(super) fn close(&mut self, reset: bool) {
         let phase = mem::replace(&mut self.state.phase, Phase::Closed);
-        self.abandon_call(phase, Gone::Client);
+        self.abandon_call(phase, CutReason::Client);
         self.state.out.clear(&self.shared.buffers);
         self.state.input = Vec::new();
         // Before the peer sees the end: a connection that is closed is never counted as open.

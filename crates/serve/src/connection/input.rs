@@ -9,12 +9,12 @@ use onecopy_wire::http::{
 };
 
 use super::Phase;
-use super::answer::Exchange;
-use super::body::{Coding, Then};
+use super::body_reader::{BodyCoding, BodyReceiver};
 use super::drive::{Drive, Step};
-use super::writer::Terms;
+use super::exchange::{AnswerTerms, Exchange};
+use super::writer::HandlerConnection;
 use crate::access::Outcome;
-use crate::awaited::Seat;
+use crate::awaited::ExpectPermit;
 use crate::guard;
 use crate::request::{BodyPolicy, Request, RequestBody};
 use crate::response::Response;
@@ -31,13 +31,13 @@ enum Begun {
     Answered,
     Deferred,
     /// The body is to be read first.
-    Body(Coding, Exchange),
+    Body(BodyCoding, Exchange),
     /// The handler is to be called first.
-    Call(Coding, Exchange, Seat),
+    Call(BodyCoding, Exchange, ExpectPermit),
 }
 
 /// How much of some input was used, and whether the request after that waits for a thread.
-pub(super) struct Used {
+pub(super) struct UsedInput {
     pub(super) n: usize,
     pub(super) deferred: bool,
 }
@@ -95,7 +95,7 @@ impl Drive<'_> {
         if self.state.input.is_empty() {
             let used = self.use_bytes(&scratch[..n]);
             let rest = scratch[used.n..n].to_vec();
-            return self.keep(rest, &Used { n: 0, ..used });
+            return self.keep(rest, &UsedInput { n: 0, ..used });
         }
         let mut data = mem::take(&mut self.state.input);
         data.extend_from_slice(&scratch[..n]);
@@ -139,7 +139,7 @@ impl Drive<'_> {
     }
 
     /// Keeps what was not used.
-    pub(super) fn keep(&mut self, mut data: Vec<u8>, used: &Used) -> Step {
+    pub(super) fn keep(&mut self, mut data: Vec<u8>, used: &UsedInput) -> Step {
         data.drain(..used.n);
         if data.is_empty() && data.capacity() > KEPT_INPUT_BYTES {
             data = Vec::new();
@@ -157,7 +157,7 @@ impl Drive<'_> {
     }
 
     /// Answers the requests in `data`, in order, as far as they are whole.
-    fn use_bytes(&mut self, data: &[u8]) -> Used {
+    fn use_bytes(&mut self, data: &[u8]) -> UsedInput {
         let mut n = 0;
         let mut deferred = false;
         while !deferred {
@@ -180,7 +180,7 @@ impl Drive<'_> {
                 }
             }
         }
-        Used { n, deferred }
+        UsedInput { n, deferred }
     }
 
     /// Looks for a head at the start of `data`. `false` if there is none to go on with.
@@ -218,13 +218,13 @@ impl Drive<'_> {
                     Begun::Body(coding, exchange) => {
                         *n += len;
                         let index = parser.take().expect("the parser told its length");
-                        let then = Then::Call(data[..len].to_vec(), index);
+                        let then = BodyReceiver::Call(data[..len].to_vec(), index);
                         self.begin_body(then, coding, exchange);
                     }
-                    Begun::Call(coding, exchange, seat) => {
+                    Begun::Call(coding, exchange, permit) => {
                         *n += len;
                         let index = parser.take().expect("the parser told its length");
-                        self.begin_call(data[..len].to_vec(), index, coding, exchange, seat);
+                        self.begin_call(data[..len].to_vec(), index, coding, exchange, permit);
                     }
                 }
                 parser.reset();
@@ -271,10 +271,10 @@ impl Drive<'_> {
                 };
             }
             BodyFraming::Length(n) => match usize::try_from(n) {
-                Ok(n) if n <= limits.body_bytes => Some(Coding::Length(n)),
+                Ok(n) if n <= limits.body_bytes => Some(BodyCoding::Length(n)),
                 _ => None,
             },
-            BodyFraming::Chunked => Some(Coding::Chunked(ChunkedReader::new(ChunkedLimits {
+            BodyFraming::Chunked => Some(BodyCoding::Chunked(ChunkedReader::new(ChunkedLimits {
                 max_body_bytes: limits.body_bytes as u64,
                 ..ChunkedLimits::default()
             }))),
@@ -287,8 +287,8 @@ impl Drive<'_> {
                 }
                 // A client that sends at once does not wait to be asked.
                 let waits = policy == BodyPolicy::OnDemand && nothing_behind;
-                if let Some(seat) = waits.then(|| Seat::take(self.shared)).flatten() {
-                    return Begun::Call(coding, exchange, seat);
+                if let Some(permit) = waits.then(|| self.shared.expect_permits.take()).flatten() {
+                    return Begun::Call(coding, exchange, permit);
                 }
                 self.say_go_on();
                 Begun::Body(coding, exchange)
@@ -334,10 +334,13 @@ impl Drive<'_> {
         let start = self.state.out.n_pushed();
         let lends = begins || !self.state.out.is_empty();
         if lends {
-            self.lend(begins.then(|| Terms::of(&exchange, start)), None);
+            self.lend(begins.then(|| AnswerTerms::of(&exchange, start)), None);
         }
-        let origin = begins.then_some((self.connection, Some(start)));
-        let request = request.from(origin);
+        let origin = HandlerConnection {
+            shared: self.shared,
+            connection: self.connection,
+        };
+        let request = request.from(begins.then_some((&origin, Some(start))));
         let response = guard(|| self.shared.handler.handle_body(request, body));
         let begun = match lends {
             true => self.take_back().begun,

@@ -3,140 +3,68 @@
 use std::mem;
 use std::sync::{Arc, TryLockError};
 
-use super::answer::{Answer, Exchange, Framing, Gone};
+use super::answer::{Answer, ItemStream};
 use super::drive::{Drive, Step};
-use super::writer::{Begun, Terms};
-use super::{Connection, HUNG_UP, Phase, WRITABLE};
+use super::exchange::{AnswerTerms, CutReason, Exchange};
+use super::flags::HUNG_UP;
+use super::head::Framing;
+use super::loan::{Loan, MOST_WAITING_BYTES, ReturnedLoan};
+use super::{Connection, Phase};
 use crate::access::Outcome;
-use crate::body::{Held, Items, Pulled, Pushed};
-use crate::event_loop::Shared;
+use crate::body::Held;
 use crate::guard;
 use crate::headers::Headers;
+use crate::items::{ItemQueue, ItemSink, Items, Pulled, Queued};
 use crate::lock;
-use crate::out::{Flushed, OutQueue};
-use crate::transport::Transport;
+use crate::shared::Shared;
 
 /// What waits is sent when it is as much as this: one system call for many items.
 const FLUSH_BYTES: usize = 64 * 1024;
-/// While more than this waits, no more is made.
-pub(super) const MOST_WAITING_BYTES: usize = 256 * 1024;
-
-/// What a connection lends while a handler has it: the watch sends what waits there for longer than a tick.
-pub(super) struct Loan {
-    pub(super) out: OutQueue,
-    socket: Transport,
-    /// The kernel took no more at the last try.
-    pub(super) blocked: bool,
-    /// It takes nothing ever again.
-    pub(super) dead: bool,
-    progress: bool,
-    /// It is among those that the watch looks at.
-    pub(super) is_listed: bool,
-    /// The request whose handler may begin its answer here.
-    pub(super) terms: Option<Terms>,
-    pub(super) begun: Option<Box<Begun>>,
-    /// That of a handler to which the connection was handed over.
-    exchange: Option<Box<Exchange>>,
-}
-
-impl Loan {
-    pub(super) fn flush(&mut self, shared: &Shared, connection: &Connection) {
-        if self.blocked && connection.take_raised(WRITABLE) {
-            self.blocked = false;
-        }
-        if self.blocked || self.dead || self.out.is_empty() {
-            return;
-        }
-        let before = self.out.n_sent();
-        let flushed = self.out.flush(&mut self.socket, &shared.buffers);
-        shared.config.metrics.sent(self.out.n_sent() - before);
-        match flushed {
-            Ok(Flushed::All | Flushed::Paused) => self.progress = true,
-            Ok(Flushed::Blocked { progress }) => {
-                self.blocked = true;
-                self.progress |= progress;
-            }
-            Err(_) => self.dead = true,
+/// Sends what waits on connections that handlers have; called once a tick. A connection whose
+/// loan is locked is left for the next tick: the handler that has it may be waiting for the
+/// interpreter, and the caller must not wait for that.
+pub(crate) fn flush_lent(shared: &Shared) {
+    let lent = lock(&shared.lent).clone();
+    for connection in lent {
+        let mut loan = match connection.loan.try_lock() {
+            Ok(loan) => loan,
+            Err(TryLockError::Poisoned(loan)) => loan.into_inner(),
+            Err(TryLockError::WouldBlock) => continue,
+        };
+        if let Some(loan) = &mut *loan {
+            loan.flush(&connection.flags, &shared.buffers, &shared.config.metrics);
         }
     }
 }
 
-impl Shared {
-    /// Sends what waits on connections that handlers have; called once a tick. A connection whose
-    /// loan is locked is left for the next tick: the handler that has it may be waiting for the
-    /// interpreter, and the caller must not wait for that.
-    pub(crate) fn flush_lent(&self) {
-        let lent = lock(&self.lent).clone();
-        for connection in lent {
-            let mut loan = match connection.loan.try_lock() {
-                Ok(loan) => loan,
-                Err(TryLockError::Poisoned(loan)) => loan.into_inner(),
-                Err(TryLockError::WouldBlock) => continue,
-            };
-            if let Some(loan) = &mut *loan {
-                loan.flush(self, &connection);
-            }
-        }
-    }
-}
-
-/// Parts of a loan that do not belong to the connection.
-#[derive(Default)]
-pub(super) struct Returned {
-    /// The answer that the handler has begun.
-    pub(super) begun: Option<(Terms, Box<Begun>)>,
-    /// The exchange that was lent.
-    pub(super) exchange: Option<Box<Exchange>>,
-}
-
-/// An answer whose body is made item by item.
-pub(super) struct ItemStream {
-    pub(super) answer: Answer,
-    pub(super) items: Box<dyn Items>,
-    pub(super) chunked: bool,
-    /// Bytes to come, of those announced.
-    pub(super) left: Option<u64>,
-    /// The answer is aborted after the items made so far are sent.
-    pub(super) failed: Option<Outcome>,
-}
-
-/// Where [`Items`] go: straight to the socket, many in one system call.
-pub struct ItemSink<'a> {
+/// The queue that a connection has lent, for the items of a handler.
+struct LentQueue<'a> {
     connection: &'a Connection,
     shared: &'a Shared,
     chunked: bool,
-    left: Option<u64>,
-    /// The client has gone: what was made is not the whole.
-    gone: bool,
 }
 
-impl ItemSink<'_> {
-    /// Takes an item. Copies: none; it is held until the kernel has it.
-    pub fn push(&mut self, mut item: Held) -> Pushed {
-        if let Some(left) = &mut self.left {
-            item.cut(usize::try_from(*left).unwrap_or(usize::MAX));
-            *left -= item.len() as u64;
-        }
+impl ItemQueue for LentQueue<'_> {
+    fn push(&self, item: Held) -> Queued {
         let mut loan = lock(&self.connection.loan);
         let Some(loan) = &mut *loan else {
-            return Pushed::Enough;
+            return Queued::Closed;
         };
-        self.gone |= loan.dead || self.connection.is_raised(HUNG_UP);
-        if self.gone {
-            return Pushed::Enough;
+        let flags = &self.connection.flags;
+        if loan.dead || flags.has(HUNG_UP) {
+            return Queued::ClientGone;
         }
         loan.push(item, self.chunked);
         self.shared.scheduler.count_part();
         if loan.out.n_pending() >= FLUSH_BYTES {
-            loan.flush(self.shared, self.connection);
+            loan.flush(flags, &self.shared.buffers, &self.shared.config.metrics);
         }
-        self.gone |= loan.dead;
-        if self.gone || self.left == Some(0) {
-            Pushed::Enough
+        if loan.dead {
+            Queued::ClientGone
         } else if loan.out.n_pending() > MOST_WAITING_BYTES {
-            Pushed::Full
+            Queued::Full
         } else {
-            Pushed::Next
+            Queued::Open
         }
     }
 }
@@ -144,7 +72,7 @@ impl ItemSink<'_> {
 impl Drive<'_> {
     /// Lends the queue and the socket, before a handler runs: what waits is sent meanwhile, and
     /// with `terms` the handler may begin its answer.
-    pub(super) fn lend(&mut self, terms: Option<Terms>, exchange: Option<Box<Exchange>>) {
+    pub(super) fn lend(&mut self, terms: Option<AnswerTerms>, exchange: Option<Box<Exchange>>) {
         let Some(socket) = self.state.socket.take() else {
             return;
         };
@@ -167,9 +95,9 @@ impl Drive<'_> {
     }
 
     /// Takes back the queue and the socket.
-    pub(super) fn take_back(&mut self) -> Returned {
+    pub(super) fn take_back(&mut self) -> ReturnedLoan {
         let Some(loan) = lock(&self.connection.loan).take() else {
-            return Returned::default();
+            return ReturnedLoan::default();
         };
         if loan.is_listed {
             let mut lent = lock(&self.shared.lent);
@@ -184,7 +112,7 @@ impl Drive<'_> {
         if self.state.blocked {
             self.note_stall(loan.progress);
         }
-        Returned {
+        ReturnedLoan {
             begun: loan.terms.zip(loan.begun),
             exchange: loan.exchange,
         }
@@ -231,23 +159,22 @@ impl Drive<'_> {
             return Step::Deferred;
         }
         self.lend(None, None);
-        let mut sink = ItemSink {
+        let queue = LentQueue {
             connection: self.connection,
             shared: self.shared,
             chunked: stream.chunked,
-            left: stream.left,
-            gone: false,
         };
+        let mut sink = ItemSink::new(&queue, stream.left);
         let pulled = guard(|| stream.items.pull(&mut sink));
-        let gone = sink.gone;
-        stream.left = sink.left;
+        let gone = sink.is_client_gone();
+        stream.left = sink.left();
         self.take_back();
         self.shared.scheduler.leave_handler();
         self.kit.now_ms = self.shared.now_ms();
         if gone {
             // The items stopped because of that: nothing may say that these are all.
             self.state.phase = Phase::Items(stream);
-            self.end(Gone::Client);
+            self.end(CutReason::Client);
             return Step::Again;
         }
         match pulled {
@@ -301,7 +228,7 @@ impl Drive<'_> {
     }
 
     /// The connection ends while items are made.
-    pub(super) fn abandon_items(&mut self, stream: ItemStream, why: Gone, n_sent: u64) {
+    pub(super) fn abandon_items(&mut self, stream: ItemStream, why: CutReason, n_sent: u64) {
         let mut answer = stream.answer;
         answer.end = n_sent;
         answer.cut(why);

@@ -1,93 +1,74 @@
 //! One connection: what it is doing, and how it goes on when something happens.
 //!
+//! Data, from the bottom:
+//!
 //! | file | what it holds |
 //! |---|---|
-//! | `mod.rs` | who owns it, and the flags others leave |
+//! | `flags.rs` | the flags others leave, and who owns the connection |
+//! | `names.rs` | what the access log is told of a request's head |
+//! | `exchange.rs`, `head.rs` | what an answer must know of its request; response heads |
+//! | `answer.rs`, `stream.rs` | an answer, one made item by item, a stream |
+//! | `body_reader.rs`, `pending.rs` | a request body that is received; a request whose handler runs before that |
+//! | `loan.rs` | the output while a handler has the connection |
+//! | `mod.rs` | the connection and its phases |
+//!
+//! Steps, each a method of `Drive`, which has the connection and the server it belongs to:
+//!
+//! | file | what it holds |
+//! |---|---|
 //! | `drive.rs` | the order of steps, deadlines, its end |
 //! | `input.rs` | bytes to requests, requests to the handler |
 //! | `body.rs` | request bodies |
 //! | `called.rs` | handlers that run before their request's body has come |
-//! | `answer.rs` | response heads, bodies of known length, the access log |
-//! | `names.rs` | what the access log is told of a request's head |
+//! | `respond.rs` | bodies of known length, refusals, the access log |
 //! | `items.rs` | bodies made item by item; what waits while a handler has the connection |
 //! | `writer.rs` | answers that a handler begins while it runs |
-//! | `stream.rs` | streams: filling, sending, the end that cannot be mistaken |
+//! | `pump.rs` | streams: filling, sending, the end that cannot be mistaken |
 
 mod answer;
 mod body;
+mod body_reader;
 mod called;
 mod drive;
+mod exchange;
+pub(crate) mod flags;
+mod head;
 mod input;
 mod items;
+mod loan;
 mod names;
+mod pending;
+mod pump;
+mod respond;
 mod stream;
 mod writer;
 
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, Weak};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex};
 
 use onecopy_wire::http::{HeadLimits, HeadParser};
 
 use crate::config::Limits;
-use crate::event_loop::Shared;
 use crate::lock;
 use crate::out::OutQueue;
 use crate::response::Response;
-use crate::sys::{Epoll, Event, Interest};
+use crate::sys::{Epoll, Interest};
 use crate::timers::NEVER;
 use crate::transport::Transport;
-use crate::workers::Fill;
-use answer::Answer;
-use body::BodyReader;
-use called::Called;
-use items::{ItemStream, Loan};
+use crate::workers::{Fill, FillTarget};
+use answer::{Answer, ItemStream};
+use body_reader::BodyReader;
+use flags::{ConnectionFlags, OWNED, WRITER_WAITS};
+use loan::Loan;
+use pending::PendingHandler;
 use stream::Stream;
 
 pub(crate) use drive::drive;
-pub use items::ItemSink;
-pub(crate) use names::Names;
-pub use writer::{ResponseWriter, WriteError};
-
-/// Somebody has the connection: who sets it may touch its state, all others only leave flags.
-const OWNED: u32 = 1;
-const READABLE: u32 = 1 << 1;
-const WRITABLE: u32 = 1 << 2;
-const HUNG_UP: u32 = 1 << 3;
-/// Its deadline has passed.
-pub(crate) const TIMER: u32 = 1 << 4;
-/// A worker has put a [`Fill`] down.
-pub(crate) const FILLED: u32 = 1 << 5;
-/// The server stops: end after the request under way.
-pub(crate) const STOP: u32 = 1 << 6;
-/// The server stops now.
-pub(crate) const CUT: u32 = 1 << 7;
-/// Its stream was failed by a [`crate::Breaker`].
-const BROKEN: u32 = 1 << 8;
-/// A handler asks for the body of its request.
-pub(crate) const ASKED: u32 = 1 << 9;
-/// A handler that was called before the body has put its answer down.
-const ANSWERED: u32 = 1 << 10;
-
-/// The owner waits until it can send; see `writer.rs`.
-const WRITER_WAITS: u32 = 1 << 11;
-
-/// The flags an event stands for.
-pub(crate) fn flags_of(event: &Event) -> u32 {
-    let mut flags = 0;
-    if event.readable() {
-        flags |= READABLE;
-    }
-    if event.writable() {
-        flags |= WRITABLE;
-    }
-    if event.hung_up() {
-        flags |= HUNG_UP;
-    }
-    flags
-}
+pub(crate) use items::flush_lent;
+pub(crate) use names::LoggedRequest;
 
 /// A connection, as all threads see it.
 ///
@@ -99,11 +80,9 @@ pub(crate) struct Connection {
     /// Where its deadline stands, and where its entry among the timers does; see `Shared::set_deadline`.
     pub(crate) deadline_ms: AtomicU64,
     pub(crate) timer_at_ms: AtomicU64,
-    /// Not kept alive: a handler may keep the connection for longer than the server runs.
-    shared: Weak<Shared>,
     peer: Option<SocketAddr>,
     local: Option<SocketAddr>,
-    flags: AtomicU32,
+    flags: ConnectionFlags,
     fill: Mutex<Option<Fill>>,
     /// The answer of a handler that was called before the body; `None` inside: it panicked.
     answer: Mutex<Option<Box<Option<Response>>>>,
@@ -168,7 +147,7 @@ enum Phase {
     /// Inside a request body.
     Body(Box<BodyReader>),
     /// A handler runs, and may ask for the body.
-    Called(Box<Called>),
+    Called(Box<PendingHandler>),
     /// Sending what is made item by item.
     Items(Box<ItemStream>),
     /// Sending a stream.
@@ -181,7 +160,6 @@ enum Phase {
 impl Connection {
     pub(crate) fn new(
         token: u64,
-        shared: Weak<Shared>,
         peer: Option<SocketAddr>,
         local: Option<SocketAddr>,
         limits: &Limits,
@@ -191,10 +169,9 @@ impl Connection {
             token,
             deadline_ms: AtomicU64::new(NEVER),
             timer_at_ms: AtomicU64::new(NEVER),
-            shared,
             peer,
             local,
-            flags: AtomicU32::new(0),
+            flags: ConnectionFlags::default(),
             fill: Mutex::new(None),
             answer: Mutex::new(None),
             loan: Mutex::new(None),
@@ -249,7 +226,7 @@ impl Connection {
 
     /// Leaves `flags`. `true` if nobody owned the connection: the caller does now.
     pub(crate) fn raise(&self, flags: u32) -> bool {
-        let before = self.flags.fetch_or(flags | OWNED, Ordering::AcqRel);
+        let before = self.flags.raise(flags);
         if before & WRITER_WAITS != 0 {
             self.wake_writer();
         }
@@ -260,21 +237,6 @@ impl Connection {
     pub(crate) fn wake_writer(&self) {
         drop(lock(&self.loan));
         self.loan_changed.notify_all();
-    }
-
-    fn shared(&self) -> Option<Arc<Shared>> {
-        self.shared.upgrade()
-    }
-
-    /// Leaves flags for the owner, who calls it; those before.
-    fn add_flags(&self, flags: u32) -> u32 {
-        self.flags.fetch_or(flags, Ordering::AcqRel)
-    }
-
-    /// Clears `flags`, called by the owner. True if one of them was set.
-    fn take_raised(&self, flags: u32) -> bool {
-        self.flags.load(Ordering::Acquire) & flags != 0
-            && self.flags.fetch_and(!flags, Ordering::AcqRel) & flags != 0
     }
 
     /// Has the connection handed over to the thread that calls this; to be followed by raising
@@ -303,28 +265,6 @@ impl Connection {
         lock(&self.loan).is_some()
     }
 
-    /// Whether one of `flags` was left, and not taken yet.
-    fn is_raised(&self, flags: u32) -> bool {
-        self.flags.load(Ordering::Acquire) & flags != 0
-    }
-
-    /// Takes the flags left since the last time.
-    fn take_flags(&self) -> u32 {
-        self.flags.fetch_and(OWNED, Ordering::AcqRel)
-    }
-
-    /// Ends the caller's ownership, unless flags were left since.
-    fn let_go(&self) -> bool {
-        self.flags
-            .compare_exchange(OWNED, 0, Ordering::AcqRel, Ordering::Acquire)
-            .is_ok()
-    }
-
-    /// Puts down what a worker has filled; to be followed by raising [`FILLED`].
-    pub(crate) fn put_fill(&self, fill: Fill) {
-        *lock(&self.fill) = Some(fill);
-    }
-
     /// Puts down what a handler has answered, `None` where it panicked; to be followed by raising [`ANSWERED`].
     fn put_answer(&self, response: Option<Response>) {
         *lock(&self.answer) = Some(Box::new(response));
@@ -336,5 +276,12 @@ impl Connection {
 
     fn take_fill(&self) -> Option<Fill> {
         lock(&self.fill).take()
+    }
+}
+
+impl FillTarget for Connection {
+    /// Followed by raising [`FILLED`].
+    fn put_fill(&self, fill: Fill) {
+        *lock(&self.fill) = Some(fill);
     }
 }

@@ -5,7 +5,7 @@ use crate::request::Request;
 
 /// Texts of a head, one behind the other.
 #[derive(Default)]
-pub(crate) struct Names {
+pub(crate) struct LoggedRequest {
     bytes: Vec<u8>,
     /// Where the method, the path and the query end; from there the two fields.
     method: usize,
@@ -18,9 +18,9 @@ pub(crate) struct Names {
 /// Memory of that size is not kept.
 const MOST_KEPT_BYTES: usize = 4096;
 
-impl Names {
+impl LoggedRequest {
     /// Those of `request`, as far as `keep` asks for them, in the memory of `self`.
-    pub(super) fn of(mut self, request: &Request<'_>, keep: Keep) -> Names {
+    pub(super) fn of(mut self, request: &Request<'_>, keep: Keep) -> LoggedRequest {
         self.bytes.clear();
         self.method = self.put(request.method().as_bytes());
         self.path = self.put(request.path().as_bytes());

@@ -1,0 +1,126 @@
+//! The listener, and the reasons for which no connection is accepted.
+
+use std::io;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+
+use crate::lock;
+use crate::poll_tokens::LISTENER;
+use crate::sys::{self, Epoll, Interest, Listener};
+
+/// Why no connection is accepted. Meanwhile new connections wait in the queue of the kernel, from
+/// which another process that shares the listener accepts them.
+pub(crate) struct Pause;
+
+impl Pause {
+    /// The process is out of descriptors or memory; for [`SYSTEM_PAUSE_MS`].
+    pub(crate) const SYSTEM: u32 = 1;
+    /// As many connections are open as the limit of open files permits; until one is closed.
+    pub(crate) const FULL: u32 = 2;
+    /// The handlers make no progress; until they do.
+    pub(crate) const STUCK: u32 = 4;
+}
+
+/// A listener that is watched unless there is a reason to pause.
+pub(crate) struct AcceptGate {
+    pub(crate) listener: Mutex<Option<Listener>>,
+    /// Reasons in force, [`Pause`].
+    pauses: AtomicU32,
+    /// Connections that the limit of open files permits.
+    pub(crate) n_files_max: usize,
+}
+
+impl AcceptGate {
+    pub(crate) fn new(listener: Option<Listener>, epoll: &Epoll) -> io::Result<AcceptGate> {
+        if let Some(listener) = &listener {
+            epoll.add(listener, LISTENER, Interest::ReadLevel)?;
+        }
+        Ok(AcceptGate {
+            n_files_max: connections_for(sys::max_open_files()?),
+            listener: Mutex::new(listener),
+            pauses: AtomicU32::new(0),
+        })
+    }
+
+    /// Closes the listener of this process.
+    pub(crate) fn close(&self, epoll: &Epoll) {
+        if let Some(listener) = lock(&self.listener).take() {
+            // The poll would forget it by itself only once no process has it open.
+            let _ = epoll.remove(&listener);
+        }
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.pauses.load(SeqCst) == 0
+    }
+
+    pub(crate) fn pause(&self, why: u32, epoll: &Epoll) {
+        if let Some(listener) = &*lock(&self.listener) {
+            self.pause_listener(listener, why, epoll);
+        }
+    }
+
+    /// As [`AcceptGate::pause`], by a thread that has locked the listener.
+    pub(crate) fn pause_listener(&self, listener: &Listener, why: u32, epoll: &Epoll) {
+        if self.pauses.fetch_or(why, SeqCst) == 0 {
+            let _ = epoll.remove(listener);
+        }
+    }
+
+    pub(crate) fn resume(&self, why: u32, epoll: &Epoll) {
+        let listener = lock(&self.listener);
+        if let Some(listener) = &*listener {
+            self.resume_listener(listener, why, epoll);
+        } else {
+            self.pauses.fetch_and(!why, SeqCst);
+        }
+    }
+
+    /// As [`AcceptGate::resume`], by a thread that has locked the listener.
+    pub(crate) fn resume_listener(&self, listener: &Listener, why: u32, epoll: &Epoll) {
+        if self.pauses.fetch_and(!why, SeqCst) == why {
+            let _ = epoll.add(listener, LISTENER, Interest::ReadLevel);
+        }
+    }
+
+    /// A connection was closed, and `n` are left.
+    pub(crate) fn resume_where_full(&self, n: usize, epoll: &Epoll) {
+        if n < self.n_files_max && self.pauses.load(SeqCst) & Pause::FULL != 0 {
+            self.resume(Pause::FULL, epoll);
+        }
+    }
+}
+
+/// Number of connections for which `n_files` descriptors suffice. The others are for databases,
+/// logs and the loop itself.
+pub(crate) fn connections_for(n_files: usize) -> usize {
+    let n_others = (n_files / 4).min(64) + n_files / 8;
+    n_files.saturating_sub(n_others).max(1)
+}
+
+/// Number of descriptors that suffice for `n_connections`.
+pub(crate) fn files_for(n_connections: usize) -> usize {
+    n_connections.saturating_add(65).saturating_mul(8) / 7
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_of_open_files_leaves_some_for_others_and_one_connection_at_least() {
+        for n_files in 0..2_000 {
+            let n = connections_for(n_files);
+            assert!(n >= 1 && n <= n_files.max(1), "{n_files}: {n}");
+        }
+        assert_eq!((connections_for(32), connections_for(1024)), (20, 832));
+    }
+
+    #[test]
+    fn as_many_files_as_connections_need_suffice_for_them() {
+        for n in [1, 7, 20, 832, 50_000, 1 << 20] {
+            assert!(connections_for(files_for(n)) >= n, "{n}");
+        }
+        assert_eq!(files_for(usize::MAX), usize::MAX / 7);
+    }
+}

@@ -1,0 +1,73 @@
+//! A request, as far as its answer depends on it, and the reasons for which a connection ends before that.
+
+use super::names::LoggedRequest;
+use crate::access::Outcome;
+use crate::response::StreamEnd;
+use crate::response_writer::WriteError;
+
+/// What an answer must know of its request.
+pub(super) struct Exchange {
+    pub(super) is_head: bool,
+    pub(super) http_1_0: bool,
+    pub(super) keep_alive: bool,
+    pub(super) started_us: u64,
+    /// Kept only where there is an access log.
+    pub(super) names: Option<LoggedRequest>,
+    pub(super) outcome: Outcome,
+}
+
+/// The request that is answered, as far as the head of its answer depends on it.
+#[derive(Clone, Copy)]
+pub(super) struct AnswerTerms {
+    pub(super) start: u64,
+    pub(super) is_head: bool,
+    pub(super) http_1_0: bool,
+    pub(super) keep_alive: bool,
+}
+
+impl AnswerTerms {
+    pub(super) fn of(exchange: &Exchange, start: u64) -> AnswerTerms {
+        AnswerTerms {
+            start,
+            is_head: exchange.is_head,
+            http_1_0: exchange.http_1_0,
+            keep_alive: exchange.keep_alive,
+        }
+    }
+}
+
+/// Why a connection ended in the middle of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CutReason {
+    Client,
+    Stalled,
+    Stopped,
+}
+
+impl CutReason {
+    pub(super) fn outcome(self) -> Outcome {
+        match self {
+            CutReason::Client => Outcome::ClientGone,
+            CutReason::Stalled => Outcome::Stalled,
+            CutReason::Stopped => Outcome::Stopped,
+        }
+    }
+
+    pub(super) fn stream_end(self) -> StreamEnd {
+        match self {
+            CutReason::Client => StreamEnd::ClientGone,
+            CutReason::Stalled => StreamEnd::Stalled,
+            CutReason::Stopped => StreamEnd::Stopped,
+        }
+    }
+}
+
+impl From<CutReason> for WriteError {
+    fn from(gone: CutReason) -> WriteError {
+        match gone {
+            CutReason::Client => WriteError::Gone,
+            CutReason::Stalled => WriteError::Stalled,
+            CutReason::Stopped => WriteError::Stopped,
+        }
+    }
+}

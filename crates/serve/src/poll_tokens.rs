@@ -1,0 +1,9 @@
+//! Tokens of the poll and of timers that are of no connection.
+
+/// The listener. Tokens of connections count up from 0; see [`crate::slab`].
+pub(crate) const LISTENER: u64 = u64::MAX;
+pub(crate) const STOP: u64 = u64::MAX - 1;
+pub(crate) const WAKE: u64 = u64::MAX - 2;
+pub(crate) const CUT_TIMER: u64 = u64::MAX - 3;
+pub(crate) const FORCE_TIMER: u64 = u64::MAX - 4;
+pub(crate) const ACCEPT_TIMER: u64 = u64::MAX - 5;

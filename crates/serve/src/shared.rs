@@ -1,0 +1,268 @@
+//! The state that all threads of a server share, and its end. See `docs/decisions/0003-event-loop.md`.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Condvar, Mutex};
+
+use crate::accept_gate::AcceptGate;
+use crate::awaited::ExpectPermits;
+use crate::buffers::Buffers;
+use crate::config::Config;
+use crate::connection::{self, Connection};
+use crate::handler::Handler;
+use crate::lock;
+use crate::poll_tokens;
+use crate::scheduler::Scheduler;
+use crate::signals::Signals;
+use crate::slab::Slab;
+use crate::sys::{Epoll, Interest, Listener};
+use crate::timers::{PollTimers, millis};
+use crate::workers::Workers;
+
+/// The state that all threads of a server share.
+pub(crate) struct Shared {
+    pub(crate) handler: Box<dyn Handler>,
+    /// The result of [`Handler::begins_early`].
+    pub(crate) begins_early: bool,
+    pub(crate) config: Config,
+    pub(crate) buffers: Buffers,
+    pub(crate) workers: Workers<Connection>,
+    pub(crate) signals: Arc<Signals>,
+    pub(crate) epoll: Epoll,
+    pub(crate) scheduler: Scheduler<Connection>,
+    pub(crate) connections: Mutex<Slab<Connection>>,
+    /// Those that lend what waits to be sent, while a handler has them.
+    pub(crate) lent: Mutex<Vec<Arc<Connection>>>,
+    pub(crate) expect_permits: Arc<ExpectPermits>,
+    pub(crate) gate: AcceptGate,
+    /// Time of the next report of a pause of accepting, at the earliest.
+    pub(crate) trouble_from_ms: AtomicU64,
+    pub(crate) timers: Mutex<PollTimers>,
+    stopping: AtomicBool,
+    /// Of a server that stops: from then on connections without a request are closed.
+    idle_until_ms: AtomicU64,
+    cutting: AtomicBool,
+    /// Connections without a request are closed, though the server does not stop: its handlers
+    /// cannot run.
+    closes_idle: AtomicBool,
+    pub(crate) ending: Mutex<Ending>,
+    pub(crate) ending_changed: Condvar,
+}
+
+/// The end of a server, counted for the thread that called run.
+#[derive(Default)]
+pub(crate) struct Ending {
+    pub(crate) n_threads: usize,
+    pub(crate) n_cut: usize,
+    pub(crate) forced: bool,
+    /// The loop's threads end: nothing is polled and no timer of the loop runs from here on.
+    pub(crate) finished: bool,
+    pub(crate) error: Option<io::Error>,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        listener: Option<Listener>,
+        handler: Box<dyn Handler>,
+        config: Config,
+        signals: Arc<Signals>,
+    ) -> io::Result<Shared> {
+        let epoll = Epoll::new()?;
+        let gate = AcceptGate::new(listener, &epoll)?;
+        epoll.add(&signals.stop, poll_tokens::STOP, Interest::ReadLevel)?;
+        epoll.add(&signals.wake, poll_tokens::WAKE, Interest::ReadLevel)?;
+        let workers = config.workers.max(1);
+        let expect_permits = Arc::new(ExpectPermits::new(config.handler_threads));
+        let n_handlers = config.handler_threads.max(1);
+        let scheduler = Scheduler::new(n_handlers, handler.is_quick(), config.metrics.clone());
+        Ok(Shared {
+            begins_early: handler.begins_early(),
+            handler,
+            buffers: Buffers::new(config.chunk_bytes.max(1), 2 * workers),
+            workers: Workers::new(workers),
+            config,
+            signals,
+            epoll,
+            scheduler,
+            connections: Mutex::default(),
+            lent: Mutex::default(),
+            expect_permits,
+            gate,
+            trouble_from_ms: AtomicU64::new(0),
+            timers: Mutex::default(),
+            stopping: AtomicBool::new(false),
+            idle_until_ms: AtomicU64::new(0),
+            cutting: AtomicBool::new(false),
+            closes_idle: AtomicBool::new(false),
+            ending: Mutex::default(),
+            ending_changed: Condvar::new(),
+        })
+    }
+
+    /// Starts a thread and counts it until it ends.
+    pub(crate) fn spawn(
+        self: &Arc<Shared>,
+        name: String,
+        run: impl FnOnce() + Send + 'static,
+    ) -> io::Result<()> {
+        struct Counted(Arc<Shared>);
+        impl Drop for Counted {
+            fn drop(&mut self) {
+                lock(&self.0.ending).n_threads -= 1;
+                self.0.ending_changed.notify_all();
+            }
+        }
+        lock(&self.ending).n_threads += 1;
+        let counted = Counted(Arc::clone(self));
+        (self.config.spawn)(
+            name,
+            Box::new(move || {
+                let _counted = counted;
+                run();
+            }),
+        )
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(SeqCst)
+    }
+
+    /// When the server stops, or its handlers cannot run: the moment from which a connection
+    /// without a request is to be closed.
+    pub(crate) fn idle_until_ms(&self) -> Option<u64> {
+        if self.is_stopping() {
+            return Some(self.idle_until_ms.load(SeqCst));
+        }
+        self.closes_idle.load(SeqCst).then_some(0)
+    }
+
+    /// Has connections without a request closed from now on, or not any more.
+    pub(crate) fn close_idle(&self, yes: bool) {
+        if self.closes_idle.swap(yes, SeqCst) || !yes {
+            return;
+        }
+        let connections = lock(&self.connections);
+        let found = connections
+            .iter()
+            .filter(|c| c.raise(connection::flags::STOP));
+        let found: Vec<Arc<Connection>> = found.cloned().collect();
+        drop(connections);
+        for connection in found {
+            self.queue(connection);
+        }
+    }
+
+    /// Sets the deadline of a connection, for the thread that owns it.
+    pub(crate) fn set_deadline(&self, connection: &Connection, at_ms: u64) {
+        connection.deadline_ms.store(at_ms, SeqCst);
+        // The thread that takes entries out stores `timer_at_ms` before it loads `deadline_ms`, the reverse order, so
+        // one of the two sees the other and no deadline is lost. A second entry does no harm.
+        if at_ms < connection.timer_at_ms.load(SeqCst) {
+            connection.timer_at_ms.store(at_ms, SeqCst);
+            self.push_timer(at_ms, connection.token);
+        }
+    }
+
+    pub(crate) fn push_timer(&self, at_ms: u64, token: u64) {
+        let mut timers = lock(&self.timers);
+        let is_first = timers.timers.push(at_ms, token);
+        if is_first && at_ms < timers.poll_until_ms {
+            self.signals.wake.add(1);
+        }
+    }
+
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.config.clock.now_ms()
+    }
+
+    /// Tells `connection` that something happened; a loop thread comes to it, if none is there.
+    pub(crate) fn signal(&self, connection: &Arc<Connection>, flags: u32) {
+        if connection.raise(flags) {
+            self.queue(Arc::clone(connection));
+        }
+    }
+
+    /// Puts a connection that is owned by the caller before the loop's threads.
+    pub(crate) fn queue(&self, connection: Arc<Connection>) {
+        if self.scheduler.queue(connection) {
+            self.signals.wake.add(1);
+        }
+    }
+
+    /// Forgets a connection that was closed; the last one of a server that stops ends the server.
+    pub(crate) fn forget(&self, connection: &Connection) {
+        let mut connections = lock(&self.connections);
+        connections.remove(connection.token);
+        let n = connections.len();
+        self.config.metrics.set_connections(n);
+        drop(connections);
+        self.gate.resume_where_full(n, &self.epoll);
+        if n == 0 && self.is_stopping() {
+            self.finish(false);
+        }
+    }
+
+    pub(crate) fn begin_stop(&self, now_ms: u64, found: &mut Vec<Arc<Connection>>) {
+        if self.is_stopping() {
+            return; // One thread has the poll, so no other one is here.
+        }
+        // A stop that is to be without delay is: 0 lies behind whatever the clock says.
+        let grace_ms = self.signals.idle_grace_ms.load(SeqCst);
+        let grace_ms = grace_ms.min(millis(self.config.limits.stop));
+        let until_ms = if grace_ms == 0 { 0 } else { now_ms + grace_ms };
+        self.idle_until_ms.store(until_ms, SeqCst);
+        self.stopping.store(true, SeqCst);
+        self.gate.close(&self.epoll);
+        self.push_timer(
+            now_ms + millis(self.config.limits.stop),
+            poll_tokens::CUT_TIMER,
+        );
+        let connections = lock(&self.connections);
+        found.extend(
+            connections
+                .iter()
+                .filter(|c| c.raise(connection::flags::STOP))
+                .cloned(),
+        );
+        if connections.len() == 0 {
+            drop(connections);
+            self.finish(false);
+        }
+    }
+
+    pub(crate) fn cut(&self, now_ms: u64, found: &mut Vec<Arc<Connection>>) {
+        let connections = lock(&self.connections);
+        if connections.len() == 0 || self.cutting.swap(true, SeqCst) {
+            return; // The time of the stop may pass after it was asked to end at once.
+        }
+        lock(&self.ending).n_cut = connections.len();
+        found.extend(
+            connections
+                .iter()
+                .filter(|c| c.raise(connection::flags::CUT))
+                .cloned(),
+        );
+        drop(connections);
+        // A handler that does not return keeps its connection; the end does not wait for it much longer.
+        self.push_timer(
+            now_ms + millis(self.config.limits.linger),
+            poll_tokens::FORCE_TIMER,
+        );
+    }
+
+    pub(crate) fn finish(&self, forced: bool) {
+        let mut ending = lock(&self.ending);
+        ending.finished = true;
+        ending.forced |= forced;
+        drop(ending);
+        self.scheduler.finish();
+        // Where the poll broke, connections are there yet, and nobody reads from them any more.
+        self.expect_permits.stop();
+        for connection in lock(&self.connections).iter() {
+            connection.wake_writer();
+        }
+        self.signals.wake.add(1);
+        self.workers.stop();
+        self.ending_changed.notify_all();
+    }
+}
