@@ -6,7 +6,7 @@ use std::os::fd::RawFd;
 use std::path::PathBuf;
 
 use crate::address::Address;
-use crate::tls::TlsProblem;
+use crate::tls_problem::TlsProblem;
 
 /// An error of the server itself. What goes wrong with one client never ends the server.
 #[derive(Debug)]

@@ -18,7 +18,7 @@
 //! | [`address`] | [`Address`]: IP address and port, or the path of a unix socket |
 //! | [`socket`] | [`Socket`]: what listens, which can outlive the process that serves |
 //! | [`counters`] | [`SharedCounters`]: read by the parent process, after a crash too |
-//! | [`tls`] | [`Tls`]: certificates and their key |
+//! | [`tls`], `tls_problem` | [`Tls`]: certificates and their key, and what is wrong with them |
 //! | [`handler`], [`request`], [`response`], [`headers`] | what an application sees |
 //! | [`awaited`] | request bodies: whole, or received when the handler asks for them |
 //! | [`static_files`] | a folder as a handler: what is asked for is found in it, and nothing beyond |
@@ -80,6 +80,7 @@ mod sys;
 mod thread_kit;
 mod timers;
 pub mod tls;
+mod tls_problem;
 mod transport;
 mod watchdog;
 mod workers;

@@ -14,10 +14,7 @@ use super::flags::ASKED;
 use super::pending::{HandlerCall, PendingHandler};
 use crate::access::Outcome;
 use crate::awaited::{AwaitedBody, BodyError, BodyRequest, ExpectPermit};
-use crate::guard;
-use crate::request::{Request, RequestBody};
 use crate::response::Response;
-use crate::shared::Shared;
 
 impl Drive<'_> {
     /// Prepares the call of the handler for the request with this head, whose body is not asked for.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::{BUCKETS_US, CLASSES, REFUSALS, word};
+use super::word::{self, BUCKETS_US, CLASSES, REFUSALS};
 use crate::access::Outcome;
 
 /// The sum of `places`; the gauges only of those that live.

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 
 use onecopy_wire::http::{EntityTag, Validators, Verdict, coding_quality, date_text};
 
-use super::{Ask, Inner};
+use super::served::{Ask, ServedFolder};
 use crate::body::FileBody;
 use crate::response::{Body, Response};
 use crate::sys::{self, Folder, Opening};
@@ -63,7 +63,7 @@ impl Found {
     }
 
     /// The answer: the file, parts of it, or that the client has it.
-    pub(super) fn response(self, of: &Inner, ask: &Ask<'_>) -> Response {
+    pub(super) fn response(self, of: &ServedFolder, ask: &Ask<'_>) -> Response {
         let tag = tag(&self.about, sys::unix_seconds());
         // Before 1970: as good as then.
         let modified = u64::try_from(self.about.mtime()).unwrap_or(0);

@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use onecopy_wire::http::date_text;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 
-use super::{Ask, Inner};
+use super::served::{Ask, ServedFolder};
 use crate::response::Response;
 use crate::sys::{Opening, names_in};
 
@@ -31,7 +31,12 @@ struct Entry {
 }
 
 /// The names in `folder`, which lies at `path`: those that a request would find.
-pub(super) fn page(of: &Inner, ask: &Ask<'_>, path: &[u8], folder: File) -> io::Result<Response> {
+pub(super) fn page(
+    of: &ServedFolder,
+    ask: &Ask<'_>,
+    path: &[u8],
+    folder: File,
+) -> io::Result<Response> {
     let mut names = names_in(folder, MOST_NAMES + 1)?;
     let is_cut = names.len() > MOST_NAMES;
     names.truncate(MOST_NAMES);
@@ -57,7 +62,7 @@ pub(super) fn page(of: &Inner, ask: &Ask<'_>, path: &[u8], folder: File) -> io::
     Ok(response.body(html))
 }
 
-fn entry(of: &Inner, path: &[u8], name: Vec<u8>) -> Option<Entry> {
+fn entry(of: &ServedFolder, path: &[u8], name: Vec<u8>) -> Option<Entry> {
     let about = of
         .folder
         .file(&[path, &name].concat(), Opening::Look)

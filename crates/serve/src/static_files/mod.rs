@@ -2,7 +2,8 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `mod.rs` | [`Files`], [`Options`]; a request to a file, a folder, or a refusal |
+//! | `served.rs` | [`Options`], [`Ask`]: the folder and a request for a file |
+//! | `mod.rs` | [`Files`]; a request to a file, a folder, or a refusal |
 //! | `path.rs` | the path of a request as that of a file, strictly |
 //! | `found.rs` | a file that was found: its fields, its tag, its variants |
 //! | `listing.rs` | the page of a folder's names |
@@ -10,6 +11,7 @@
 mod found;
 mod listing;
 mod path;
+mod served;
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -25,36 +27,15 @@ use crate::response::Response;
 use crate::sys::{Folder, Opening};
 use found::Found;
 pub use path::{PathError, decoded, encoded};
-
-/// What a folder is served with. The default: files alone, none whose name or folder begins with a dot, `index.html` for a folder.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct Options {
-    /// Folders without an index page are answered with their names.
-    pub listing: bool,
-    /// Names that begin with a dot are served like others.
-    pub hidden: bool,
-    /// `name.br`, `name.zst` and `name.gz` stand for `name` where the client takes them, unless they are older.
-    pub precompressed: bool,
-    /// The value of `Cache-Control` of all files.
-    pub cache_control: Option<String>,
-}
+use served::ServedFolder;
+pub use served::{Ask, Options};
 
 /// The regular files below a folder, as a [`Handler`] or behind another one. Clones serve the same folder.
 ///
 /// Each is opened below the folder by openat2(2): neither `..` nor a symbolic link leads out, whatever is renamed meanwhile.
 /// Copies: none of a file's bytes (sendfile(2)); under TLS those of its records.
 #[derive(Clone)]
-pub struct Files(Arc<Inner>);
-
-struct Inner {
-    folder: Folder,
-    options: Options,
-    /// Fields of each file.
-    cache_control: Option<FieldLine>,
-    no_sniff: FieldLine,
-    vary: FieldLine,
-}
+pub struct Files(Arc<ServedFolder>);
 
 /// A folder that cannot be served.
 #[derive(Debug)]
@@ -77,23 +58,6 @@ impl std::fmt::Display for FilesError {
 
 impl std::error::Error for FilesError {}
 
-/// What is asked for, by whoever has read it: the server itself, or a WSGI application.
-#[derive(Debug)]
-pub struct Ask<'a> {
-    /// `GET`, `HEAD`, or what is refused.
-    pub method: &'a str,
-    /// The path, decoded, from its `/` on.
-    pub path: &'a [u8],
-    /// The path as the client wrote it, percent-encoded, where redirects go to with a `/` more.
-    pub location: &'a str,
-    /// What stands behind its `?`.
-    pub query: Option<&'a str>,
-    /// The request's fields that make it conditional.
-    pub conditions: Conditions<'a>,
-    /// The values of its fields `Accept-Encoding`.
-    pub codings: Vec<&'a [u8]>,
-}
-
 impl Files {
     /// The files below `folder`, which is opened now and held: to move it away changes nothing.
     ///
@@ -103,7 +67,7 @@ impl Files {
         let line = |value: &String| FieldLine::new("Cache-Control", value.as_bytes());
         let cache_control = options.cache_control.as_ref().map(line).transpose();
         let known = |name, value| FieldLine::new(name, value).expect("literals of ASCII");
-        Ok(Files(Arc::new(Inner {
+        Ok(Files(Arc::new(ServedFolder {
             folder: Folder::open(folder).map_err(FilesError::Open)?,
             cache_control: cache_control.map_err(FilesError::CacheControl)?,
             no_sniff: known("X-Content-Type-Options", b"nosniff"),
