@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use encoding_rs::{DecoderResult, EncoderResult};
 
-use crate::arch::bulk;
+use crate::arch::validity;
 use crate::encoding::Legacy;
 use crate::transcode::error::{MalformedBytes, OnMalformed, Reason, TranscodeError, put_malformed};
 use crate::transcode::naive;
@@ -186,7 +186,7 @@ impl Legacy {
     /// # Errors
     /// Without memory for it.
     pub fn encode_whole(self, utf8: &[u8]) -> Result<Option<Vec<u8>>, TryReserveError> {
-        let Some(text) = bulk::as_str(utf8) else {
+        let Some(text) = validity::as_str(utf8) else {
             return Ok(None);
         };
         let mut encoder = self.0.new_encoder();

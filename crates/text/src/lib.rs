@@ -9,6 +9,7 @@
 //! | [`kind`] | the narrowest PEP 393 representation for a text: [`Kind`], [`Shape`] |
 //! | [`validate`] | whether text is well-formed, where it is not, how long it is in UTF-8 |
 //! | [`convert`] | `Units` to UTF-8, to JSON string bodies, to the data area of a `str`, to UTF-16 |
+//! | `new_object` | fresh `str` and `bytes` that conversions write into |
 //! | [`encoding`] | the encodings of bytes by their names: [`Encoding`] |
 //! | [`transcode`] | any encoding to any other, in parts: [`Transcoder`] |
 //! | `legacy` | the encodings of the WHATWG Encoding Standard, by encoding_rs |
@@ -35,6 +36,7 @@ pub mod kind;
 pub mod ledger;
 mod legacy;
 pub mod naive;
+mod new_object;
 pub mod planted;
 pub mod policy;
 #[allow(unsafe_code)] // Fence: windows into uninitialised chunk memory.

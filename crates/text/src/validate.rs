@@ -1,6 +1,6 @@
 //! Whether text is well-formed, where it is not, and how long it is in UTF-8.
 
-use crate::arch::{self, bulk, encode, scalar};
+use crate::arch::{self, encode, scalar, validity};
 use crate::{Malformed, Units, naive};
 
 /// Whether the bytes are well-formed UTF-8 (RFC 3629: no overlong forms, no surrogates).
@@ -9,7 +9,7 @@ use crate::{Malformed, Units, naive};
 #[inline]
 #[must_use]
 pub fn is_utf8(bytes: &[u8]) -> bool {
-    arch::is_ascii(bytes) || bulk::is_utf8(bytes)
+    arch::is_ascii(bytes) || validity::is_utf8(bytes)
 }
 
 /// The first malformed sequence, or `None` where the text is well-formed.
@@ -23,7 +23,7 @@ pub fn find_malformed(units: Units<'_>) -> Option<Malformed> {
             if arch::is_ascii(u) {
                 return None;
             }
-            let near = bulk::utf8_error_near(u)?;
+            let near = validity::utf8_error_near(u)?;
             // All before is well-formed: go back to a byte that starts a character, and look closely from there.
             let mut from = near.saturating_sub(4).min(u.len());
             while from > 0 && (0x80..0xC0).contains(&u[from]) {
@@ -32,7 +32,7 @@ pub fn find_malformed(units: Units<'_>) -> Option<Malformed> {
             first_from(units, from)
         }
         Units::Utf16(u) => {
-            let near = bulk::utf16_error_near(u)?;
+            let near = validity::utf16_error_near(u)?;
             let mut from = near.saturating_sub(2).min(u.len());
             // Not between the halves of a pair.
             from -= usize::from(from > 0 && (0xDC00..0xE000).contains(&u[from]));
@@ -60,5 +60,5 @@ fn first_from(units: Units<'_>, from: usize) -> Option<Malformed> {
 #[must_use]
 pub fn utf8_len(units: Units<'_>) -> usize {
     let well_formed = encode::valid_utf8_len(units);
-    well_formed.unwrap_or_else(|| scalar::lossy(units).map(encode::utf8_len_of).sum())
+    well_formed.unwrap_or_else(|| scalar::lossy(units).map(scalar::utf8_len_of).sum())
 }

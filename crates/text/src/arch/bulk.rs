@@ -8,50 +8,18 @@
 
 use std::mem::MaybeUninit;
 
-use super::cell::with_kernels;
-use super::measured::{Largest, written};
-use super::{Kernel, kernel, scalar, scan_utf8};
+use super::family::{Kernels, Work, with_kernels};
+use super::kernel::{is_avx2, is_avx512, no_simdutf};
+use super::memory::written;
+use super::validity::{is_utf8, utf16_error_near};
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512};
-use crate::{Kind, Shape, Units, naive};
-
-/// Whether simdutf is to be left out.
-#[inline(always)]
-pub(super) fn no_simdutf() -> bool {
-    cfg!(miri) || kernel() == Kernel::Scalar
-}
+use super::{scalar, scan_utf8};
+use crate::{Kind, Shape, Units};
 
 /// Past this many bytes simdutf's kernel for valid pairs is faster than ours.
 #[cfg(target_arch = "x86_64")]
 const LONG_BYTES: usize = 256;
-
-/// Whether the kernels on 32-byte vectors run.
-#[inline(always)]
-pub(super) fn is_avx2() -> bool {
-    cfg!(all(target_arch = "x86_64", not(miri))) && kernel() == Kernel::Avx2
-}
-
-/// Whether the kernels on 64-byte vectors run.
-#[inline(always)]
-pub(super) fn is_avx512() -> bool {
-    cfg!(all(target_arch = "x86_64", not(miri))) && kernel() == Kernel::Avx512
-}
-
-/// The bytes as a `str`, where they are well-formed UTF-8: of memory that nobody writes to.
-#[inline]
-pub(crate) fn as_str(src: &[u8]) -> Option<&str> {
-    // SAFETY: validated (RFC 3629, the same rules as core's).
-    is_utf8(src).then(|| unsafe { std::str::from_utf8_unchecked(src) })
-}
-
-/// Returns whether the bytes are well-formed UTF-8.
-#[inline]
-pub(crate) fn is_utf8(src: &[u8]) -> bool {
-    if no_simdutf() {
-        return std::str::from_utf8(src).is_ok();
-    }
-    simdutf::validate_utf8(src)
-}
 
 /// Returns the shape of a Python `str` of the bytes, if they are well-formed UTF-8.
 #[inline]
@@ -86,15 +54,6 @@ pub(crate) fn count_utf16(src: &[u16]) -> usize {
     scalar::count_utf16(src)
 }
 
-/// Units up to about the first malformed sequence of UTF-8 (it starts at most 3 before), or `None`.
-pub(crate) fn utf8_error_near(src: &[u8]) -> Option<usize> {
-    if no_simdutf() {
-        return std::str::from_utf8(src).err().map(|e| e.valid_up_to());
-    }
-    let result = simdutf::validate_utf8_with_errors(src);
-    (result.error != simdutf::ErrorCode::Success).then_some(result.count)
-}
-
 /// Whether all surrogates stand in pairs.
 pub(crate) fn is_utf16(src: &[u16]) -> bool {
     #[cfg(target_arch = "x86_64")]
@@ -108,15 +67,6 @@ pub(crate) fn is_utf16(src: &[u16]) -> bool {
         return unsafe { avx2::utf16::is_valid(src) };
     }
     utf16_error_near(src).is_none()
-}
-
-/// As [`utf8_error_near`] for UTF-16.
-pub(crate) fn utf16_error_near(src: &[u16]) -> Option<usize> {
-    if no_simdutf() {
-        return naive::find_malformed(Units::Utf16(src)).map(|e| e.at_units);
-    }
-    let result = simdutf::validate_utf16_with_errors(src);
-    (result.error != simdutf::ErrorCode::Success).then_some(result.count)
 }
 
 /// Converts UTF-8 that was measured to Latin-1 units. Returns whether it gives as many as `out`
@@ -301,12 +251,6 @@ pub(super) fn str_utf32_to_utf16<'a>(src: &[u32], out: &'a mut [MaybeUninit<u16>
     unsafe { std::slice::from_raw_parts(out.as_ptr().cast(), n) }
 }
 
-/// Initialised units as a part of what need not be.
-pub(crate) fn uninit<U>(units: &[U]) -> &[MaybeUninit<U>] {
-    // SAFETY: MaybeUninit<U> has the layout of U, and any U is a good value of it.
-    unsafe { std::slice::from_raw_parts(units.as_ptr().cast(), units.len()) }
-}
-
 /// Whether UTF-8 is validated while it is decoded; where it is not, the two are separate passes.
 pub(super) fn checks_while_decoding() -> bool {
     is_avx512() || is_avx2()
@@ -445,5 +389,18 @@ pub(super) fn utf16_to_ucs4_checked<const VOLATILE: bool>(
 
 /// Returns whether units that were all written are code points.
 fn are_code_points(units: &[MaybeUninit<u32>]) -> bool {
-    with_kernels(Largest(written(units))) <= 0x10_FFFF
+    with_kernels(LargestUnit(written(units))) <= 0x10_FFFF
+}
+
+/// The largest of the units.
+pub(super) struct LargestUnit<'a>(pub(super) &'a [u32]);
+
+impl Work for LargestUnit<'_> {
+    type Output = u32;
+
+    #[inline(always)]
+    fn run<K: Kernels>(self, _: K) -> u32 {
+        // No branch inside: the compiler makes vectors of it.
+        self.0.iter().fold(0, |max, &c| c.max(max))
+    }
 }

@@ -7,11 +7,14 @@
 
 use std::mem::MaybeUninit;
 
-use super::bulk::{
-    self, checks_while_decoding, is_avx2, is_avx512, no_simdutf, shape_of_utf8,
-    utf8_to_latin1_checked,
-};
+#[cfg(target_arch = "x86_64")]
+use super::bulk;
+use super::bulk::{checks_while_decoding, shape_of_utf8, utf8_to_latin1_checked};
+use super::kernel::no_simdutf;
+#[cfg(target_arch = "x86_64")]
+use super::kernel::{is_avx2, is_avx512};
 use super::private::{Encoded, by_private_parts};
+use super::validity::is_utf8;
 use super::{scalar, scan_utf8};
 use crate::{Kind, Units, naive};
 
@@ -87,7 +90,7 @@ pub(crate) fn utf8_to_latin1_within(src: &[u8], out: &mut [MaybeUninit<u8>]) -> 
 /// As [`utf8_to_latin1_within`], of text that nobody writes to, by simdutf.
 fn private_utf8_to_latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
     let scan = scan_utf8(src);
-    if scan.max > 0xC3 || !bulk::is_utf8(src) {
+    if scan.max > 0xC3 || !is_utf8(src) {
         return None;
     }
     let dst = out.get_mut(..scan.n_chars)?.as_mut_ptr().cast();

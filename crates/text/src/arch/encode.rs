@@ -7,13 +7,15 @@
 
 use std::mem::MaybeUninit;
 
+use super::bulk::is_utf16;
+use super::kernel::no_simdutf;
 #[cfg(target_arch = "x86_64")]
-use super::bulk::{is_avx2, is_avx512};
-use super::bulk::{is_utf16, no_simdutf};
+use super::kernel::{is_avx2, is_avx512};
 use super::private::{Encoded, by_private_parts};
-use super::scalar;
+use super::validity::is_utf8;
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512};
+use super::{is_ascii, scalar};
 use crate::{Units, naive};
 
 /// Runs our kernel on wide vectors, of a module and name that both families have; `None` where none of them runs.
@@ -60,7 +62,7 @@ pub(crate) fn utf8_len_from_latin1(src: &[u8]) -> usize {
 pub(crate) fn valid_utf8_len(units: Units<'_>) -> Option<usize> {
     match units {
         Units::Latin1(u) => Some(utf8_len_from_latin1(u)),
-        Units::Utf8(u) => crate::is_utf8(u).then_some(u.len()),
+        Units::Utf8(u) => (is_ascii(u) || is_utf8(u)).then_some(u.len()),
         Units::Utf16(u) => match measure_wide(u) {
             (n, found) if !found || is_utf16(u) => Some(n),
             _ => None,
@@ -71,12 +73,6 @@ pub(crate) fn valid_utf8_len(units: Units<'_>) -> Option<usize> {
         },
         Units::Utf32(u) => measure_ucs4(u),
     }
-}
-
-/// Bytes of a code point in UTF-8.
-#[inline]
-pub(crate) fn utf8_len_of(c: u32) -> usize {
-    1 + usize::from(c >= 0x80) + usize::from(c >= 0x800) + usize::from(c >= 0x1_0000)
 }
 
 /// UTF-16 to UTF-8, validated on the way. `None` where it is malformed, and `out` holds anything then.
@@ -250,7 +246,7 @@ pub(crate) fn utf32_to_json(src: &[u32], out: &mut [MaybeUninit<u8>]) -> Option<
         let escape = scalar::is_escape(c).then(|| scalar::escape(c as u8));
         let len = match &escape {
             Some(escape) => escape.as_slice().len(),
-            None => utf8_len_of(c),
+            None => scalar::utf8_len_of(c),
         };
         assert!(len <= out.len() - n, "the destination is too short");
         // SAFETY: so many bytes are left, checked above; an escape is memory of its own.
@@ -274,7 +270,7 @@ pub(crate) fn json_len_from_utf32(src: &[u32]) -> usize {
             if scalar::is_escape(c) {
                 scalar::escape(c as u8).as_slice().len()
             } else {
-                utf8_len_of(c)
+                scalar::utf8_len_of(c)
             }
         })
         .sum()
@@ -282,7 +278,7 @@ pub(crate) fn json_len_from_utf32(src: &[u32]) -> usize {
 
 /// Bytes of the UTF-32 text as UTF-8, where it is well-formed; else some number.
 pub(crate) fn utf8_len_from_utf32(src: &[u32]) -> usize {
-    measure_ucs4(src).unwrap_or_else(|| src.iter().map(|&c| utf8_len_of(c)).sum())
+    measure_ucs4(src).unwrap_or_else(|| src.iter().map(|&c| scalar::utf8_len_of(c)).sum())
 }
 
 /// The reference implementation of the conversions above; `None` also where the destination is too

@@ -7,8 +7,9 @@
 
 use std::mem::MaybeUninit;
 
+use super::memory::uninit;
 use super::{bulk, copy_ascii, copy_bmp, is_ascii, narrow_up_to, scan_u16, scan_utf8};
-use crate::convert::StrData;
+use crate::new_object::{MadeStr, NewStr, StrData};
 use crate::{Kind, Shape, Units};
 
 pub(crate) mod volatile;
@@ -25,34 +26,6 @@ fn is_worth_a_copy<const VOLATILE: bool>(len_bytes: usize) -> bool {
     VOLATILE || len_bytes >= LARGE_COPY_BYTES
 }
 
-/// Makes fresh `str`s.
-pub trait NewStr {
-    /// A fresh `str`.
-    type Str;
-    /// Why none could be made.
-    type Error;
-
-    /// A `str` of this shape, its data not yet written. Where it is given up, it is dropped.
-    ///
-    /// # Errors
-    /// No memory.
-    fn new_str(&mut self, shape: Shape) -> Result<Self::Str, Self::Error>;
-
-    /// The data area: `shape.n_chars` units of the kind.
-    fn data<'a>(&self, made: &'a mut Self::Str) -> StrData<'a>;
-}
-
-/// A `str` that was made in one pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Made<S> {
-    /// The `str`.
-    pub made: S,
-    /// Whether it is a plain copy: the units matched those of the `str` already.
-    pub is_copied: bool,
-    /// Bytes of the text that were written for nothing, since a wider character came behind them.
-    pub in_vain_bytes: usize,
-}
-
 /// Makes a `str` of a long well-formed text, with the narrowest kind that holds it.
 ///
 /// `None` where the text is short or malformed: [`measure`](crate::measure) takes it then.
@@ -64,7 +37,7 @@ pub struct Made<S> {
 pub fn make_large<N: NewStr>(
     units: Units<'_>,
     new: &mut N,
-) -> Option<Result<Made<N::Str>, N::Error>> {
+) -> Option<Result<MadeStr<N::Str>, N::Error>> {
     if units.len_bytes() < LARGE_BYTES {
         return None;
     }
@@ -77,7 +50,7 @@ pub fn make_large<N: NewStr>(
 fn make<N: NewStr, const VOLATILE: bool>(
     units: Units<'_>,
     new: &mut N,
-) -> Option<Result<Made<N::Str>, N::Error>> {
+) -> Option<Result<MadeStr<N::Str>, N::Error>> {
     match units {
         Units::Latin1(u) => make_latin1::<N, VOLATILE>(u, new),
         Units::Utf8(u) => make_utf8::<N, VOLATILE>(u, new),
@@ -176,7 +149,7 @@ fn looks<U>(text: &[U]) -> impl Iterator<Item = &[U]> {
 fn make_latin1<N: NewStr, const VOLATILE: bool>(
     u: &[u8],
     new: &mut N,
-) -> Option<Result<Made<N::Str>, N::Error>> {
+) -> Option<Result<MadeStr<N::Str>, N::Error>> {
     if !is_worth_a_copy::<VOLATILE>(u.len()) {
         return None;
     }
@@ -187,7 +160,7 @@ fn make_latin1<N: NewStr, const VOLATILE: bool>(
     };
     // One that is not ASCII was seen: nothing is left to look for.
     let tried = try_kind(new, Kind::Latin1, u.len(), |data| {
-        data.copy_from_slice(bulk::uninit(u));
+        data.copy_from_slice(uninit(u));
         u.len()
     });
     Some(tried.map(|tried| match tried {
@@ -199,7 +172,7 @@ fn make_latin1<N: NewStr, const VOLATILE: bool>(
 fn make_utf8<N: NewStr, const VOLATILE: bool>(
     u: &[u8],
     new: &mut N,
-) -> Option<Result<Made<N::Str>, N::Error>> {
+) -> Option<Result<MadeStr<N::Str>, N::Error>> {
     let in_vain_bytes = match try_ascii::<N, VOLATILE>(u, new) {
         Ok(Tried::Made(made)) => return Some(Ok(of(made, true, 0))),
         Ok(Tried::UpTo(n)) => n,
@@ -242,7 +215,7 @@ fn make_utf8<N: NewStr, const VOLATILE: bool>(
 fn make_utf16<N: NewStr, const VOLATILE: bool>(
     u: &[u16],
     new: &mut N,
-) -> Option<Result<Made<N::Str>, N::Error>> {
+) -> Option<Result<MadeStr<N::Str>, N::Error>> {
     let mut kind = looks(u).map(kind_of).max().expect("there are looks");
     let mut in_vain_bytes = 0;
     loop {
@@ -300,8 +273,8 @@ fn kind_of(units: &[u16]) -> Kind {
     }
 }
 
-fn of<S>(made: S, is_copied: bool, in_vain_bytes: usize) -> Made<S> {
-    Made {
+fn of<S>(made: S, is_copied: bool, in_vain_bytes: usize) -> MadeStr<S> {
+    MadeStr {
         made,
         is_copied,
         in_vain_bytes,

@@ -2,9 +2,11 @@
 
 use std::mem::MaybeUninit;
 
-use super::cell::{Kernels, Work, with_kernels};
+use super::bulk::LargestUnit;
+use super::family::with_kernels;
+use super::memory::written;
 use super::{bulk, find_high, is_ascii, narrow_u16, ordered, scalar, scan_u16};
-use crate::convert::StrData;
+use crate::new_object::StrData;
 use crate::validate::find_malformed;
 use crate::{Kind, Malformed, MalformedKind, Policy, Shape, Units};
 
@@ -262,36 +264,16 @@ pub(crate) fn is_canonical<const CODE_POINTS: bool>(kind: Kind, data: StrData<'_
         StrData::Two(data) => written(data).iter().any(|&u| u > 0xFF),
         StrData::Four(data) if CODE_POINTS => {
             let mut parts = written(data).chunks(PART_UNITS);
-            parts.any(|part| with_kernels(Largest(part)) >= 0x1_0000)
+            parts.any(|part| with_kernels(LargestUnit(part)) >= 0x1_0000)
         }
         StrData::Four(data) => {
-            (0x1_0000..=0x10_FFFF).contains(&with_kernels(Largest(written(data))))
+            (0x1_0000..=0x10_FFFF).contains(&with_kernels(LargestUnit(written(data))))
         }
     }
 }
 
 /// Units that are looked at before a look can end.
 const PART_UNITS: usize = 256;
-
-/// The largest of the units.
-pub(super) struct Largest<'a>(pub(super) &'a [u32]);
-
-impl Work for Largest<'_> {
-    type Output = u32;
-
-    #[inline(always)]
-    fn run<K: Kernels>(self, _: K) -> u32 {
-        // No branch inside: the compiler makes vectors of it.
-        self.0.iter().fold(0, |max, &c| c.max(max))
-    }
-}
-
-/// Units that were all written.
-pub(super) fn written<U>(data: &[MaybeUninit<U>]) -> &[U] {
-    // SAFETY: the callers have written each of them: the writers of this file, of `bulk` and
-    // `large` compare or know their number.
-    unsafe { std::slice::from_raw_parts(data.as_ptr().cast(), data.len()) }
-}
 
 /// Appends measured text as UTF-16.
 pub(crate) fn append_utf16(measured: &Measured<'_>, out: &mut Vec<u16>) {

@@ -1,34 +1,38 @@
 //! The kernels: vector code beside its scalar twin, and the one place that chooses between them.
 //!
+//! From the bottom; a module uses those above its line alone, and `mod.rs` has the choice for single looks and copies.
+//!
 //! | module | what it holds |
 //! |---|---|
+//! | `kernel` | which kernels run in this process: [`kernel`]; what their looks return |
+//! | `memory` | units as memory that need not be initialised |
+//! | `validity` | well-formedness by simdutf |
+//! | `new_cell` | a fresh `str` or `bytes` of a cell, checked before a kernel fills it |
+//! | `family` | the families of kernels as types, the steps that each has, and [`family::with_kernels`], which chooses one |
+//! | `decimal` | the shortest decimal of a float |
 //! | `scalar` | the twin of every kernel, in plain Rust: always compiled, and all that runs under Miri |
 //! | `generic` | each vector algorithm once, over a [`generic::Vector`] |
 //! | `sse2` | 16-byte vectors, part of every x86-64: inlined into the short paths, so a cell pays no call |
 //! | `avx2` | 32-byte vectors, behind one direct call; for JSON inlined |
 //! | `avx512` | 64-byte vectors, for texts of any length |
-//! | `bytes` | bytes of a stream as units, and units as bytes |
 //! | `bulk` | long texts decoded and validated; where simdutf does it, it has its own choice of kernels |
+//! | `private` | text that may be written to meanwhile, converted by private copies of its parts |
 //! | `decode` | UTF-8 to UTF-16 and Latin-1, in places of any size |
 //! | `encode` | text of any form and length to UTF-8 |
-//! | `put` | kernels that end in a [`Window`](crate::Window) |
-//! | `measured` | text that was validated and measured, and its way into a `str` |
-//! | `cell` | short text into a `str`, step by step in the caller |
+//! | `ordered` | UTF-16 with pairs, in any order of bytes |
+//! | `float` | floats as their shortest decimals |
 //! | `json` | short texts as the bodies of JSON strings, step by step in the caller |
 //! | `utf8` | the same kernels without escapes: short texts as UTF-8 |
-//! | `float` | floats as their shortest decimals |
-//! | `ordered` | UTF-16 with pairs, in any order of bytes |
-//! | `private` | text that may be written to meanwhile, converted by private copies of its parts |
-//! | `json_read` | what the reader of JSON asks |
+//! | `json_read` | the steps of the reader of JSON |
+//! | `cell` | short text into a `str`, step by step in the caller |
+//! | `measured` | text that was validated and measured, and its way into a `str` |
 //! | `large` | long text into a `str`, looked at and written in one pass |
+//! | `bytes` | bytes of a stream as units, and units as bytes |
+//! | `put` | kernels that end in a [`Window`](crate::Window) |
 //!
 //! `ONECOPY_KERNEL` = `scalar`, `sse2`, `avx2` or `avx512` forces a kernel where the processor has it (a better one is
 //! never chosen then; `scalar` leaves simdutf out too). simdutf's own kernels below `scalar` are forced by its
 //! variable `SIMDUTF_FORCE_IMPLEMENTATION` (`icelake`, `haswell`, `westmere`, `fallback`).
-
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
-
-use crate::Kind;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -37,15 +41,20 @@ mod avx512;
 pub(crate) mod bulk;
 pub(crate) mod bytes;
 pub(crate) mod cell;
+pub(crate) mod decimal;
 pub(crate) mod decode;
 pub(crate) mod encode;
+pub(crate) mod family;
 pub(crate) mod float;
 #[cfg(target_arch = "x86_64")]
 mod generic;
 pub(crate) mod json;
 pub(crate) mod json_read;
+mod kernel;
 pub(crate) mod large;
 pub(crate) mod measured;
+pub(crate) mod memory;
+pub(crate) mod new_cell;
 pub(crate) mod ordered;
 mod private;
 pub(crate) mod put;
@@ -53,6 +62,7 @@ pub(crate) mod scalar;
 #[cfg(target_arch = "x86_64")]
 mod sse2;
 pub(crate) mod utf8;
+pub(crate) mod validity;
 
 #[cfg(test)]
 mod changing_tests;
@@ -61,93 +71,12 @@ mod tests;
 #[cfg(test)]
 mod texts;
 
+pub use kernel::{Kernel, kernel};
+pub(crate) use kernel::{Scan8, Scan16};
+
 /// Past this many bytes of input the wider vectors repay the call that reaches them.
 #[cfg(target_arch = "x86_64")]
 const SHORT_BYTES: usize = 128;
-
-/// Which family of kernels runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
-#[repr(u8)]
-pub enum Kernel {
-    /// Plain Rust, no simdutf.
-    Scalar = 1,
-    /// 16-byte vectors.
-    Sse2 = 2,
-    /// 32-byte vectors.
-    Avx2 = 3,
-    /// 64-byte vectors with masks and byte compression (AVX-512 with VBMI2).
-    Avx512 = 4,
-}
-
-impl Kernel {
-    /// The name that `ONECOPY_KERNEL` takes.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Kernel::Scalar => "scalar",
-            Kernel::Sse2 => "sse2",
-            Kernel::Avx2 => "avx2",
-            Kernel::Avx512 => "avx512",
-        }
-    }
-}
-
-/// 0 until the first use.
-static CHOSEN: AtomicU8 = AtomicU8::new(0);
-
-/// The family of kernels that runs in this process: the best the processor has, or what `ONECOPY_KERNEL` allows.
-#[inline]
-#[must_use]
-pub fn kernel() -> Kernel {
-    match CHOSEN.load(Relaxed) {
-        1 => Kernel::Scalar,
-        2 => Kernel::Sse2,
-        3 => Kernel::Avx2,
-        4 => Kernel::Avx512,
-        _ => choose(),
-    }
-}
-
-#[cold]
-fn choose() -> Kernel {
-    let asked = std::env::var("ONECOPY_KERNEL").unwrap_or_default();
-    let asked = [Kernel::Scalar, Kernel::Sse2, Kernel::Avx2, Kernel::Avx512]
-        .into_iter()
-        .find(|k| k.name() == asked);
-    let best = best();
-    // Two threads may both choose: they choose the same.
-    let chosen = asked.map_or(best, |asked| asked.min(best));
-    CHOSEN.store(chosen as u8, Relaxed);
-    chosen
-}
-
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-fn best() -> Kernel {
-    if !(is_x86_feature_detected!("avx2")
-        && is_x86_feature_detected!("bmi1")
-        && is_x86_feature_detected!("bmi2")
-        && is_x86_feature_detected!("lzcnt")
-        && is_x86_feature_detected!("popcnt"))
-    {
-        Kernel::Sse2
-    } else if !(is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512vl")
-        && is_x86_feature_detected!("avx512cd")
-        && is_x86_feature_detected!("avx512ifma")
-        && is_x86_feature_detected!("avx512vbmi")
-        && is_x86_feature_detected!("avx512vbmi2"))
-    {
-        Kernel::Avx2
-    } else {
-        Kernel::Avx512
-    }
-}
-
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
-fn best() -> Kernel {
-    Kernel::Scalar
-}
 
 /// Runs a kernel: `run!(len_bytes, name(arguments))`. The scalar twin is `scalar::name`, and so on.
 macro_rules! run {
@@ -182,24 +111,6 @@ macro_rules! run {
             unsafe { scalar::$name $(::<$generic>)? ($($arg),*) }
         }
     }};
-}
-
-/// What one look at 16-bit units tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Scan16 {
-    /// The narrowest that holds every unit, at most [`Kind::Ucs2`].
-    pub(crate) kind: Kind,
-    /// Whether a unit is a surrogate.
-    pub(crate) surrogate: bool,
-}
-
-/// What one look at valid UTF-8 tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Scan8 {
-    /// The largest byte: its lead bytes tell the widest character.
-    pub(crate) max: u8,
-    /// Bytes that do not continue a sequence.
-    pub(crate) n_chars: usize,
 }
 
 /// Whether all bytes are ASCII.

@@ -3,7 +3,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::bulk::uninit;
+use super::memory::uninit;
 
 /// Units of a part: it stays in the first cache with what it becomes.
 const PART_UNITS: usize = 1024;

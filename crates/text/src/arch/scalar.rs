@@ -3,7 +3,7 @@
 //!
 //! They are written to be read; the compiler vectorises those that only reduce.
 
-use super::json_read::{Look, ShortNumber, Unescaped};
+use super::family::{Look, ShortNumber, UnescapedLength};
 use super::{Scan8, Scan16};
 use crate::Kind;
 
@@ -149,7 +149,7 @@ pub(crate) fn blank_u8(rest: &[u8]) -> usize {
     rest.iter().take_while(is_blank).count()
 }
 
-/// See [`JsonSteps::look`](super::json_read::JsonSteps::look).
+/// See [`JsonSteps::look`](super::family::JsonSteps::look).
 pub(crate) fn look(rest: &[u8]) -> Look {
     let mut look = Look::default();
     for i in 0..64 {
@@ -202,8 +202,8 @@ pub(crate) fn digits(rest: &[u8], n_before: u32, n_behind: u32) -> u64 {
     digits.fold(0, |n, &b| n * 10 + u64::from(b - b'0'))
 }
 
-/// See [`JsonSteps::unescape_u8`](super::json_read::JsonSteps::unescape_u8).
-pub(crate) fn unescape_u8(body: &[u8], out: &mut [u8]) -> Unescaped {
+/// See [`JsonSteps::unescape_u8`](super::family::JsonSteps::unescape_u8).
+pub(crate) fn unescape_u8(body: &[u8], out: &mut [u8]) -> UnescapedLength {
     let (mut n_read, mut n_written) = (0, 0);
     while let Some(&byte) = body.get(n_read) {
         let (byte, len) = if byte == b'\\' {
@@ -218,7 +218,7 @@ pub(crate) fn unescape_u8(body: &[u8], out: &mut [u8]) -> Unescaped {
         n_read += len;
         n_written += 1;
     }
-    Unescaped { n_read, n_written }
+    UnescapedLength { n_read, n_written }
 }
 
 /// What a letter behind a backslash stands for.
@@ -233,12 +233,6 @@ pub(crate) fn letter(byte: u8) -> Option<u8> {
         b't' => b'\t',
         _ => return None,
     })
-}
-
-/// Whether the unit is a surrogate.
-#[inline(always)]
-pub(crate) fn is_surrogate(u: u16) -> bool {
-    u & 0xF800 == 0xD800
 }
 
 pub(super) fn is_ascii(src: &[u8]) -> bool {

@@ -4,6 +4,7 @@ use std::mem::MaybeUninit;
 
 use super::ordered::utf16_len_of_str;
 use crate::Units;
+use crate::arch::memory::uninit;
 use crate::arch::{self, bulk, decode, encode};
 
 /// Bytes of the text as UTF-8; `None` where it is malformed.
@@ -25,7 +26,7 @@ pub fn utf8_len_exact(units: Units<'_>) -> Option<usize> {
 pub fn utf8_exact(units: Units<'_>, out: &mut [MaybeUninit<u8>]) {
     let n = match units {
         Units::Latin1(u) | Units::Utf8(u) if u.len() == out.len() => {
-            out.copy_from_slice(bulk::uninit(u));
+            out.copy_from_slice(uninit(u));
             Some(u.len())
         }
         Units::Latin1(u) => Some(encode::latin1_to_utf8(u, out)),

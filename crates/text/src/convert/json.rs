@@ -2,7 +2,7 @@
 
 use super::utf8::{put_latin1, put_utf16};
 use super::{ConvertError, Form, SHORT_UNITS, Stop, window_for, write};
-use crate::arch::{self, bulk, encode, scalar};
+use crate::arch::{self, encode, scalar, validity};
 use crate::sink::Mark;
 use crate::validate::is_utf8;
 use crate::{ByteSink, Policy, SinkFull, Units};
@@ -26,7 +26,7 @@ pub fn to_json_body<S: ByteSink>(
     let done = match units {
         Units::Utf8(u) if u.len() <= SHORT_UNITS => {
             let (n, high) = sink.window(u.len())?.put_to_escape(u);
-            if n == u.len() && (!high || bulk::is_utf8(u)) {
+            if n == u.len() && (!high || validity::is_utf8(u)) {
                 return Ok(n);
             }
             n < u.len() && undone(put_escapes_utf8(u, n, high, sink), sink, start)?

@@ -21,21 +21,26 @@ pub(crate) use self::ordered::{Unit as OrderedUnit, make_ordered_one_to_one};
 pub use self::ordered::{
     make_ordered_utf16, make_ordered_utf32, ordered_utf16, ordered_utf32, utf32_len_exact,
 };
-pub use self::str::{StrData, shape, write_str};
+pub use self::str::{shape, write_str};
 pub use self::utf8::to_utf8;
 pub use self::utf16::{string_from_utf16, to_utf16};
 pub use crate::arch::cell::{
-    CellBytes, CellEncoding, CellOther, CellUtf8, CellUtf16, Kernels, MOST_CELL_BYTES, NewBytes,
-    Work, make_ascii, make_other_utf8, with_kernels,
+    CellBytes, CellEncoding, CellOther, CellUtf8, CellUtf16, make_ascii, make_other_utf8,
 };
+pub use crate::arch::decimal::EIGHT_DIGITS;
 use crate::arch::encode;
-pub use crate::arch::float::{EIGHT_DIGITS, FLOAT_BYTES, eight_digits, put_float, put_float32};
-pub use crate::arch::json::{JSON_PLAIN_BYTES, JSON_PLAIN_UNITS, JsonKernels, json_room};
-pub use crate::arch::json_read::{Ascii, JsonSteps, Look, Plain, Scan, ShortNumber, Unescaped};
+pub use crate::arch::family::{
+    Ascii, JSON_PLAIN_BYTES, JSON_PLAIN_UNITS, JsonKernels, JsonSteps, Kernels, Look, Plain,
+    ShortNumber, UTF8_SHORT_BYTES, UnescapedLength as Unescaped, Utf8Kernels, Work, json_room,
+    utf8_room, with_kernels,
+};
+pub use crate::arch::float::{FLOAT_BYTES, eight_digits, put_float, put_float32};
+pub use crate::arch::json_read::Scan;
+pub use crate::arch::large::make_large;
 pub use crate::arch::large::volatile::{VolatileBytes, make_large_volatile, make_volatile};
-pub use crate::arch::large::{Made, NewStr, make_large};
 pub use crate::arch::measured::{Measured, measure};
-pub use crate::arch::utf8::{UTF8_SHORT_BYTES, Utf8Kernels, utf8_room};
+pub use crate::arch::new_cell::MOST_CELL_BYTES;
+pub use crate::new_object::{MadeStr as Made, NewBytes, NewStr, StrData};
 use crate::validate::find_malformed;
 use crate::{ByteSink, Malformed, Policy, SinkFull, Units, Window};
 

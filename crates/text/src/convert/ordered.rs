@@ -5,10 +5,9 @@
 
 use std::mem::MaybeUninit;
 
-use super::StrData;
-use crate::arch::cell::{Kernels, Work, with_kernels};
-use crate::arch::large::{Made, NewStr};
+use crate::arch::family::{Kernels, Work, with_kernels};
 use crate::arch::ordered::{count_utf16, ucs4_to_utf16, utf16_to_ucs4, widen};
+use crate::new_object::{MadeStr, NewStr, StrData};
 use crate::{Kind, Shape, Units};
 
 /// Units of a block.
@@ -24,7 +23,7 @@ const BLOCK_UNITS: usize = 2048;
 pub fn make_ordered_utf16<const SWAPPED: bool, N: NewStr>(
     text: &[[u8; 2]],
     new: &mut N,
-) -> Option<Result<Made<N::Str>, N::Error>> {
+) -> Option<Result<MadeStr<N::Str>, N::Error>> {
     with_kernels(Make::<_, _, SWAPPED, true>(text, new))
 }
 
@@ -35,7 +34,7 @@ pub fn make_ordered_utf16<const SWAPPED: bool, N: NewStr>(
 pub fn make_ordered_utf32<const SWAPPED: bool, N: NewStr>(
     text: &[[u8; 4]],
     new: &mut N,
-) -> Option<Result<Made<N::Str>, N::Error>> {
+) -> Option<Result<MadeStr<N::Str>, N::Error>> {
     with_kernels(Make::<_, _, SWAPPED, true>(text, new))
 }
 
@@ -47,7 +46,7 @@ pub fn make_ordered_utf32<const SWAPPED: bool, N: NewStr>(
 pub(crate) fn make_ordered_one_to_one<const BYTES: usize, const SWAPPED: bool, N: NewStr>(
     text: &[[u8; BYTES]],
     new: &mut N,
-) -> Option<Result<Made<N::Str>, N::Error>>
+) -> Option<Result<MadeStr<N::Str>, N::Error>>
 where
     [u8; BYTES]: Unit,
 {
@@ -174,7 +173,7 @@ const LOOK_UNITS: usize = 32;
 impl<U: Unit, N: NewStr, const SWAPPED: bool, const PAIRS: bool> Work
     for Make<'_, U, N, SWAPPED, PAIRS>
 {
-    type Output = Option<Result<Made<N::Str>, N::Error>>;
+    type Output = Option<Result<MadeStr<N::Str>, N::Error>>;
 
     #[inline(always)]
     fn run<K: Kernels>(self, _: K) -> Self::Output {
@@ -224,8 +223,8 @@ fn of<U: Unit, N: NewStr, const SWAPPED: bool>(
     made: N::Str,
     kind: Kind,
     in_vain_bytes: usize,
-) -> Made<N::Str> {
-    Made {
+) -> MadeStr<N::Str> {
+    MadeStr {
         made,
         is_copied: U::is_copied::<SWAPPED>(kind),
         in_vain_bytes,

@@ -1,31 +1,8 @@
 //! Text to the data area of a Python `str` (PEP 393).
 
-use std::mem::MaybeUninit;
-
 use super::measure;
+use crate::new_object::StrData;
 use crate::{Malformed, Policy, Shape, Units};
-
-/// The data area of a fresh `str`.
-#[derive(Debug)]
-pub enum StrData<'a> {
-    /// Kind 1, ASCII or Latin-1.
-    One(&'a mut [MaybeUninit<u8>]),
-    /// Kind 2.
-    Two(&'a mut [MaybeUninit<u16>]),
-    /// Kind 4.
-    Four(&'a mut [MaybeUninit<u32>]),
-}
-
-impl StrData<'_> {
-    /// The same data, borrowed again.
-    pub(crate) fn reborrow(&mut self) -> StrData<'_> {
-        match self {
-            StrData::One(data) => StrData::One(data),
-            StrData::Two(data) => StrData::Two(data),
-            StrData::Four(data) => StrData::Four(data),
-        }
-    }
-}
 
 /// Kind and length of the narrowest `str` that holds the text: what `PyUnicode_New` needs.
 ///

@@ -1,7 +1,7 @@
 //! Text to UTF-8.
 
 use super::{ConvertError, Form, SHORT_UNITS, Stop, window_for, write};
-use crate::arch::{self, bulk, encode};
+use crate::arch::{self, encode, validity};
 use crate::validate::is_utf8;
 use crate::{ByteSink, Policy, Units};
 
@@ -81,7 +81,7 @@ pub(super) fn put_latin1<S: ByteSink>(u: &[u8], sink: &mut S) -> Result<bool, St
 /// Appends UTF-16 as UTF-8; `false` where it is malformed.
 pub(super) fn put_utf16<S: ByteSink>(u: &[u16], sink: &mut S) -> Result<bool, Stop> {
     // Measured only where the worst case is not at hand; malformed text has no length, but needs room for nothing.
-    let exact = || match bulk::utf16_error_near(u) {
+    let exact = || match validity::utf16_error_near(u) {
         None => encode::utf8_len_from_utf16(u),
         Some(_) => 0,
     };

@@ -1,7 +1,7 @@
 //! UTF-8 to bytes in an encoding, part by part. Parts end where characters do.
 
-use crate::arch::bulk;
 use crate::arch::bytes::{append_latin1, append_utf16, as_bytes};
+use crate::arch::validity;
 use crate::encoding::{Encoding, Order};
 use crate::legacy::LegacyEncoder;
 use crate::transcode::error::{OnUnencodable, TranscodeError};
@@ -81,7 +81,7 @@ impl Encode {
                 end += 1;
             }
             let piece = &text[at..end];
-            let good = match bulk::as_str(piece) {
+            let good = match validity::as_str(piece) {
                 Some(piece) => piece,
                 None => longest_str(piece),
             };

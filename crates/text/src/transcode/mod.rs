@@ -6,6 +6,7 @@
 //! | `encode` | UTF-8 to bytes |
 //! | `eol` | line ends changed, lines counted |
 //! | `error` | policies, and [`TranscodeError`]: what, where, why |
+//! | `options` | [`TranscodeOptions`] |
 //! | [`naive`] | the slow twin: the whole text at once, a character at a time |
 //!
 //! What ends in UTF-8 is decoded straight into its place. Other ways go through UTF-8, a piece that fits the first caches at
@@ -16,9 +17,11 @@ mod encode;
 mod eol;
 pub(crate) mod error;
 pub mod naive;
+mod options;
 
 pub use self::eol::{Eol, LineCount, Place};
 pub use self::error::{MalformedBytes, OnMalformed, OnUnencodable, Reason, TranscodeError};
+pub use self::options::{Bom, TranscodeOptions};
 
 use self::decode::{Decode, Marks};
 use self::encode::{Encode, Stop};
@@ -28,37 +31,6 @@ use crate::{ByteSink, Encoding};
 
 /// Bytes that are decoded at a time where they do not end in UTF-8.
 const PIECE_BYTES: usize = 16 * 1024;
-
-/// What becomes of a byte order mark at the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Bom {
-    /// As the names of the encodings say: `utf-16`, `utf-32` and `utf-8-sig` have one, which is no part of the text; in
-    /// others U+FEFF is a character. So do CPython and iconv.
-    #[default]
-    ByName,
-    /// One is written, whether one was there or not.
-    Add,
-    /// None is written.
-    Strip,
-    /// One is written where one was there, if the encoding written is UTF-8, UTF-16 or UTF-32.
-    Keep,
-}
-
-/// What is done where text cannot stay as it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TranscodeOptions {
-    /// With bytes that are no text.
-    pub on_malformed: OnMalformed,
-    /// With characters that cannot be written.
-    pub on_unencodable: OnUnencodable,
-    /// With a byte order mark.
-    pub bom: Bom,
-    /// With line ends.
-    pub eol: Eol,
-    /// Whether to count lines, for [`Transcoder::place`].
-    pub counts_lines: bool,
-}
 
 /// Converts a stream from one encoding to another, part by part.
 ///

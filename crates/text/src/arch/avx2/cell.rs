@@ -4,13 +4,14 @@
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
+use super::copy::copy;
 use super::json_read::first;
 use super::out::SQUEEZE_U16;
 use super::start::{load_four, load_quarter, load_start, with_more};
 use super::utf8::{chars_of_lanes, fetched, units};
 use crate::Kind;
-use crate::arch::cell::{MOST_CELL_BYTES, four, one, two};
-use crate::arch::large::{Made, NewStr};
+use crate::arch::new_cell::{MOST_CELL_BYTES, four, one, two};
+use crate::new_object::{MadeStr, NewStr};
 
 /// Where the characters of a text of at most 64 bytes start, and the kind of a `str` of them; nowhere, where the text is malformed.
 ///
@@ -75,7 +76,7 @@ fn look(text: &[u8]) -> (u64, Kind) {
 pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
     text: &[u8],
     new: &mut N,
-) -> Option<Result<Made<N::Str>, N::Error>> {
+) -> Option<Result<MadeStr<N::Str>, N::Error>> {
     if text.len() > 64 {
         return None;
     }
@@ -194,48 +195,4 @@ pub(in crate::arch) fn is_ascii(text: &[u8]) -> bool {
         return bits(text) == 0;
     }
     bits(&text[..64]) | bits(&text[64..]) == 0
-}
-
-/// # Safety
-/// `out` takes the bytes, apart from the text.
-#[inline]
-#[target_feature(enable = "avx2")]
-pub(in crate::arch) unsafe fn copy(text: &[u8], out: *mut u8) {
-    let (p, n) = (text.as_ptr(), text.len());
-    // SAFETY: each arm moves its size from the start and up to the end, both inside n bytes, and reads before it writes.
-    unsafe {
-        if n >= 32 {
-            let load = |at: usize| _mm256_loadu_si256(p.add(at).cast());
-            let store = |at: usize, v| _mm256_storeu_si256(out.add(at).cast(), v);
-            let last = load(n - 32);
-            let mut at = 0;
-            while at + 32 < n {
-                store(at, load(at));
-                at += 32;
-            }
-            store(n - 32, last);
-        } else if n >= 16 {
-            let (a, b) = (
-                _mm_loadu_si128(p.cast()),
-                _mm_loadu_si128(p.add(n - 16).cast()),
-            );
-            _mm_storeu_si128(out.cast(), a);
-            _mm_storeu_si128(out.add(n - 16).cast(), b);
-        } else if n >= 8 {
-            let a = p.cast::<u64>().read_unaligned();
-            let b = p.add(n - 8).cast::<u64>().read_unaligned();
-            out.cast::<u64>().write_unaligned(a);
-            out.add(n - 8).cast::<u64>().write_unaligned(b);
-        } else if n >= 4 {
-            let a = p.cast::<u32>().read_unaligned();
-            let b = p.add(n - 4).cast::<u32>().read_unaligned();
-            out.cast::<u32>().write_unaligned(a);
-            out.add(n - 4).cast::<u32>().write_unaligned(b);
-        } else if n > 0 {
-            let (a, b, c) = (*p, *p.add(n / 2), *p.add(n - 1));
-            *out = a;
-            *out.add(n / 2) = b;
-            *out.add(n - 1) = c;
-        }
-    }
 }

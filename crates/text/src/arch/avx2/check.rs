@@ -4,7 +4,7 @@
 use std::arch::x86_64::*;
 
 use super::out::Unit;
-use crate::arch::bulk::is_utf8;
+use crate::arch::validity::is_utf8;
 
 /// Whether what was decoded is well-formed: continuation bytes stand where the leads before them call for, and nowhere else, which is a
 /// matter of bits; and no character could be shorter or is a surrogate, which is a matter of two bytes each.

@@ -4,11 +4,11 @@
 
 use std::arch::x86_64::*;
 
-pub(in crate::arch) use super::cell::copy as copy_half;
+pub(in crate::arch) use super::copy::copy as copy_half;
 use super::json::{escapes8, splat8};
 use super::out::SQUEEZE;
 use super::start::{bytes, load_half, load_start};
-use crate::arch::json_read::{Look, Unescaped, escaped};
+use crate::arch::family::{Look, UnescapedLength, escaped};
 use crate::arch::scalar;
 
 /// Bytes of a look.
@@ -312,7 +312,7 @@ fn spread(bits: u32) -> __m256i {
 
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-pub(in crate::arch) fn unescape_u8(body: &[u8], out: &mut [u8]) -> Unescaped {
+pub(in crate::arch) fn unescape_u8(body: &[u8], out: &mut [u8]) -> UnescapedLength {
     let (len, room) = (body.len(), out.len());
     let (mut at, mut n_written) = (0, 0);
     while at < len {
@@ -377,7 +377,7 @@ pub(in crate::arch) fn unescape_u8(body: &[u8], out: &mut [u8]) -> Unescaped {
             break;
         }
     }
-    Unescaped {
+    UnescapedLength {
         n_read: at,
         n_written,
     }

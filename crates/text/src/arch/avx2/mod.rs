@@ -24,6 +24,7 @@ use super::{Scan8, Scan16};
 
 pub(super) mod cell;
 mod check;
+pub(super) mod copy;
 pub(super) mod encode;
 pub(super) mod float;
 pub(super) mod json;

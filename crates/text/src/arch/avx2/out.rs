@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
-use super::cell::copy;
+use super::copy::copy;
 
 /// For each mask of 8 lanes, the order of bytes that brings the lanes of its bits to the front, 2 bytes a lane.
 pub(super) static SQUEEZE_U16: [[u8; 16]; 256] = {

@@ -13,8 +13,8 @@ use std::arch::x86_64::*;
 
 use super::check::Check;
 use super::out::{Out, Unit};
-use crate::arch::bulk::is_utf8;
 use crate::arch::sse2::load_padded;
+use crate::arch::validity::is_utf8;
 
 mod ucs4;
 pub(in crate::arch) use ucs4::to_ucs4;

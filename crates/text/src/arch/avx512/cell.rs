@@ -6,10 +6,10 @@ use std::arch::x86_64::*;
 
 use super::scan::narrow;
 use super::utf16::pairs;
-use super::{BYTES, Out, first, load_first, splat16, store_first, utf8};
+use super::{BYTES, Out, first, load_first, splat16, store_first, swap_u16, utf8};
 use crate::Kind;
-use crate::arch::cell::{MOST_CELL_BYTES, four, one, two};
-use crate::arch::large::{Made, NewStr};
+use crate::arch::new_cell::{MOST_CELL_BYTES, four, one, two};
+use crate::new_object::{MadeStr, NewStr};
 
 /// The lanes of both vectors where a text of `len` bytes is.
 #[inline]
@@ -46,13 +46,6 @@ fn load_units<const SWAPPED: bool>(text: &[u8]) -> (__m512i, __m512i) {
     }
 }
 
-/// 16-bit units with their two bytes exchanged.
-#[inline]
-#[target_feature(enable = "avx512bw")]
-pub(super) fn swap_u16(v: __m512i) -> __m512i {
-    _mm512_or_si512(_mm512_slli_epi16::<8>(v), _mm512_srli_epi16::<8>(v))
-}
-
 /// Stores the first `n_bytes` of both vectors.
 ///
 /// # Safety
@@ -84,7 +77,7 @@ pub(super) fn tops((lo, hi): (__m512i, __m512i), bits: u16, top: u16) -> u64 {
 pub(in crate::arch) unsafe fn make_utf16<const SWAPPED: bool, N: NewStr>(
     text: &[u8],
     new: &mut N,
-) -> Option<Result<Made<N::Str>, N::Error>> {
+) -> Option<Result<MadeStr<N::Str>, N::Error>> {
     let n = text.len() / 2;
     // SAFETY: AVX-512 is there; each `out` takes a unit for each character, as `one`, `two` and `four` check. What was loaded
     // is loaded again behind the call that makes the `str`: no vector outlives a call.
@@ -191,7 +184,7 @@ fn put_starts(out: &mut Out, units: __m512i, behind: __m512i, starts: u32) {
 pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
     text: &[u8],
     new: &mut N,
-) -> Option<Result<Made<N::Str>, N::Error>> {
+) -> Option<Result<MadeStr<N::Str>, N::Error>> {
     // SAFETY: AVX-512 is there.
     let (kind, n) = unsafe { utf8::measure(text) }?;
     // SAFETY: measured, and as `one`, `two` and `four` have checked: a unit for each character, and no character wider.

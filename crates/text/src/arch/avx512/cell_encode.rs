@@ -3,9 +3,11 @@
 
 use std::arch::x86_64::*;
 
-use super::cell::{load_two, store_two, swap_u16, tops};
+use super::cell::{load_two, store_two, tops};
+use super::swap_u16;
 use super::{BYTES, Out, encode, first, load, load_first, measure, splat16, splat32, store_first};
-use crate::arch::cell::{NewBytes, encoded};
+use crate::arch::new_cell::encoded;
+use crate::new_object::NewBytes;
 
 /// What was measured must be what was written.
 #[inline(always)]

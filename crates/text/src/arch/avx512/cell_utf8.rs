@@ -8,9 +8,9 @@ use std::arch::x86_64::*;
 use super::cell::make_utf8 as make_any;
 use super::second::wrong_seconds;
 use super::{BYTES, first, load_first, select, splat8, store_first, utf8};
-use crate::arch::cell::of_another_shape;
-use crate::arch::large::{Made, NewStr};
-use crate::convert::StrData;
+use crate::arch::new_cell::of_another_shape;
+use crate::new_object::StrData;
+use crate::new_object::{MadeStr, NewStr};
 use crate::{Kind, Shape};
 
 /// Where in the vector is what.
@@ -38,7 +38,7 @@ impl Look {
 pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
     text: &[u8],
     new: &mut N,
-) -> Option<Result<Made<N::Str>, N::Error>> {
+) -> Option<Result<MadeStr<N::Str>, N::Error>> {
     // SAFETY: AVX-512 is there; each place takes a unit for each character, as is checked. What was loaded is loaded
     // again behind the call that makes the `str`: no vector outlives a call.
     unsafe {
@@ -72,7 +72,7 @@ pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
             }
             _ => of_another_shape(),
         }
-        Some(Ok(Made {
+        Some(Ok(MadeStr {
             made,
             is_copied: false,
             in_vain_bytes: 0,

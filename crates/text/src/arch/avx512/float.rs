@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::load;
-use crate::arch::float::{
+use crate::arch::decimal::{
     Byte, Decimal, N_FORMS, POINTS, decimal, decimal_of_float32, form, form_of,
 };
 

@@ -6,7 +6,7 @@ use std::arch::x86_64::*;
 use super::cell::is_equal;
 use super::{BYTES, first, load, load_first, splat8, splat16, splat32, store, store_first};
 use crate::arch::avx2::json_read::{number, places};
-use crate::arch::json_read::{Look, Unescaped, escaped};
+use crate::arch::family::{Look, UnescapedLength, escaped};
 
 /// The first 64 bytes at most, and zeros.
 #[inline]
@@ -221,7 +221,7 @@ static LETTERS: [u8; 128] = {
 /// `out` takes as many bytes as the body has, which the caller has checked.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-pub(in crate::arch) fn unescape_u8(body: &[u8], out: &mut [u8]) -> Unescaped {
+pub(in crate::arch) fn unescape_u8(body: &[u8], out: &mut [u8]) -> UnescapedLength {
     let out = out.as_mut_ptr();
     let (p, len) = (body.as_ptr(), body.len());
     let (mut at, mut n_written) = (0, 0);
@@ -271,7 +271,7 @@ pub(in crate::arch) fn unescape_u8(body: &[u8], out: &mut [u8]) -> Unescaped {
             }
         }
     }
-    Unescaped {
+    UnescapedLength {
         n_read: at,
         n_written,
     }

@@ -242,3 +242,10 @@ impl<const BRIEF: bool> Bounded<BRIEF> {
 
 #[cfg(test)]
 mod tests;
+
+/// 16-bit units with their two bytes exchanged.
+#[inline]
+#[target_feature(enable = "avx512bw")]
+pub(super) fn swap_u16(v: __m512i) -> __m512i {
+    _mm512_or_si512(_mm512_slli_epi16::<8>(v), _mm512_srli_epi16::<8>(v))
+}

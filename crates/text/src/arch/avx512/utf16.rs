@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::cell::swap_u16;
+use super::swap_u16;
 use super::{BYTES, Out, first, load, load_first, splat16, splat32};
 
 /// Units of a vector.

@@ -1,30 +1,10 @@
 //! The kernels for 32-byte vectors: those of JSON are of their own; cells go the way of every processor, but for what JSON
 //! asks of them too.
 
-use super::steps::Steps;
-use super::{Common, Encoded, Kernels, NewBytes, NewStr, Tried, Work};
-use crate::arch::avx2::cell;
-
-/// A value of it proves that AVX2 is there.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Avx2(());
-
-/// Does the work with these kernels.
-///
-/// # Safety
-/// `best` has found AVX2.
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-#[inline(never)]
-pub(super) unsafe fn on_avx2<W: Work>(work: W) -> W::Output {
-    work.run(Avx2(()))
-}
-
-/// As [`with_kernels`](super::with_kernels), by these whichever are the best, where they are there.
-#[cfg(test)]
-pub(crate) fn with_avx2<W: Work>(work: W) -> Option<W::Output> {
-    // SAFETY: `best` has found AVX2.
-    (crate::kernel() >= crate::Kernel::Avx2).then(|| unsafe { on_avx2(work) })
-}
+use crate::arch::avx2::{cell, copy};
+use crate::arch::family::{Avx2, CellSteps, Common, Kernels, Work, on_avx2};
+use crate::arch::new_cell::{MaybeBytes, MaybeStr};
+use crate::new_object::{NewBytes, NewStr};
 
 impl Kernels for Avx2 {
     #[inline(always)]
@@ -49,14 +29,14 @@ impl Kernels for Avx2 {
     }
 }
 
-impl Steps for Avx2 {
+impl CellSteps for Avx2 {
     #[inline(always)]
-    fn make_utf16<const SWAPPED: bool, N: NewStr>(self, text: &[u8], new: &mut N) -> Tried<N> {
+    fn make_utf16<const SWAPPED: bool, N: NewStr>(self, text: &[u8], new: &mut N) -> MaybeStr<N> {
         Common.make_utf16::<SWAPPED, N>(text, new)
     }
 
     #[inline(always)]
-    fn make_utf8<N: NewStr>(self, text: &[u8], new: &mut N) -> Tried<N> {
+    fn make_utf8<N: NewStr>(self, text: &[u8], new: &mut N) -> MaybeStr<N> {
         // SAFETY: a value of this type proves that AVX2 is there.
         match unsafe { cell::make_utf8(text, new) } {
             None => Common.make_utf8(text, new),
@@ -73,7 +53,7 @@ impl Steps for Avx2 {
     #[inline(always)]
     unsafe fn copy(self, text: &[u8], out: *mut u8) {
         // SAFETY: a value of this type proves that AVX2 is there; the duty of the caller.
-        unsafe { cell::copy(text, out) }
+        unsafe { copy::copy(text, out) }
     }
 
     #[inline(always)]
@@ -81,32 +61,40 @@ impl Steps for Avx2 {
         self,
         u: &[u8],
         new: &mut B,
-    ) -> Encoded<B> {
+    ) -> MaybeBytes<B> {
         Common.latin1_to_utf16::<SWAPPED, B>(u, new)
     }
 
     #[inline(always)]
-    fn ucs2_to_utf16<const SWAPPED: bool, B: NewBytes>(self, u: &[u16], new: &mut B) -> Encoded<B> {
+    fn ucs2_to_utf16<const SWAPPED: bool, B: NewBytes>(
+        self,
+        u: &[u16],
+        new: &mut B,
+    ) -> MaybeBytes<B> {
         Common.ucs2_to_utf16::<SWAPPED, B>(u, new)
     }
 
     #[inline(always)]
-    fn ucs4_to_utf16<const SWAPPED: bool, B: NewBytes>(self, u: &[u32], new: &mut B) -> Encoded<B> {
+    fn ucs4_to_utf16<const SWAPPED: bool, B: NewBytes>(
+        self,
+        u: &[u32],
+        new: &mut B,
+    ) -> MaybeBytes<B> {
         Common.ucs4_to_utf16::<SWAPPED, B>(u, new)
     }
 
     #[inline(always)]
-    fn latin1_to_utf8<B: NewBytes>(self, u: &[u8], new: &mut B) -> Encoded<B> {
+    fn latin1_to_utf8<B: NewBytes>(self, u: &[u8], new: &mut B) -> MaybeBytes<B> {
         Common.latin1_to_utf8(u, new)
     }
 
     #[inline(always)]
-    fn ucs2_to_utf8<B: NewBytes>(self, u: &[u16], new: &mut B) -> Encoded<B> {
+    fn ucs2_to_utf8<B: NewBytes>(self, u: &[u16], new: &mut B) -> MaybeBytes<B> {
         Common.ucs2_to_utf8(u, new)
     }
 
     #[inline(always)]
-    fn ucs4_to_utf8<B: NewBytes>(self, u: &[u32], new: &mut B) -> Encoded<B> {
+    fn ucs4_to_utf8<B: NewBytes>(self, u: &[u32], new: &mut B) -> MaybeBytes<B> {
         Common.ucs4_to_utf8(u, new)
     }
 }

@@ -3,15 +3,12 @@
 use std::mem::MaybeUninit;
 use std::slice;
 
-use super::steps::Steps;
-use super::{Encoded, Kernels, NewBytes, NewStr, Tried, Work, encoded, four, one, two};
+use crate::arch::family::{CellSteps, Common, Kernels, Work};
+use crate::arch::new_cell::{MaybeBytes, MaybeStr, encoded, four, one, two};
 use crate::arch::{bulk, encode, is_ascii, narrow_u16, scan_u16};
 use crate::convert::utf8_exact;
+use crate::new_object::{NewBytes, NewStr};
 use crate::{Kind, Shape, Units};
-
-/// What every processor has: UTF-8, UTF-16 without surrogates, and plain copies.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Common;
 
 impl Kernels for Common {
     #[inline(never)]
@@ -44,9 +41,9 @@ impl Kernels for Common {
     fn fetch(self, _: &[u8], _: usize) {}
 }
 
-impl Steps for Common {
+impl CellSteps for Common {
     #[inline(always)]
-    fn make_utf16<const SWAPPED: bool, N: NewStr>(self, text: &[u8], new: &mut N) -> Tried<N> {
+    fn make_utf16<const SWAPPED: bool, N: NewStr>(self, text: &[u8], new: &mut N) -> MaybeStr<N> {
         // SAFETY: any bits are a good unit.
         let ([], units, []) = (unsafe { text.align_to::<u16>() }) else {
             return None;
@@ -70,7 +67,7 @@ impl Steps for Common {
     }
 
     #[inline(always)]
-    fn make_utf8<N: NewStr>(self, text: &[u8], new: &mut N) -> Tried<N> {
+    fn make_utf8<N: NewStr>(self, text: &[u8], new: &mut N) -> MaybeStr<N> {
         let Shape { kind, n_chars: n } = bulk::shape_of_utf8(text)?;
         if n < 2 {
             return None;
@@ -112,7 +109,7 @@ impl Steps for Common {
         self,
         u: &[u8],
         new: &mut B,
-    ) -> Encoded<B> {
+    ) -> MaybeBytes<B> {
         Some(encoded(new, 2 * u.len(), |out| {
             for (i, &b) in u.iter().enumerate() {
                 let unit = if SWAPPED { [0, b] } else { [b, 0] };
@@ -123,7 +120,11 @@ impl Steps for Common {
     }
 
     #[inline(always)]
-    fn ucs2_to_utf16<const SWAPPED: bool, B: NewBytes>(self, u: &[u16], new: &mut B) -> Encoded<B> {
+    fn ucs2_to_utf16<const SWAPPED: bool, B: NewBytes>(
+        self,
+        u: &[u16],
+        new: &mut B,
+    ) -> MaybeBytes<B> {
         if SWAPPED || scan_u16(u).surrogate {
             return None;
         }
@@ -134,29 +135,33 @@ impl Steps for Common {
     }
 
     #[inline(always)]
-    fn ucs4_to_utf16<const SWAPPED: bool, B: NewBytes>(self, _: &[u32], _: &mut B) -> Encoded<B> {
+    fn ucs4_to_utf16<const SWAPPED: bool, B: NewBytes>(
+        self,
+        _: &[u32],
+        _: &mut B,
+    ) -> MaybeBytes<B> {
         None
     }
 
     #[inline(always)]
-    fn latin1_to_utf8<B: NewBytes>(self, u: &[u8], new: &mut B) -> Encoded<B> {
+    fn latin1_to_utf8<B: NewBytes>(self, u: &[u8], new: &mut B) -> MaybeBytes<B> {
         to_utf8(Units::Latin1(u), new)
     }
 
     #[inline(always)]
-    fn ucs2_to_utf8<B: NewBytes>(self, u: &[u16], new: &mut B) -> Encoded<B> {
+    fn ucs2_to_utf8<B: NewBytes>(self, u: &[u16], new: &mut B) -> MaybeBytes<B> {
         to_utf8(Units::Ucs2(u), new)
     }
 
     #[inline(always)]
-    fn ucs4_to_utf8<B: NewBytes>(self, u: &[u32], new: &mut B) -> Encoded<B> {
+    fn ucs4_to_utf8<B: NewBytes>(self, u: &[u32], new: &mut B) -> MaybeBytes<B> {
         to_utf8(Units::Utf32(u), new)
     }
 }
 
 /// As UTF-8, where it can be.
 #[inline(always)]
-fn to_utf8<B: NewBytes>(units: Units<'_>, new: &mut B) -> Encoded<B> {
+fn to_utf8<B: NewBytes>(units: Units<'_>, new: &mut B) -> MaybeBytes<B> {
     let len = encode::valid_utf8_len(units)?;
     Some(encoded(new, len, |out| {
         // SAFETY: `encoded` has checked that out takes so many bytes.

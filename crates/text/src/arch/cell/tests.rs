@@ -2,8 +2,14 @@
 //! each place made malformed, places of exactly the size that is written, and texts that end where a page does that nobody
 //! may read.
 
+use std::mem::MaybeUninit;
+
 use super::*;
-use crate::{Policy, naive};
+#[cfg(target_arch = "x86_64")]
+use crate::arch::family::with_avx2;
+use crate::arch::family::{Common, Kernels, Work, with_kernels};
+use crate::new_object::{NewBytes, NewStr, StrData};
+use crate::{Kind, Policy, Shape, Units, naive};
 
 const CANARY: u8 = 0xA5;
 

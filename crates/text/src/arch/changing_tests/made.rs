@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::{Guarded, bytes_of, utf8_variants, utf16_variants};
-use crate::arch::{bytes, cell};
+use crate::arch::{bytes, family};
 use crate::convert::{
     CellEncoding, CellUtf8, CellUtf16, Kernels, NewBytes, NewStr, StrData, VolatileBytes, Work,
     make_large, make_large_volatile, make_volatile, with_kernels,
@@ -221,8 +221,8 @@ fn changed_text_of_a_cell_stays_inside_of_its_memory() {
             let run = |work: &mut dyn FnMut()| drop(catch_unwind(AssertUnwindSafe(work)));
             run(&mut || with_kernels(Cells(text, changing)));
             #[cfg(target_arch = "x86_64")]
-            run(&mut || _ = cell::with_avx2(Cells(text, changing)));
-            run(&mut || Cells(text, changing).run(cell::Common));
+            run(&mut || _ = family::with_avx2(Cells(text, changing)));
+            run(&mut || Cells(text, changing).run(family::Common));
         });
     }
 }

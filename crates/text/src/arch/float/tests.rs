@@ -2,8 +2,8 @@
 
 use super::{FLOAT_BYTES, put, put_float, put_float32, put_of_float32};
 #[cfg(target_arch = "x86_64")]
-use crate::arch::cell::with_avx2;
-use crate::arch::cell::{Kernels, Work, with_kernels};
+use crate::arch::family::with_avx2;
+use crate::arch::family::{Kernels, Work, with_kernels};
 use crate::sink::ByteSink;
 
 /// What the kernels in a loop write.

@@ -1,11 +1,11 @@
 //! Each family of kernels against the slow twin: every length around the vectors, escapes at every place, every alignment,
 //! canaries behind what was written.
 
-use super::{JSON_PLAIN_BYTES, JSON_PLAIN_UNITS, JsonKernels, json_room};
 use crate::arch::cell::tests::AtEnd;
 #[cfg(target_arch = "x86_64")]
-use crate::arch::cell::with_avx2;
-use crate::arch::cell::{Kernels, Work, with_kernels};
+use crate::arch::family::with_avx2;
+use crate::arch::family::{JSON_PLAIN_BYTES, JSON_PLAIN_UNITS, JsonKernels, json_room};
+use crate::arch::family::{Kernels, Work, with_kernels};
 use crate::sink::Pen;
 use crate::{Policy, Units, naive};
 

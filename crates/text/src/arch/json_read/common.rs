@@ -1,8 +1,8 @@
 //! What every processor has for the reader of JSON; the slow twin of the vector kernels.
 
-use super::super::cell::Common;
 use super::{
-    Ascii, JsonSteps, Look, Plain, Unescaped, find_escape_u8, find_escape_u16, is_ascii, scalar,
+    Ascii, Common, JsonSteps, Look, Plain, UnescapedLength, find_escape_u8, find_escape_u16,
+    is_ascii, scalar,
 };
 
 impl JsonSteps for Common {
@@ -58,7 +58,7 @@ impl JsonSteps for Common {
     }
 
     #[inline(always)]
-    fn unescape_u8(self, body: &[u8], out: &mut [u8]) -> Unescaped {
+    fn unescape_u8(self, body: &[u8], out: &mut [u8]) -> UnescapedLength {
         assert!(out.len() >= body.len());
         scalar::unescape_u8(body, out)
     }

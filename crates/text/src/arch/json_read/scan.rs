@@ -4,8 +4,8 @@
 //! time: about 27 clocks from the place of one to that of the next. So what a look has seen is kept, and the strings and numbers
 //! that stand in the same 64 bytes are found by a shift and a count of bits.
 
-use super::super::cell::Kernels;
 use super::{Ascii, Look, Plain, ShortNumber, scalar};
+use crate::arch::family::Kernels;
 
 /// Bytes of a look.
 const BYTES: usize = 64;

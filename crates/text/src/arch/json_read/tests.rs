@@ -3,8 +3,8 @@
 
 use super::super::cell::tests::AtEnd;
 #[cfg(target_arch = "x86_64")]
-use super::super::cell::with_avx2;
-use super::super::cell::{Common, Kernels, Work, with_kernels};
+use super::super::family::with_avx2;
+use super::super::family::{Common, Kernels, Work, with_kernels};
 use super::*;
 
 /// Runs a check on each family of kernels.
@@ -258,7 +258,7 @@ fn escapes_of_one_letter_are_replaced_up_to_one_that_is_not() {
         let n_written = expected.len();
         assert_eq!(
             made,
-            Unescaped {
+            UnescapedLength {
                 n_read: read,
                 n_written
             },

@@ -9,10 +9,11 @@
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-use super::{LARGE_BYTES, Made, NewStr, Tried, make, of, try_ascii};
+use super::{LARGE_BYTES, Tried, make, of, try_ascii};
 use crate::arch::bytes::as_units;
 use crate::arch::measured::is_canonical;
-use crate::convert::{StrData, make_ordered_one_to_one};
+use crate::convert::make_ordered_one_to_one;
+use crate::new_object::{MadeStr, NewStr, StrData};
 use crate::{ByteSink, Encoding, Kind, Order, Shape, SinkFull, Units};
 
 /// Texts up to this length are copied to private memory as a whole and decoded like others.
@@ -121,7 +122,7 @@ pub fn make_volatile<N: NewStr>(
     text: VolatileBytes<'_>,
     encoding: Encoding,
     new: &mut N,
-) -> Option<Result<Made<N::Str>, N::Error>> {
+) -> Option<Result<MadeStr<N::Str>, N::Error>> {
     let unit_bytes = match encoding {
         Encoding::Utf16(_) => 2,
         Encoding::Utf32(_) => 4,
@@ -160,7 +161,7 @@ pub fn make_volatile<N: NewStr>(
 pub fn make_large_volatile<N: NewStr>(
     units: Units<'_>,
     new: &mut N,
-) -> Option<Result<Made<N::Str>, N::Error>> {
+) -> Option<Result<MadeStr<N::Str>, N::Error>> {
     if units.len_bytes() < LARGE_BYTES {
         return None;
     }
@@ -207,7 +208,7 @@ impl<'n, N: NewStr> Recorded<'n, N> {
     fn ordered<const BYTES: usize, const SWAPPED: bool>(
         &mut self,
         bytes: &[u8],
-    ) -> Option<Result<Made<N::Str>, N::Error>>
+    ) -> Option<Result<MadeStr<N::Str>, N::Error>>
     where
         [u8; BYTES]: crate::convert::OrderedUnit,
     {
@@ -219,8 +220,8 @@ impl<'n, N: NewStr> Recorded<'n, N> {
     /// The `str`, if it is canonical.
     fn checked(
         &mut self,
-        made: Result<Made<N::Str>, N::Error>,
-    ) -> Option<Result<Made<N::Str>, N::Error>> {
+        made: Result<MadeStr<N::Str>, N::Error>,
+    ) -> Option<Result<MadeStr<N::Str>, N::Error>> {
         let mut made = match made {
             Ok(made) => made,
             Err(e) => return Some(Err(e)),

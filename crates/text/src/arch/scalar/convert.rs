@@ -4,9 +4,19 @@
 
 use std::mem::MaybeUninit;
 
-use super::is_surrogate;
-use crate::arch::encode::utf8_len_of;
 use crate::{Units, naive};
+
+/// Whether the unit is a surrogate.
+#[inline(always)]
+pub(crate) fn is_surrogate(u: u16) -> bool {
+    u & 0xF800 == 0xD800
+}
+
+/// Bytes of a code point in UTF-8.
+#[inline]
+pub(crate) fn utf8_len_of(c: u32) -> usize {
+    1 + usize::from(c >= 0x80) + usize::from(c >= 0x800) + usize::from(c >= 0x1_0000)
+}
 
 /// Writes code points as units; whether all of them fitted and filled `out`.
 #[must_use]

@@ -65,7 +65,7 @@ fn check(chars_in: &[u32]) {
         .map(|c| c.swap_bytes().to_ne_bytes())
         .collect();
     let made =
-        |made: Option<Result<Made<_>, ()>>| made.map(|made| chars(made.expect("memory").made));
+        |made: Option<Result<MadeStr<_>, ()>>| made.map(|made| chars(made.expect("memory").made));
     let units = Units::Utf32(chars_in);
     assert_eq!(
         made(make_ordered_utf32::<false, _>(&wide, &mut Heap)),

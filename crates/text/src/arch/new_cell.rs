@@ -1,0 +1,63 @@
+//! Fresh `str` and `bytes` of a cell: made, checked, and filled by a kernel.
+
+use crate::new_object::{MadeStr, NewBytes, NewStr, StrData};
+use crate::{Kind, Shape};
+
+/// Bytes that a cell has at most; longer text goes the way of any text.
+pub const MOST_CELL_BYTES: usize = 128;
+
+/// What became of a `str`: `None` where it is not for these kernels.
+pub(super) type MaybeBytes<B> = Option<Result<<B as NewBytes>::Bytes, <B as NewBytes>::Error>>;
+
+/// What became of a text: `None` where it is not for these kernels.
+pub(super) type MaybeStr<N> = Option<Result<MadeStr<<N as NewStr>::Str>, <N as NewStr>::Error>>;
+
+/// New `bytes` of this length, which `write` fills from their start.
+#[inline(always)]
+pub(super) fn encoded<B: NewBytes>(
+    new: &mut B,
+    len: usize,
+    write: impl FnOnce(*mut u8),
+) -> Result<B::Bytes, B::Error> {
+    let mut made = new.new_bytes(len)?;
+    let out = new.data(&mut made);
+    assert_eq!(out.len(), len, "bytes of another length were made");
+    write(out.as_mut_ptr().cast());
+    Ok(made)
+}
+
+macro_rules! writers {
+    ($($name:ident: $unit:ty, $variant:ident;)*) => {$(
+        /// A new `str` of this shape, which `write` fills from its start.
+        #[inline(always)]
+        pub(super) fn $name<N: NewStr>(
+            new: &mut N,
+            kind: Kind,
+            n_chars: usize,
+            is_copied: bool,
+            write: impl FnOnce(*mut $unit),
+        ) -> Result<MadeStr<N::Str>, N::Error> {
+            let mut made = new.new_str(Shape { kind, n_chars })?;
+            match new.data(&mut made) {
+                StrData::$variant(out) if out.len() == n_chars => write(out.as_mut_ptr().cast()),
+                _ => of_another_shape(),
+            }
+            Ok(MadeStr {
+                made,
+                is_copied,
+                in_vain_bytes: 0,
+            })
+        }
+    )*};
+}
+
+writers! {
+    one: u8, One;
+    two: u16, Two;
+    four: u32, Four;
+}
+
+#[cold]
+pub(super) fn of_another_shape() -> ! {
+    panic!("a str of another shape was made")
+}
