@@ -9,6 +9,7 @@
 //! | [`kind`] | the narrowest PEP 393 representation for a text: [`Kind`], [`Shape`] |
 //! | [`validate`] | whether text is well-formed, where it is not, how long it is in UTF-8 |
 //! | [`convert`] | `Units` to UTF-8, to JSON string bodies, to the data area of a `str`, to UTF-16 |
+//! | `decimal` | the shortest decimal of a float |
 //! | `new_object` | fresh `str` and `bytes` that conversions write into |
 //! | [`encoding`] | the encodings of bytes by their names: [`Encoding`] |
 //! | [`transcode`] | any encoding to any other, in parts: [`Transcoder`] |
@@ -29,6 +30,7 @@ mod arch;
 #[allow(unsafe_code)] // Fence: chunk memory, owned or somebody else's.
 pub mod chunk;
 pub mod convert;
+mod decimal;
 pub mod detect;
 pub mod encoding;
 mod iso2022jp;

@@ -2,9 +2,9 @@
 
 use std::mem::MaybeUninit;
 
-use super::decimal::{Decimal, EIGHT_DIGITS, decimal, decimal_of_float32};
 #[cfg(target_arch = "x86_64")]
 use super::{Kernel, avx2, avx512, kernel};
+use crate::decimal::{Decimal, EIGHT_DIGITS, decimal, decimal_of_float32};
 use crate::sink::Put;
 
 /// Bytes that may be written for a float, the last of them of no meaning: a sign, 16 digits and the point, and 16 bytes behind.

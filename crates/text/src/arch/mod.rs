@@ -4,12 +4,11 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `kernel` | which kernels run in this process: [`kernel`]; what their looks return |
+//! | `kernel` | which kernels run in this process: [`kernel()`]; what their looks return |
 //! | `memory` | units as memory that need not be initialised |
 //! | `validity` | well-formedness by simdutf |
 //! | `new_cell` | a fresh `str` or `bytes` of a cell, checked before a kernel fills it |
 //! | `family` | the families of kernels as types, the steps that each has, and [`family::with_kernels`], which chooses one |
-//! | `decimal` | the shortest decimal of a float |
 //! | `scalar` | the twin of every kernel, in plain Rust: always compiled, and all that runs under Miri |
 //! | `generic` | each vector algorithm once, over a [`generic::Vector`] |
 //! | `sse2` | 16-byte vectors, part of every x86-64: inlined into the short paths, so a cell pays no call |
@@ -41,7 +40,6 @@ mod avx512;
 pub(crate) mod bulk;
 pub(crate) mod bytes;
 pub(crate) mod cell;
-pub(crate) mod decimal;
 pub(crate) mod decode;
 pub(crate) mod encode;
 pub(crate) mod family;

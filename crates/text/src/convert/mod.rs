@@ -27,7 +27,6 @@ pub use self::utf16::{string_from_utf16, to_utf16};
 pub use crate::arch::cell::{
     CellBytes, CellEncoding, CellOther, CellUtf8, CellUtf16, make_ascii, make_other_utf8,
 };
-pub use crate::arch::decimal::EIGHT_DIGITS;
 use crate::arch::encode;
 pub use crate::arch::family::{
     Ascii, JSON_PLAIN_BYTES, JSON_PLAIN_UNITS, JsonKernels, JsonSteps, Kernels, Look, Plain,
@@ -40,6 +39,7 @@ pub use crate::arch::large::make_large;
 pub use crate::arch::large::volatile::{VolatileBytes, make_large_volatile, make_volatile};
 pub use crate::arch::measured::{Measured, measure};
 pub use crate::arch::new_cell::MOST_CELL_BYTES;
+pub use crate::decimal::EIGHT_DIGITS;
 pub use crate::new_object::{MadeStr as Made, NewBytes, NewStr, StrData};
 use crate::validate::find_malformed;
 use crate::{ByteSink, Malformed, Policy, SinkFull, Units, Window};

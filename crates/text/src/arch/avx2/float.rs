@@ -3,7 +3,7 @@
 
 use std::arch::x86_64::*;
 
-use crate::arch::decimal::{
+use crate::decimal::{
     Byte, Decimal, EIGHT_DIGITS, N_FORMS, POINTS, decimal, decimal_of_float32, form, form_of,
 };
 

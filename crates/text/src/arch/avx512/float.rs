@@ -3,9 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::load;
-use crate::arch::decimal::{
-    Byte, Decimal, N_FORMS, POINTS, decimal, decimal_of_float32, form, form_of,
-};
+use crate::decimal::{Byte, Decimal, N_FORMS, POINTS, decimal, decimal_of_float32, form, form_of};
 
 /// Quotients of 2^52 and the powers of ten from the eighth down: what a number below 10^8 is multiplied by, so that a digit is
 /// the first one behind the point.

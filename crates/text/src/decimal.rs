@@ -13,7 +13,7 @@ const FIRST: u64 = 1023 - 16;
 /// How many: up to the floats below 2^52.
 const N_EXPONENTS: usize = 68;
 /// Places behind the point that they have at most.
-pub(super) const MOST_PLACES: usize = 21;
+pub(crate) const MOST_PLACES: usize = 21;
 
 /// What is asked of an exponent.
 #[derive(Clone, Copy)]
@@ -48,17 +48,17 @@ static SCALES: [Scale; N_EXPONENTS] = {
 };
 
 /// Forms of a result, by twice the places behind the point; the second of two leaves out a zero in front of all.
-pub(super) const N_FORMS: usize = 2 * MOST_PLACES + 2;
+pub(crate) const N_FORMS: usize = 2 * MOST_PLACES + 2;
 
 /// The form of a decimal.
 #[inline(always)]
-pub(super) fn form_of(first: u64, n_places: usize) -> usize {
+pub(crate) fn form_of(first: u64, n_places: usize) -> usize {
     2 * n_places + usize::from(first < 1_000_000_000_000_000)
 }
 
 /// What stands at a byte of a form.
 #[derive(Clone, Copy)]
-pub(super) enum Byte {
+pub(crate) enum Byte {
     /// A digit: 0 to 15 are the first 16, and 16 the last.
     Digit(u8),
     /// The point.
@@ -68,7 +68,7 @@ pub(super) enum Byte {
 }
 
 /// The bytes of a form, without the sign.
-pub(super) const fn form(i: usize) -> [Byte; 32] {
+pub(crate) const fn form(i: usize) -> [Byte; 32] {
     let mut all = [Byte::Zero; 32];
     if i < 2 {
         return all;
@@ -94,7 +94,7 @@ pub(super) const fn form(i: usize) -> [Byte; 32] {
 }
 
 /// Where the point is in each form.
-pub(super) static POINTS: [u8; N_FORMS] = {
+pub(crate) static POINTS: [u8; N_FORMS] = {
     let mut all = [1; N_FORMS];
     let mut i = 2;
     while i < 2 * 16 {
@@ -107,18 +107,18 @@ pub(super) static POINTS: [u8; N_FORMS] = {
 
 /// The digits of a float.
 #[derive(Clone, Copy)]
-pub(super) struct Decimal {
+pub(crate) struct Decimal {
     /// The first 16, of which one may be zero; below 2^53.
-    pub(super) first: u64,
+    pub(crate) first: u64,
     /// One more.
-    pub(super) last: u64,
+    pub(crate) last: u64,
     /// How many of the 17 are behind the point: 1 to [`MOST_PLACES`].
-    pub(super) n_places: usize,
+    pub(crate) n_places: usize,
 }
 
 /// The digits of a float, but for its sign; `None` of zero, and of one past these magnitudes.
 #[inline(always)]
-pub(super) fn decimal(bits: u64) -> Option<Decimal> {
+pub(crate) fn decimal(bits: u64) -> Option<Decimal> {
     let exponent = (bits >> 52 & 0x7FF).wrapping_sub(FIRST);
     let scale = SCALES.get(exponent as usize)?;
     // 2^11 * c; a mask of the lower bits would be made of a part of a register, and wait for what the last float left there.
@@ -169,7 +169,7 @@ static SCALES_32: [Scale; N_EXPONENTS_32] = {
 /// The digits of a 32-bit float, but for its sign, as those of a longer one; `None` of zero, and of
 /// one past these magnitudes.
 #[inline(always)]
-pub(super) fn decimal_of_float32(bits: u32) -> Option<Decimal> {
+pub(crate) fn decimal_of_float32(bits: u32) -> Option<Decimal> {
     let exponent = (bits >> 23 & 0xFF).wrapping_sub(FIRST_32);
     let scale = SCALES_32.get(exponent as usize)?;
     // As in `decimal`; 24 bits of the one, 40 of the other.
