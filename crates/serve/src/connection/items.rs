@@ -20,6 +20,7 @@ use crate::shared::Shared;
 
 /// What waits is sent when it is as much as this: one system call for many items.
 const FLUSH_BYTES: usize = 64 * 1024;
+
 /// Sends what waits on connections that handlers have; called once a tick. A connection whose
 /// loan is locked is left for the next tick: the handler that has it may be waiting for the
 /// interpreter, and the caller must not wait for that.
