@@ -13,7 +13,7 @@ use crate::sys::{self, Epoll, Interest, Listener};
 pub(crate) struct Pause;
 
 impl Pause {
-    /// The process is out of descriptors or memory; for [`SYSTEM_PAUSE_MS`].
+    /// The process is out of descriptors or memory; for a fraction of a second.
     pub(crate) const SYSTEM: u32 = 1;
     /// As many connections are open as the limit of open files permits; until one is closed.
     pub(crate) const FULL: u32 = 2;
