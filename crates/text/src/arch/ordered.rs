@@ -3,6 +3,7 @@
 use std::mem::MaybeUninit;
 
 use super::bulk;
+use super::memory::uninit_bytes;
 #[cfg(target_arch = "x86_64")]
 use super::{Kernel, avx512, kernel};
 
@@ -77,7 +78,7 @@ pub(crate) fn ucs4_to_utf16<const SWAPPED: bool>(src: &[u32], out: &mut [[MaybeU
         let here = out.split_off_mut(..units.len()).expect("counted above");
         for (to, &unit) in here.iter_mut().zip(units) {
             let unit = if SWAPPED { unit.swap_bytes() } else { unit };
-            *to = unit.to_ne_bytes().map(MaybeUninit::new);
+            *to = uninit_bytes(unit.to_ne_bytes());
         }
     }
 }
@@ -131,7 +132,7 @@ fn widen_each<const W: usize, const SWAPPED: bool>(src: &[u8], out: &mut [[Maybe
     for (to, &byte) in out.iter_mut().zip(src) {
         let mut unit = [0; W];
         unit[at] = byte;
-        *to = unit.map(MaybeUninit::new);
+        *to = uninit_bytes(unit);
     }
 }
 

@@ -6,6 +6,7 @@
 use std::mem::MaybeUninit;
 
 use crate::arch::family::{Kernels, Work, with_kernels};
+use crate::arch::memory::uninit_bytes;
 use crate::arch::ordered::{count_utf16, ucs4_to_utf16, utf16_to_ucs4, widen};
 use crate::new_object::{MadeStr, NewStr, StrData};
 use crate::{Kind, Shape, Units};
@@ -361,7 +362,7 @@ impl<const SWAPPED: bool> Work for Write32<'_, SWAPPED> {
         assert_eq!(out.len(), n, "the place was made for another text");
         let bytes = |c: u32| {
             let c = if SWAPPED { c.swap_bytes() } else { c };
-            c.to_ne_bytes().map(MaybeUninit::new)
+            uninit_bytes(c.to_ne_bytes())
         };
         // Block by block: what is looked at is still in the first cache when it is written.
         match units {
@@ -420,7 +421,7 @@ impl<const SWAPPED: bool> Work for Write16<'_, SWAPPED> {
         let Write16(units, out) = self;
         let bytes = |u: u16| {
             let u = if SWAPPED { u.swap_bytes() } else { u };
-            u.to_ne_bytes().map(MaybeUninit::new)
+            uninit_bytes(u.to_ne_bytes())
         };
         let is_long = match units {
             Units::Utf32(u) => out.len() >= u.len(),
