@@ -164,7 +164,8 @@ def _arrow(cur: onecopy.Cursor, columns: Sequence[Column]) -> Iterable[Sequence[
 
     types = {f"c{k}": c.arrow or "string" for k, c in enumerate(columns) if c.arrow or c.text}
     names = [description[0] for description in cur.description or ()]
-    stream = cur.arrow(types={name: kind for name, kind in types.items() if name in names})
+    chosen = {name: kind for name, kind in types.items() if name in names}
+    stream = cur.arrow(types=chosen, batch_bytes=100_000)  # Several batches.
     table = pa.RecordBatchReader.from_stream(stream).read_all()
     table.validate(full=True)
     values = []
