@@ -113,10 +113,10 @@ impl<'py> Frames<'py> {
     #[inline(always)]
     pub(super) unsafe fn push(&mut self, object: *mut ffi::PyObject, form: Form, n: isize) {
         // SAFETY: the duty of the caller.
-        unsafe { self.push_at(object, form, n, 0) };
+        unsafe { self.push_at(object, form, n, 0, 0) };
     }
 
-    /// As [`Frames::push`], of one that is gone through up to `at`.
+    /// As [`Frames::push`], of one that begins at `start`, and is gone through up to `at`.
     ///
     /// # Safety
     /// As there.
@@ -127,6 +127,7 @@ impl<'py> Frames<'py> {
         form: Form,
         n: isize,
         at: isize,
+        start: usize,
     ) {
         self.frames.push(Frame {
             object,
@@ -134,14 +135,18 @@ impl<'py> Frames<'py> {
             owned: false,
             at,
             n,
-            start: 0,
+            start,
         });
     }
 
-    /// Notes how far the innermost of the first `n` is gone through. Those behind it were pushed from the innermost to the outermost,
+    /// Notes how far the innermost of the first `n` is gone through. Those after it were pushed from the innermost to the outermost,
     /// and are turned round.
-    pub(super) fn left_at(&mut self, n: usize, at: isize) {
-        self.frames[n - 1].at = at;
+    #[cold]
+    #[inline(never)]
+    pub(super) fn settle(&mut self, n: usize, at: isize) {
+        if let Some(frame) = n.checked_sub(1).and_then(|i| self.frames.get_mut(i)) {
+            frame.at = at;
+        }
         self.frames[n..].reverse();
     }
 

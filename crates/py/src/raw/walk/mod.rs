@@ -37,26 +37,30 @@ mod attributes;
 mod beside;
 pub(crate) mod bson;
 mod classes;
+mod containers;
 mod decimal;
 mod dict;
+mod format;
 mod frames;
 mod hints;
-mod inner;
 mod items;
+mod json;
 mod keys;
 mod marked;
+mod members;
 mod native;
 mod object;
 mod other;
-mod plain;
+mod rows;
 mod scalar;
+mod shared;
 mod sinks;
 mod step;
 mod styled;
 mod texts;
 
 use std::cell::Cell;
-use std::rc::Rc;
+use std::ops::{Deref, DerefMut};
 
 use onecopy_text::convert::{self, JSON_PLAIN_BYTES, Kernels, Work, with_kernels};
 use onecopy_text::{Pen, Policy, Put, Tally, Units};
@@ -70,17 +74,16 @@ use crate::raw::ndarray::Memory;
 use crate::raw::str_header;
 pub(crate) use asked::{Failed, Other, Others, Shape, Stop, Style, Surrogates, Target};
 pub(crate) use beside::Beside;
-use classes::Class;
-use frames::{Form, Frames};
+use format::Format;
+use frames::Form;
 pub(crate) use hints::hints;
-use inner::Rest;
-use keys::Keys;
+use json::Json;
 pub(crate) use native::Natives;
-use native::Recent;
 use object::Kind;
 pub(crate) use scalar::put as put_scalar;
 pub(crate) use sinks::{Fixed, Flushing};
-use step::Step;
+use shared::Shared;
+use styled::Lines;
 
 /// Looks whether objects are laid out as they are read here; to be called when the module is imported.
 pub(crate) fn check_layout(py: Python<'_>) -> PyResult<()> {
@@ -106,7 +109,7 @@ pub(crate) fn write<'py>(
     tally: Option<&mut Tally>,
 ) -> Result<(), Failed> {
     let mut walk = Walk {
-        frames: Frames::new(object.py()),
+        shared: Shared::new(object.py()),
         style,
         shape,
         others,
@@ -116,13 +119,7 @@ pub(crate) fn write<'py>(
             chunk: target.chunk,
             ..target
         },
-        keys: Keys::new(),
-        rest: Rest::new(),
-        recent: Recent::NONE,
-        found: std::ptr::null(),
-        unwritten: Step::Done,
-        classes: Vec::new(),
-        within: String::new(),
+        lines: Lines::default(),
         is_counted: tally.is_some(),
         n_texts: 0,
         text_bytes: 0,
@@ -153,9 +150,9 @@ impl Work for Run<'_, '_, '_> {
         // SAFETY: attached by the lifetime of the walk; the caller holds the root.
         unsafe {
             if self.walk.style.is_plain() {
-                plain::run(kernels, self.walk, self.root)
+                self.walk.run::<K, false>(kernels, self.root)
             } else {
-                styled::run(kernels, self.walk, self.root)
+                self.walk.run::<K, true>(kernels, self.root)
             }
         }
     }
@@ -173,32 +170,36 @@ enum Next<'py> {
     Memory(Memory<'py>),
 }
 
-/// What a loop has besides its pen.
+/// An encoder of JSON.
 struct Walk<'a, 'py> {
-    frames: Frames<'py>,
+    shared: Shared<'py>,
     style: &'a Style,
     shape: Shape<'a>,
     others: &'a dyn Others<'py>,
     target: Target<'a>,
     /// Whether the chunk is Latin-1, up to now.
     is_latin1: bool,
-    keys: Keys,
-    /// What `inner` has left.
-    rest: Rest,
-    /// Classes and zones found since code last ran.
-    recent: Recent,
-    /// The class of the dataclass that is to be entered next; valid until code runs.
-    found: *const Class,
-    /// How to go on with the last object that was not written.
-    unwritten: Step,
-    /// Classes of the frames of fields.
-    classes: Vec<Rc<Class>>,
-    /// The path from the innermost frame to the item of an array that has no form: `[3][5]`.
-    within: String,
+    lines: Lines,
     /// Whether anybody asks for the counts: to keep them costs a nanosecond a text.
     is_counted: bool,
     n_texts: u64,
     text_bytes: u64,
+}
+
+impl<'py> Deref for Walk<'_, 'py> {
+    type Target = Shared<'py>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Shared<'py> {
+        &self.shared
+    }
+}
+
+impl DerefMut for Walk<'_, '_> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.shared
+    }
 }
 
 /// Room that there is before a key and a value are written: two texts of at most [`SHORT_UNITS`] with their quotes, or a number.
@@ -212,8 +213,40 @@ const fn json_room_of_short() -> usize {
 }
 
 impl<'py> Walk<'_, 'py> {
-    fn py(&self) -> Python<'py> {
-        self.frames.py()
+    /// Writes the root and all that it holds.
+    ///
+    /// # Safety
+    /// Attached as long as this lives; the caller holds `root`.
+    #[inline(always)]
+    unsafe fn run<K: Kernels, const STYLED: bool>(
+        &mut self,
+        kernels: K,
+        root: *mut ffi::PyObject,
+    ) -> Result<(), Stop> {
+        let mut pen = self.open(ROOM)?;
+        let encoder = Json::<STYLED>::of(self);
+        // SAFETY: alive, by the caller's word; the frames are those of the root.
+        unsafe {
+            if let Shape::Value = encoder.shape {
+                pen = match object::kind(root) {
+                    kind @ (Kind::Dict | Kind::List | Kind::Tuple) => {
+                        encoder.enter(kernels, root, kind, pen)?
+                    }
+                    kind => {
+                        let tag = pen.at();
+                        encoder.any_value(kernels, root, kind, tag, pen)?
+                    }
+                };
+            } else {
+                encoder.enter_rows(root, &mut pen);
+            }
+            pen = containers::run(kernels, encoder, pen)?;
+            if !STYLED {
+                pen.set_at(pen.at().sub(1)); // the last comma
+            }
+        }
+        self.close(&pen);
+        Ok(())
     }
 
     /// Opens the place behind what the chunk has.
@@ -234,59 +267,26 @@ impl<'py> Walk<'_, 'py> {
         unsafe { self.target.chunk.commit(pen.at() as usize - start as usize) };
     }
 
-    /// To be called before any Python code runs.
-    fn before_code(&mut self) {
-        self.frames.own();
-        self.keys.forget();
-        self.recent = Recent::NONE;
-        self.found = std::ptr::null();
-    }
-
-    /// The index of a class among those of the frames.
-    fn index_of_class(&mut self, class: Rc<Class>) -> isize {
-        frames::index_of_class(&mut self.classes, class)
-    }
-
-    /// Goes inside of an instance of a dataclass that has fields, where the depth allows it.
+    /// Writes the name of the next field of a frame, of any form, and returns its value. Code runs where the instance does not have the
+    /// field where its class has it.
     ///
     /// # Safety
-    /// As [`Frames::push`].
-    unsafe fn enter_fields(
-        &mut self,
-        object: *mut ffi::PyObject,
-        class: Rc<Class>,
-    ) -> Result<(), Stop> {
-        self.check_depth(object)?;
-        let index = self.index_of_class(class);
-        // SAFETY: the duty of the caller.
-        unsafe { self.frames.push(object, Form::Fields, index) };
-        Ok(())
-    }
-
-    /// Writes the name of the next field of a frame, of any form, and returns its value; `None` after the last field. Code runs where the
-    /// instance does not have the field where its class has it.
-    ///
-    /// # Safety
-    /// `frame` is the innermost one, of fields.
+    /// `frame` is the innermost one, of fields, and one of them is not written.
     unsafe fn field<'s, K: Kernels>(
         &mut self,
         kernels: K,
         frame: *mut frames::Frame,
         mut pen: Pen<'s>,
-    ) -> Result<(Pen<'s>, Option<*mut ffi::PyObject>), Stop> {
+    ) -> Result<(Pen<'s>, *mut ffi::PyObject), Stop> {
         // SAFETY: the frame stays where it is until one is pushed; its object is alive, and held where code runs.
         unsafe {
             let class = self.classes[(*frame).n.unsigned_abs()].clone();
             let private = self.style.natives.private_fields;
             let mut at = (*frame).at;
-            let is_first = at == 0;
             let fields = class.fields();
             let Some(name) = fields.and_then(|fields| fields.next_name(private, &mut at)) else {
-                return Ok((pen, None));
+                return Err(Stop::Changed);
             };
-            if !self.style.is_plain() {
-                pen = self.before_member(!is_first, pen)?;
-            }
             (*frame).at = at;
             pen = self.any_text(kernels, name, pen)?;
             pen = self.colon(pen);
@@ -294,7 +294,7 @@ impl<'py> Walk<'_, 'py> {
             if class.is_of(object)
                 && let Some(value) = fields.and_then(|fields| fields.value_before(object, at))
             {
-                return Ok((pen, Some(value)));
+                return Ok((pen, value));
             }
             self.close(&pen);
             self.before_code();
@@ -303,7 +303,7 @@ impl<'py> Walk<'_, 'py> {
             let value = ending::calls(self.py(), || object.getattr(name))?;
             let borrowed = value.as_ptr();
             self.frames.push_owned(value, Form::Held, 0);
-            Ok((self.open(ROOM)?, Some(borrowed)))
+            Ok((self.open(ROOM)?, borrowed))
         }
     }
 
@@ -347,46 +347,6 @@ impl<'py> Walk<'_, 'py> {
             return self.grow(pen, room);
         }
         Ok(pen)
-    }
-
-    /// Goes inside of a container, where the depth allows it.
-    ///
-    /// # Safety
-    /// As [`Frames::push`].
-    #[inline(always)]
-    unsafe fn enter(&mut self, object: *mut ffi::PyObject, form: Form) -> Result<(), Stop> {
-        self.check_depth(object)?;
-        // SAFETY: the duty of the caller; a dict, list or tuple has a size.
-        unsafe {
-            let n = match form {
-                Form::Dict => dict::len(object),
-                _ => ffi::Py_SIZE(object),
-            };
-            self.frames.push(object, form, n);
-        }
-        Ok(())
-    }
-
-    /// Goes inside of a row.
-    ///
-    /// # Safety
-    /// As [`Frames::push`], of any object.
-    #[inline(always)]
-    unsafe fn enter_row(&mut self, row: *mut ffi::PyObject, index: usize) -> Result<(), Stop> {
-        let keys = match self.shape {
-            Shape::Rows(keys) => keys.len(),
-            _ => 0,
-        };
-        // SAFETY: alive, by the caller's word; of a list or tuple, also of a class of its own, the size is the number of items.
-        unsafe {
-            let is_list = ffi::PyList_Check(row) != 0;
-            let is_row = is_list || ffi::PyTuple_Check(row) != 0;
-            if !is_row || ffi::Py_SIZE(row).unsigned_abs() != keys {
-                return Err(Stop::Row { index });
-            }
-            self.frames.push(row, Form::Row, isize::from(is_list));
-        }
-        Ok(())
     }
 
     /// Fails where there may be no container more inside of those that the walk is in.
@@ -450,16 +410,5 @@ impl<'py> Walk<'_, 'py> {
                 _ => Err(Stop::Changed),
             }
         }
-    }
-
-    /// What leads to where the walk is.
-    fn path(&self) -> String {
-        let mut path = String::from("$");
-        for frame in self.frames.iter() {
-            // SAFETY: attached, and each frame's object is alive: borrowed from what holds it, or ours.
-            unsafe { frames::append_step(self.py(), frame, &self.classes, &mut path) };
-        }
-        path.push_str(&self.within);
-        path
     }
 }

@@ -9,7 +9,7 @@ use super::native::{self, Native};
 use super::object::{self, Kind};
 use super::scalar as value_of_numpy;
 use super::texts::BLOCK_UNITS;
-use super::{ROOM, SHORT_UNITS, Stop, Style, Walk};
+use super::{ROOM, SHORT_UNITS, Style, Walk};
 use crate::raw::ndarray::Scalar;
 
 /// What became of a value.
@@ -30,7 +30,7 @@ pub(super) enum Step {
 /// # Safety
 /// `value` is alive, and the pen has half of [`ROOM`].
 #[inline(always)]
-pub(super) unsafe fn step<K: Kernels>(
+pub(super) unsafe fn step<K: Kernels, const STYLED: bool>(
     kernels: K,
     walk: &mut Walk<'_, '_>,
     value: *mut ffi::PyObject,
@@ -40,9 +40,9 @@ pub(super) unsafe fn step<K: Kernels>(
     unsafe {
         let kind = object::kind(value);
         if kind != Kind::Other {
-            return scalar(kernels, walk, kind, value, pen);
+            return scalar::<K, STYLED>(kernels, walk, kind, value, pen);
         }
-        let end = other(kernels, walk, value, pen.at());
+        let end = other::<K, STYLED>(kernels, walk, value, pen.at());
         if end.is_null() {
             return walk.unwritten;
         }
@@ -56,7 +56,7 @@ pub(super) unsafe fn step<K: Kernels>(
 /// # Safety
 /// As [`step`].
 #[inline(always)]
-pub(super) unsafe fn scalar<K: Kernels>(
+pub(super) unsafe fn scalar<K: Kernels, const STYLED: bool>(
     kernels: K,
     walk: &mut Walk<'_, '_>,
     kind: Kind,
@@ -67,14 +67,16 @@ pub(super) unsafe fn scalar<K: Kernels>(
     unsafe {
         match kind {
             Kind::Str => {
-                if short_text(kernels, walk, value, pen, *b"\",") {
+                if short_text::<K, STYLED>(kernels, walk, value, pen, *b"\",") {
                     return Step::Done;
                 }
                 return Step::Slow(kind);
             }
             Kind::Int => match object::small_int(value) {
-                Some(value) => json::put_i64(value, pen),
-                None => return Step::Slow(kind),
+                Some(value) if !STYLED || is_number(value, walk.style) => {
+                    json::put_i64(value, pen);
+                }
+                _ => return Step::Slow(kind),
             },
             Kind::None => {
                 pen.put_short(b"null,", 5);
@@ -97,6 +99,11 @@ pub(super) unsafe fn scalar<K: Kernels>(
         pen.put_byte(b',');
     }
     Step::Done
+}
+
+/// Returns whether the style has an integer as a number.
+fn is_number(value: i64, style: &Style) -> bool {
+    style.exact_ints || value.unsigned_abs() < 1 << 53
 }
 
 /// Puts a `bool` and a comma, both in one word: which one it is decides no branch.
@@ -146,7 +153,7 @@ pub(super) unsafe fn constants(items: &[*mut ffi::PyObject], pen: &mut Pen<'_>) 
 /// # Safety
 /// `value` is alive, and from `at` on as many bytes are writable as [`ROOM`] has in one half.
 #[inline(never)]
-unsafe fn other<K: Kernels>(
+unsafe fn other<K: Kernels, const STYLED: bool>(
     kernels: K,
     walk: &mut Walk<'_, '_>,
     value: *mut ffi::PyObject,
@@ -156,19 +163,20 @@ unsafe fn other<K: Kernels>(
     unsafe {
         let mut pen = Pen::new(std::slice::from_raw_parts_mut(at.cast(), ROOM / 2));
         let natives = &walk.style.natives;
-        if native::put_temporal(value, natives, &mut walk.recent, &mut pen) {
+        let recent = &mut walk.shared.recent;
+        if native::put_temporal(value, natives, recent, &mut pen) {
             pen.put_byte(b',');
             return pen.at();
         }
-        let step = match native::read(value, natives, &mut walk.recent) {
-            Native::Contents(Kind::Str) if derived_text(kernels, walk, value, &mut pen) => {
+        let step = match native::read(value, natives, recent) {
+            Native::Contents(Kind::Str) if derived_text::<K, STYLED>(kernels, walk, value, &mut pen) => {
                 Step::Done
             }
             Native::Array => Step::Large(Kind::Array),
             Native::Scalar(found) => number(kernels, found, walk.style, &mut pen),
-            Native::Contents(kind) => scalar(kernels, walk, kind, value, &mut pen),
+            Native::Contents(kind) => scalar::<K, STYLED>(kernels, walk, kind, value, &mut pen),
             Native::Instead(instead) => {
-                match scalar(kernels, walk, object::kind(instead), instead, &mut pen) {
+                match scalar::<K, STYLED>(kernels, walk, object::kind(instead), instead, &mut pen) {
                     Step::Done | Step::Constant => Step::Done,
                     _ => Step::Large(Kind::Other),
                 }
@@ -196,7 +204,7 @@ unsafe fn other<K: Kernels>(
 /// # Safety
 /// `value` is a `str` that is alive, and the pen has half of [`ROOM`].
 #[inline(always)]
-unsafe fn derived_text<K: Kernels>(
+unsafe fn derived_text<K: Kernels, const STYLED: bool>(
     kernels: K,
     walk: &mut Walk<'_, '_>,
     value: *mut ffi::PyObject,
@@ -247,7 +255,7 @@ unsafe fn number<K: Kernels>(kernels: K, value: Scalar, style: &Style, pen: &mut
 /// # Safety
 /// `value` is a `str` that is alive, and the pen has half of [`ROOM`].
 #[inline(always)]
-unsafe fn short_text<K: Kernels>(
+unsafe fn short_text<K: Kernels, const STYLED: bool>(
     kernels: K,
     walk: &mut Walk<'_, '_>,
     value: *mut ffi::PyObject,
@@ -263,15 +271,18 @@ unsafe fn short_text<K: Kernels>(
         let out = at.add(1);
         let (end, units) = if let Some(u) = object::ascii(value) {
             if u.len() > JSON_PLAIN_BYTES {
-                return any_short_text(kernels, walk, value, pen, behind);
+                return any_short_text::<K, STYLED>(kernels, walk, value, pen, behind);
             }
             (kernels.json_plain(u, out), Units::Latin1(u))
         } else {
             let Some((units, is_ascii)) = object::text(value) else {
                 return false;
             };
+            if STYLED && walk.style.ensure_ascii && !is_ascii {
+                return false;
+            }
             if walk.is_latin1 {
-                return latin1_text(kernels, walk, units, pen, behind);
+                return latin1_text::<K, STYLED>(kernels, walk, units, pen, behind);
             }
             let end = match units {
                 Units::Latin1(u) if is_ascii && u.len() <= JSON_PLAIN_BYTES => {
@@ -285,7 +296,7 @@ unsafe fn short_text<K: Kernels>(
             (end, units)
         };
         let Some(end) = end else {
-            return any_short_text(kernels, walk, value, pen, behind);
+            return any_short_text::<K, STYLED>(kernels, walk, value, pen, behind);
         };
         end.cast::<[u8; 2]>().write_unaligned(behind);
         pen.set_at(end.add(2));
@@ -299,7 +310,7 @@ unsafe fn short_text<K: Kernels>(
 /// # Safety
 /// As [`short_text`]; a quote is written already.
 #[inline(always)]
-unsafe fn latin1_text<K: Kernels>(
+unsafe fn latin1_text<K: Kernels, const STYLED: bool>(
     kernels: K,
     walk: &mut Walk<'_, '_>,
     units: Units<'_>,
@@ -350,7 +361,7 @@ unsafe fn latin1_text<K: Kernels>(
 /// # Safety
 /// As [`short_text`].
 #[inline(always)]
-unsafe fn any_short_text<K: Kernels>(
+unsafe fn any_short_text<K: Kernels, const STYLED: bool>(
     kernels: K,
     walk: &mut Walk<'_, '_>,
     value: *mut ffi::PyObject,
@@ -395,7 +406,7 @@ unsafe fn any_short_text<K: Kernels>(
 /// # Safety
 /// `key` is alive, and the pen has half of [`ROOM`].
 #[inline(always)]
-pub(super) unsafe fn short_key<K: Kernels>(
+pub(super) unsafe fn short_key<K: Kernels, const STYLED: bool>(
     kernels: K,
     walk: &mut Walk<'_, '_>,
     key: *mut ffi::PyObject,
@@ -409,7 +420,7 @@ pub(super) unsafe fn short_key<K: Kernels>(
     let start = pen.at();
     // SAFETY: the duties are the caller's; what was written stands between the two places.
     unsafe {
-        if object::kind(key) != Kind::Str || !short_text(kernels, walk, key, pen, *b"\":") {
+        if object::kind(key) != Kind::Str || !short_text::<K, STYLED>(kernels, walk, key, pen, *b"\":") {
             return false;
         }
         let len = pen.at() as usize - start as usize;
@@ -455,32 +466,4 @@ unsafe fn other_float(value: f64, at: *mut u8) -> *mut u8 {
     }
     pen.put_byte(b',');
     pen.at()
-}
-
-/// Writes a value that takes more than a few instructions, and the comma behind it.
-///
-/// # Safety
-/// `value` is alive, of this kind, and the pen has half of [`ROOM`].
-#[inline(never)]
-pub(super) unsafe fn slow<'s, K: Kernels>(
-    kernels: K,
-    walk: &mut Walk<'_, '_>,
-    kind: Kind,
-    value: *mut ffi::PyObject,
-    mut pen: Pen<'s>,
-) -> Result<Pen<'s>, Stop> {
-    // SAFETY: the duties are the caller's.
-    unsafe {
-        match kind {
-            Kind::Float => {
-                let value = object::float(value);
-                json::put_f64(value, walk.style.nan, &mut pen).map_err(|_| Stop::NonFinite)?;
-            }
-            Kind::Str => pen = walk.any_text(kernels, value, pen)?,
-            _ => (pen, _) = walk.other(value, pen)?,
-        }
-    }
-    pen = walk.room(pen, ROOM)?;
-    pen.put_byte(b',');
-    Ok(pen)
 }

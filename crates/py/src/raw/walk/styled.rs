@@ -1,199 +1,81 @@
-//! The loop that knows all options: sorted keys, indentation, ASCII alone.
+//! What options put between the members of JSON: line breaks with their indent; and sorted keys.
 
-use onecopy_text::convert::Kernels;
 use onecopy_text::{Pen, Put};
-use onecopy_wire::json;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
 use super::frames::Form;
-use super::native::{self, Native};
-use super::object::{self, Kind};
-use super::{Next, ROOM, Stop, Walk};
-use super::{classes, dict};
+use super::{ROOM, Stop, Walk};
 use crate::raw::ending;
 
-/// Walks and writes.
-///
-/// # Safety
-/// Attached as long as the walk lives; the caller holds `root`.
-#[inline(never)]
-pub(super) unsafe fn run<K: Kernels>(
-    kernels: K,
-    walk: &mut Walk<'_, '_>,
-    root: *mut ffi::PyObject,
-) -> Result<(), Stop> {
-    let mut pen = walk.open(ROOM)?;
-    let mut value = root;
-    // SAFETY: as in the plain loop.
-    unsafe {
-        let mut kind = object::kind(value);
-        'value: loop {
-            match kind {
-                Kind::Str => pen = walk.any_text(kernels, value, pen)?,
-                Kind::Int => match object::small_int(value) {
-                    Some(value) if walk.style.exact_ints || value.unsigned_abs() < 1 << 53 => {
-                        json::put_i64(value, &mut pen);
-                    }
-                    _ => (pen, _) = walk.other(value, pen)?,
-                },
-                Kind::None => pen.put_short(b"null", 4),
-                Kind::Bool => json::put_bool(value == ffi::Py_True(), &mut pen),
-                Kind::Float => {
-                    let value = object::float(value);
-                    json::put_f64(value, walk.style.nan, &mut pen).map_err(|_| Stop::NonFinite)?;
-                }
-                Kind::List | Kind::Tuple if ffi::Py_SIZE(value) == 0 => {
-                    walk.check_depth(value)?;
-                    pen.put_short(b"[]", 2);
-                }
-                Kind::Dict if dict::len(value) == 0 => {
-                    walk.check_depth(value)?;
-                    pen.put_short(b"{}", 2);
-                }
-                kind @ (Kind::List | Kind::Tuple) => {
-                    let form = if kind == Kind::List {
-                        Form::List
-                    } else {
-                        Form::Tuple
-                    };
-                    walk.enter(value, form)?;
-                    pen.put_byte(b'[');
-                }
-                Kind::Dict if walk.style.sort_keys => {
-                    pen = walk.enter_sorted(value, pen)?;
-                    pen.put_byte(b'{');
-                }
-                Kind::Dict => {
-                    walk.enter(value, Form::Dict)?;
-                    pen.put_byte(b'{');
-                }
-                Kind::Other
-                    if native::put_temporal(
-                        value,
-                        &walk.style.natives,
-                        &mut walk.recent,
-                        &mut pen,
-                    ) => {}
-                Kind::Other | Kind::Fields | Kind::Array => {
-                    let natives = &walk.style.natives;
-                    match native::read(value, natives, &mut walk.recent) {
-                        Native::Contents(contents) => {
-                            kind = contents;
-                            continue 'value;
-                        }
-                        Native::Instead(instead) if object::kind(instead) != Kind::Other => {
-                            value = instead;
-                            kind = object::kind(value);
-                            continue 'value;
-                        }
-                        Native::NoFields => {
-                            walk.check_depth(value)?;
-                            pen.put_short(b"{}", 2);
-                        }
-                        Native::Fields(class) if !walk.style.sort_keys => {
-                            walk.enter_fields(value, classes::own(class))?;
-                            pen.put_byte(b'{');
-                        }
-                        native if native::put_scalar(&native, walk.style, &mut pen) => {}
-                        native => {
-                            let next;
-                            (pen, next) = walk.large(kernels, &native, value, pen)?;
-                            match next {
-                                Next::Done | Next::Members | Next::Memory(_) => {}
-                                Next::Instead(instead) => {
-                                    value = instead;
-                                    kind = object::kind(value);
-                                    continue 'value;
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-            loop {
-                let Some(frame) = walk.frames.last_mut() else {
-                    walk.close(&pen);
-                    return Ok(());
-                };
-                let frame: *mut _ = frame;
-                let (container, form, at) = ((*frame).object, (*frame).form, (*frame).at);
-                // What comes before a member may make room, for which any code may run: the member is looked at behind it.
-                match form {
-                    Form::List | Form::Tuple => {
-                        let is_list = form == Form::List;
-                        if at < ffi::Py_SIZE(container) {
-                            pen = walk.before_member(at > 0, pen)?;
-                            let items = object::items(container, is_list);
-                            value = *items.get(at.unsigned_abs()).ok_or(Stop::Changed)?;
-                            (*frame).at += 1;
-                            kind = object::kind(value);
-                            continue 'value;
-                        }
-                        pen = walk.end(at > 0, b']', pen)?;
-                    }
-                    Form::Dict => {
-                        let mut next = at;
-                        let found = dict::entries(container).next(container, &mut next);
-                        if dict::len(container) != (*frame).n {
-                            return Err(Stop::Changed);
-                        }
-                        if found.is_some() {
-                            pen = walk.before_member(at > 0, pen)?;
-                            let mut next = at;
-                            let found = dict::entries(container).next(container, &mut next);
-                            let (key, _) = found.ok_or(Stop::Changed)?;
-                            (*frame).at = next;
-                            (pen, value) = walk.key(kernels, frame, at, key, pen)?;
-                            pen = walk.colon(pen);
-                            kind = object::kind(value);
-                            continue 'value;
-                        }
-                        pen = walk.end(at > 0, b'}', pen)?;
-                    }
-                    Form::Fields => {
-                        let found;
-                        (pen, found) = walk.field(kernels, frame, pen)?;
-                        if let Some(found) = found {
-                            value = found;
-                            kind = object::kind(value);
-                            continue 'value;
-                        }
-                        pen = walk.end(at > 0, b'}', pen)?;
-                    }
-                    Form::Pairs => {
-                        let from = at.unsigned_abs();
-                        if let Some(&[key, member]) =
-                            object::items(container, true).get(from..from + 2)
-                        {
-                            (*frame).at += 2;
-                            pen = walk.before_member(at > 0, pen)?;
-                            pen = walk.any_text(kernels, key, pen)?;
-                            pen = walk.colon(pen);
-                            value = member;
-                            kind = object::kind(value);
-                            continue 'value;
-                        }
-                        pen = walk.end(at > 0, b'}', pen)?;
-                    }
-                    // Rows have been made objects before.
-                    Form::Rows | Form::Row | Form::Columns => return Err(Stop::Changed),
-                    Form::Held => {}
-                }
-                if walk.frames.pop() {
-                    walk.keys.forget();
-                }
-            }
+/// Bytes after the longest line break, so that a short one is put in one step.
+const SPARE_BYTES: usize = 32;
+
+/// A line break and the indent of the innermost members that may be written without a frame.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    bytes: Vec<u8>,
+    indent_bytes: usize,
+    /// The depth of members that are so many levels above.
+    deepest: usize,
+}
+
+impl Lines {
+    /// The bytes of the line break before members at this depth.
+    #[inline(always)]
+    fn n_bytes(&self, depth: usize) -> usize {
+        match self.bytes.is_empty() {
+            true => 0,
+            false => 1 + depth * self.indent_bytes,
         }
     }
 }
 
 impl Walk<'_, '_> {
+    /// Makes the line breaks for members up to this depth, that of members of no level more.
+    #[inline(always)]
+    pub(super) fn make_lines(&mut self, deepest: usize) {
+        self.lines.deepest = deepest;
+        let Some(indent) = &self.style.indent else {
+            return;
+        };
+        if self.lines.bytes.len() < 1 + deepest * indent.len() + SPARE_BYTES {
+            let lines = &mut self.lines;
+            lines.indent_bytes = indent.len();
+            lines.bytes = b"\n".to_vec();
+            // Twice as many, so that deep objects do not make them anew at each level.
+            for _ in 0..2 * deepest {
+                lines.bytes.extend_from_slice(indent);
+            }
+            lines.bytes.extend_from_slice(&[b' '; SPARE_BYTES]);
+        }
+    }
+
+    /// Bytes of the line break before a member at so many levels above the deepest.
+    #[inline(always)]
+    pub(super) fn line_bytes(&self, levels: usize) -> usize {
+        let lines = &self.lines;
+        lines.n_bytes(lines.deepest.saturating_sub(levels))
+    }
+
+    /// Puts the line break before a member at so many levels above the deepest.
+    #[inline(always)]
+    pub(super) fn put_line(&self, levels: usize, pen: &mut Pen<'_>) {
+        let n = self.line_bytes(levels);
+        if n == 0 {
+            return;
+        }
+        match self.lines.bytes.first_chunk::<SPARE_BYTES>() {
+            Some(short) if n <= SPARE_BYTES => pen.put_short(short, n),
+            _ => pen.put(&self.lines.bytes[..n]),
+        }
+    }
+
     /// Goes inside of a `dict` whose keys are sorted first.
     ///
     /// # Safety
     /// It is one, and alive.
-    unsafe fn enter_sorted<'s>(
+    pub(super) unsafe fn enter_sorted<'s>(
         &mut self,
         dict: *mut ffi::PyObject,
         pen: Pen<'s>,
@@ -209,47 +91,29 @@ impl Walk<'_, '_> {
         self.open(ROOM)
     }
 
-    /// What stands between members, or before the first.
-    pub(super) fn before_member<'s>(
+    /// Puts the end of the innermost container.
+    pub(super) fn end_styled<'s>(
         &mut self,
-        any: bool,
+        has_members: bool,
+        end: u8,
         mut pen: Pen<'s>,
     ) -> Result<Pen<'s>, Stop> {
-        pen = self.room(pen, ROOM)?;
-        if any {
-            pen.put_byte(b',');
-        }
-        self.new_line(self.frames.depth(), pen)
-    }
-
-    /// The end of a container.
-    fn end<'s>(&mut self, any: bool, end: u8, mut pen: Pen<'s>) -> Result<Pen<'s>, Stop> {
-        pen = self.room(pen, ROOM)?;
-        if any {
-            pen = self.new_line(self.frames.depth() - 1, pen)?;
+        let depth = self.frames.depth();
+        self.make_lines(depth);
+        pen = self.room(pen, ROOM + self.line_bytes(0))?;
+        if has_members {
+            self.put_line(1, &mut pen);
         }
         pen.put_byte(end);
         Ok(pen)
     }
 
+    /// Puts what follows a key.
     pub(super) fn colon<'s>(&self, mut pen: Pen<'s>) -> Pen<'s> {
         pen.put_byte(b':');
         if self.style.indent.is_some() {
             pen.put_byte(b' ');
         }
         pen
-    }
-
-    fn new_line<'s>(&mut self, depth: usize, mut pen: Pen<'s>) -> Result<Pen<'s>, Stop> {
-        let Some(indent) = &self.style.indent else {
-            return Ok(pen);
-        };
-        let style = self.style;
-        pen = self.room(pen, depth * indent.len() + 1 + ROOM)?;
-        pen.put_byte(b'\n');
-        for _ in 0..depth {
-            pen.put(style.indent.as_deref().unwrap_or_default());
-        }
-        Ok(pen)
     }
 }
