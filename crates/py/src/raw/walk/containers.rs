@@ -47,14 +47,16 @@ pub(super) unsafe fn run<'py, 's, K: Kernels, F: Format<'py>>(
                 return Ok(pen);
             };
             let frame: *mut Frame = frame;
+            let mut has_members = (*frame).at > 0;
             if !is_at_end(encoder, frame)? {
+                has_members = true;
                 pen = resume(kernels, encoder, frame, pen)?;
                 is_due = false;
                 if encoder.shared().interruption.reason != Reason::Done {
                     continue;
                 }
             }
-            pen = encoder.leave(frame, is_due, pen)?;
+            pen = encoder.leave(frame, has_members, is_due, pen)?;
             is_due = false;
             if encoder.shared().frames.pop() {
                 encoder.shared().keys.forget();

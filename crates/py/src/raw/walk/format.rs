@@ -163,13 +163,14 @@ pub(super) trait Format<'py>: Sized {
         pen: Pen<'s>,
     ) -> Result<Pen<'s>, Self::Stop>;
 
-    /// Puts the end of the innermost container.
+    /// Puts the end of the innermost container. `is_due`: space was made for a member since the last one was put.
     ///
     /// # Errors
     /// If there is no memory, and what code raises.
     fn leave<'s>(
         &mut self,
         frame: *const Frame,
+        has_members: bool,
         is_due: bool,
         pen: Pen<'s>,
     ) -> Result<Pen<'s>, Self::Stop>;

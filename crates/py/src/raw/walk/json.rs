@@ -366,11 +366,12 @@ impl<'py, const STYLED: bool> Format<'py> for Json<'_, 'py, STYLED> {
     fn leave<'s>(
         &mut self,
         frame: *const Frame,
+        has_members: bool,
         is_due: bool,
         mut pen: Pen<'s>,
     ) -> Result<Pen<'s>, Stop> {
         // SAFETY: the innermost frame, by the word of who called.
-        let (form, has_members) = unsafe { ((*frame).form, (*frame).at > 0) };
+        let form = unsafe { (*frame).form };
         if form == Form::Held {
             return Ok(pen);
         }

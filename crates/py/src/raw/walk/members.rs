@@ -408,7 +408,7 @@ pub(super) unsafe fn container<'py, 's, K: Kernels, F: Format<'py>>(
         Kind::Dict => Form::Dict,
         _ => Form::Held,
     };
-    if levels == 0 || form == Form::Held || !encoder.enters(kind) {
+    if levels == 0 || form == Form::Held {
         // SAFETY: the duties are the caller's.
         return unsafe { other_container(kernels, encoder, value, kind, tag, at, levels, pen) };
     }
@@ -422,6 +422,9 @@ pub(super) unsafe fn container<'py, 's, K: Kernels, F: Format<'py>>(
         if n == 0 {
             encoder.put_empty(form, tag, &mut pen);
             return pen;
+        }
+        if !encoder.enters(kind) {
+            return other_container(kernels, encoder, value, kind, tag, at, levels, pen);
         }
         let start = encoder.begin(form, tag, &mut pen);
         pen = write_members(kernels, encoder, value, form, 0, levels - 1, pen);
