@@ -120,6 +120,7 @@ pub(crate) fn write<'py>(
             ..target
         },
         lines: Lines::default(),
+        within: String::new(),
         is_counted: tally.is_some(),
         n_texts: 0,
         text_bytes: 0,
@@ -133,7 +134,7 @@ pub(crate) fn write<'py>(
     }
     done.map_err(|stop| Failed {
         stop,
-        path: walk.path(),
+        path: walk.path() + &walk.within,
     })
 }
 
@@ -180,6 +181,8 @@ struct Walk<'a, 'py> {
     /// Whether the chunk is Latin-1, up to now.
     is_latin1: bool,
     lines: Lines,
+    /// The path from the innermost frame to the item of an array that has no form: `[3][5]`.
+    within: String,
     /// Whether anybody asks for the counts: to keep them costs a nanosecond a text.
     is_counted: bool,
     n_texts: u64,

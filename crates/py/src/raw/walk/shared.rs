@@ -25,8 +25,6 @@ pub(super) struct Shared<'py> {
     pub(super) unwritten: Step,
     /// Classes of the frames of fields.
     pub(super) classes: Vec<Rc<Class>>,
-    /// The path from the innermost frame to the item of an array that has no form: `[3][5]`.
-    pub(super) within: String,
 }
 
 impl<'py> Shared<'py> {
@@ -40,7 +38,6 @@ impl<'py> Shared<'py> {
             found: std::ptr::null(),
             unwritten: Step::Done,
             classes: Vec::new(),
-            within: String::new(),
         }
     }
 
@@ -76,7 +73,6 @@ impl<'py> Shared<'py> {
             // SAFETY: attached, and each frame's object is alive: borrowed from what holds it, or ours.
             unsafe { frames::append_step(self.py(), frame, &self.classes, &mut path) };
         }
-        path.push_str(&self.within);
         path
     }
 }
