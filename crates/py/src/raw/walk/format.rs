@@ -180,13 +180,7 @@ pub(super) trait Format<'py>: Sized {
 
     /// Notes why the loop over members is left.
     #[inline(always)]
-    fn interrupt(
-        &mut self,
-        reason: Reason,
-        value: *mut ffi::PyObject,
-        at: isize,
-        start: *mut u8,
-    ) {
+    fn interrupt(&mut self, reason: Reason, value: *mut ffi::PyObject, at: isize, start: *mut u8) {
         self.shared().interruption.set(reason, value, at, start);
     }
 
@@ -209,9 +203,7 @@ pub(super) trait Format<'py>: Sized {
         let at_inside = std::mem::replace(&mut shared.interruption.at, at);
         // SAFETY: the duty of the caller.
         unsafe {
-            shared
-                .frames
-                .push_at(container, form, n, at_inside, start);
+            shared.frames.push_at(container, form, n, at_inside, start);
         }
     }
 }

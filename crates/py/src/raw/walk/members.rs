@@ -8,16 +8,16 @@ use onecopy_text::Pen;
 use onecopy_text::convert::{Kernels, Work};
 use pyo3::ffi;
 
-use super::ahead;
 use super::classes::{self, Fields};
-use super::dict::{self, Entries};
+use super::dict;
 use super::format::Format;
 use super::frames::Form;
 use super::object::{self, Kind};
+use super::python_members::{DictMembers, FieldMembers, Items, Pairs};
 use super::step::Step;
 
 /// Levels of containers that have no frame; each takes stack.
-pub(super) const LEVELS: usize = 8;
+pub(super) const LEVELS: usize = 16;
 
 /// Why the loop over the members was left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,118 +116,6 @@ pub(super) trait Members: Copy {
     fn items_from(&self, _at: isize) -> &[*mut ffi::PyObject] {
         &[]
     }
-}
-
-/// The items of a list or tuple.
-#[derive(Clone, Copy)]
-pub(super) struct Items<'i>(pub(super) &'i [*mut ffi::PyObject]);
-
-impl Members for Items<'_> {
-    #[inline(always)]
-    unsafe fn next(&self, at: &mut isize) -> Option<(*mut ffi::PyObject, *mut ffi::PyObject)> {
-        let item = *self.0.get(at.cast_unsigned())?;
-        *at += 1;
-        Some((std::ptr::null_mut(), item))
-    }
-
-    #[inline(always)]
-    unsafe fn put_key<'py, K: Kernels, F: Format<'py>>(
-        &self,
-        _kernels: K,
-        _encoder: &mut F,
-        _key: *mut ffi::PyObject,
-        at: isize,
-        index: &mut F::Index,
-        pen: &mut Pen<'_>,
-    ) -> bool {
-        F::put_index(index, at, pen);
-        true
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, at: isize) {
-        ahead::fetch_object(self.0, at.cast_unsigned());
-    }
-
-    #[inline(always)]
-    unsafe fn prefetch_contents(&self, at: isize) {
-        // SAFETY: the items are alive.
-        unsafe { ahead::fetch_rows(self.0, at.cast_unsigned()) };
-    }
-
-    #[inline(always)]
-    fn items_from(&self, at: isize) -> &[*mut ffi::PyObject] {
-        self.0.get(at.cast_unsigned()..).unwrap_or_default()
-    }
-}
-
-/// Members with keys that are objects.
-macro_rules! put_key_object {
-    () => {
-        #[inline(always)]
-        unsafe fn put_key<'py, K: Kernels, F: Format<'py>>(
-            &self,
-            kernels: K,
-            encoder: &mut F,
-            key: *mut ffi::PyObject,
-            _at: isize,
-            _index: &mut F::Index,
-            pen: &mut Pen<'_>,
-        ) -> bool {
-            // SAFETY: the key is alive, and there is space, by the word of who called.
-            unsafe { encoder.short_key(kernels, key, pen) }
-        }
-    };
-}
-
-/// The members of a `dict`.
-#[derive(Clone, Copy)]
-struct DictMembers(Entries, *mut ffi::PyObject);
-
-impl Members for DictMembers {
-    #[inline(always)]
-    unsafe fn next(&self, at: &mut isize) -> Option<(*mut ffi::PyObject, *mut ffi::PyObject)> {
-        // SAFETY: the entries of this `dict`, which was not changed, by the word of who called.
-        unsafe { self.0.next(self.1, at) }
-    }
-
-    put_key_object!();
-}
-
-/// A list of keys and values in turn.
-#[derive(Clone, Copy)]
-struct Pairs<'i>(&'i [*mut ffi::PyObject]);
-
-impl Members for Pairs<'_> {
-    #[inline(always)]
-    unsafe fn next(&self, at: &mut isize) -> Option<(*mut ffi::PyObject, *mut ffi::PyObject)> {
-        let from = at.cast_unsigned();
-        let &[key, value] = self.0.get(from..from + 2)? else {
-            return None;
-        };
-        *at += 2;
-        Some((key, value))
-    }
-
-    put_key_object!();
-}
-
-/// The fields of an instance of a dataclass.
-#[derive(Clone, Copy)]
-struct FieldMembers<'f> {
-    object: *mut ffi::PyObject,
-    fields: &'f Fields,
-    private: bool,
-}
-
-impl Members for FieldMembers<'_> {
-    #[inline(always)]
-    unsafe fn next(&self, at: &mut isize) -> Option<(*mut ffi::PyObject, *mut ffi::PyObject)> {
-        // SAFETY: an instance of the class that has these fields, by the word of who called.
-        unsafe { self.fields.next(self.object, self.private, at) }
-    }
-
-    put_key_object!();
 }
 
 /// Writes the members from `at` on; [`Interruption::reason`] says whether all.
@@ -372,15 +260,9 @@ pub(super) unsafe fn write_members<'py, 's, K: Kernels, F: Format<'py>>(
     // SAFETY: the duty of the caller.
     unsafe {
         match form {
-            Form::List => {
-                write_form::<K, F, LIST>(kernels, encoder, container, at, levels, pen)
-            }
-            Form::Dict => {
-                write_form::<K, F, DICT>(kernels, encoder, container, at, levels, pen)
-            }
-            Form::Pairs => {
-                write_form::<K, F, PAIRS>(kernels, encoder, container, at, levels, pen)
-            }
+            Form::List => write_form::<K, F, LIST>(kernels, encoder, container, at, levels, pen),
+            Form::Dict => write_form::<K, F, DICT>(kernels, encoder, container, at, levels, pen),
+            Form::Pairs => write_form::<K, F, PAIRS>(kernels, encoder, container, at, levels, pen),
             _ => write_form::<K, F, TUPLE>(kernels, encoder, container, at, levels, pen),
         }
     }

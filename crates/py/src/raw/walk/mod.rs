@@ -2,29 +2,25 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `array` | arrays of NumPy |
-//! | `asked` | what is asked of a walk, and why it may end early |
-//! | `bson` | the walk that writes BSON, over the same objects, frames and keys |
-//! | `attributes` | attributes of instances, read in place |
-//! | `classes` | how the instances of a class are written |
-//! | `decimal` | `decimal.Decimal`, read in place |
-//! | `native` | dates, UUIDs, enumerations, dataclasses and subclasses, read in place |
-//! | `beside` | text that goes past the chunk, straight into a `str` |
-//! | `object` | objects of CPython's own types, read in place |
-//! | `other` | objects that Python code may have to run for |
-//! | `dict` | the members of a `dict`, read in place |
-//! | `frames` | the containers that the walk is inside of, and who holds them |
-//! | `hints` | attributes of classes |
-//! | `inner` | lists, tuples and dicts inside of each other, without a frame |
-//! | `items` | the items of an array of NumPy of one dimension |
+//! | `asked` | what is requested of an encoder, and why it may end early |
+//! | `containers` | the loop over the containers that an encoder is inside of |
+//! | `members` | the loop over the members of one container, and of those inside of it |
+//! | `format` | what both loops need of a format |
+//! | `python_members` | the members of lists, tuples, dicts and dataclasses |
+//! | `rows` | rows and columns of values as objects |
+//! | `json`, `step`, `texts`, `styled` | JSON: as a format, values of a few instructions, texts of any length, line breaks and sorted keys |
+//! | `bson` | the encoder of BSON, of the same objects, frames and keys |
+//! | `shared` | the state that the encoders of all formats have |
+//! | `frames` | the containers that an encoder is inside of, and who holds them |
 //! | `keys` | keys as they were written before |
-//! | `marked` | values of BSON's own types, read in place |
-//! | `plain` | the loop where all options are as they are by default |
-//! | `scalar` | numbers, booleans and moments of NumPy |
-//! | `step` | values that take a few instructions |
-//! | `texts` | texts of any length and form |
-//! | `styled` | the loop for all others |
-//! | `sinks` | where JSON goes besides a fresh `bytes` |
+//! | `object`, `dict`, `attributes` | objects of CPython's own types, members of a `dict`, attributes of instances, read in place |
+//! | `classes`, `hints` | how the instances of a class are written, and attributes of classes |
+//! | `native` | dates, UUIDs, enumerations, dataclasses and subclasses, read in place |
+//! | `decimal`, `marked` | `decimal.Decimal` and BSON's own types, read in place |
+//! | `array`, `items`, `scalar` | arrays of NumPy, their items, and scalars |
+//! | `other` | objects that Python code may have to run for |
+//! | `ahead` | objects that are fetched into the cache before they are read |
+//! | `beside`, `sinks` | text that goes past the chunk, straight into a `str`; where JSON goes besides a fresh `bytes` |
 //!
 //! Texts, numbers and containers of CPython's own types are read where they are: no reference is counted and no Python code
 //! can run. All other objects are handed to [`Others`], which may run any: before that, the walk takes references to what it
@@ -51,6 +47,7 @@ mod members;
 mod native;
 mod object;
 mod other;
+mod python_members;
 mod rows;
 mod scalar;
 mod shared;
@@ -81,8 +78,8 @@ use json::Json;
 pub(crate) use native::Natives;
 use object::Kind;
 pub(crate) use scalar::put as put_scalar;
-pub(crate) use sinks::{Fixed, Flushing};
 use shared::Shared;
+pub(crate) use sinks::{Fixed, Flushing};
 use styled::Lines;
 
 /// Looks whether objects are laid out as they are read here; to be called when the module is imported.

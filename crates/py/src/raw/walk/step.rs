@@ -169,7 +169,9 @@ unsafe fn other<K: Kernels, const STYLED: bool>(
             return pen.at();
         }
         let step = match native::read(value, natives, recent) {
-            Native::Contents(Kind::Str) if derived_text::<K, STYLED>(kernels, walk, value, &mut pen) => {
+            Native::Contents(Kind::Str)
+                if derived_text::<K, STYLED>(kernels, walk, value, &mut pen) =>
+            {
                 Step::Done
             }
             Native::Array => Step::Large(Kind::Array),
@@ -420,7 +422,9 @@ pub(super) unsafe fn short_key<K: Kernels, const STYLED: bool>(
     let start = pen.at();
     // SAFETY: the duties are the caller's; what was written stands between the two places.
     unsafe {
-        if object::kind(key) != Kind::Str || !short_text::<K, STYLED>(kernels, walk, key, pen, *b"\":") {
+        if object::kind(key) != Kind::Str
+            || !short_text::<K, STYLED>(kernels, walk, key, pen, *b"\":")
+        {
             return false;
         }
         let len = pen.at() as usize - start as usize;

@@ -42,10 +42,20 @@ impl Walk<'_, '_> {
         if self.lines.bytes.len() < 1 + deepest * indent.len() + SPARE_BYTES {
             let lines = &mut self.lines;
             lines.indent_bytes = indent.len();
-            lines.bytes = b"\n".to_vec();
             // Twice as many, so that deep objects do not make them anew at each level.
-            for _ in 0..2 * deepest {
-                lines.bytes.extend_from_slice(indent);
+            let n_bytes = 1 + 2 * deepest * indent.len();
+            lines.bytes.clear();
+            lines.bytes.reserve(n_bytes + SPARE_BYTES);
+            lines.bytes.push(b'\n');
+            match **indent {
+                [byte, ref rest @ ..] if rest.iter().all(|&other| other == byte) => {
+                    lines.bytes.resize(n_bytes, byte);
+                }
+                _ => {
+                    for _ in 0..2 * deepest {
+                        lines.bytes.extend_from_slice(indent);
+                    }
+                }
             }
             lines.bytes.extend_from_slice(&[b' '; SPARE_BYTES]);
         }
