@@ -8,7 +8,8 @@
 //! | `format` | what both loops need of a format |
 //! | `python_members` | the members of lists, tuples, dicts and dataclasses |
 //! | `rows` | rows and columns of values as objects |
-//! | `json`, `step`, `texts`, `styled` | JSON: as a format, values of a few instructions, texts of any length, line breaks and sorted keys |
+//! | `json`, `step`, `texts`, `styled` | JSON: as a format, values of a few instructions, texts of any length, line breaks |
+//! | `sorted` | the members of a `dict` in the order of their keys |
 //! | `bson` | the encoder of BSON, of the same objects, frames and keys |
 //! | `shared` | the state that the encoders of all formats have |
 //! | `frames` | the containers that an encoder is inside of, and who holds them |
@@ -52,6 +53,7 @@ mod rows;
 mod scalar;
 mod shared;
 mod sinks;
+mod sorted;
 mod step;
 mod styled;
 mod texts;

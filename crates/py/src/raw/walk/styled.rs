@@ -5,7 +5,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 use super::frames::Form;
-use super::{ROOM, Stop, Walk};
+use super::{ROOM, Stop, Walk, sorted};
 use crate::raw::ending;
 
 /// Bytes after the longest line break, so that a short one is put in one step.
@@ -95,7 +95,11 @@ impl Walk<'_, '_> {
         let dict = unsafe { Bound::from_borrowed_ptr(self.py(), dict) };
         self.close(&pen);
         self.before_code();
-        let pairs = ending::calls(self.py(), || self.others.sorted(&dict))?;
+        // SAFETY: a `dict` that is held.
+        let pairs = match unsafe { sorted::pairs(self.py(), dict.as_ptr()) }? {
+            Some(pairs) => pairs,
+            None => ending::calls(self.py(), || self.others.sorted(&dict))?,
+        };
         let n = pairs.len() as isize;
         self.frames.push_owned(pairs.into_any(), Form::Pairs, n);
         self.open(ROOM)
