@@ -9,7 +9,8 @@
 | `is_valid`, `find_invalid` | whether text is well-formed, and where it is not |
 | `utf8_view`, `slices` | views, without a copy |
 | `Decoder`, `Encoder` | a stream in parts cut anywhere |
-| `codec_info` | an encoding for `codecs.register`, and so for `open` |
+| `find_codec` | all encodings for `codecs.register`, and so for `open`, as `onecopy-` and their names |
+| `codec_info` | one of them, under a name of one's own |
 | `transcode` | one encoding to another, between buffers and files |
 | `detect` | which encoding bytes are in, and why |
 
@@ -78,6 +79,7 @@ __all__ = [
     "encode",
     "encode_into",
     "encoded_length",
+    "find_codec",
     "find_invalid",
     "is_valid",
     "latin_1_decode",
@@ -126,7 +128,10 @@ class Detection(NamedTuple):
 
 
 def codec_info(encoding: str, name: str | None = None) -> _codecs.CodecInfo:
-    """An encoding for `codecs.register`: `open`, `str.encode` and `bytes.decode` take it by its name.
+    """An encoding as `codecs.register` expects it of a search function.
+
+    `find_codec` is that function; this one is for a name of one's own. CPython up to 3.14 calls a search function with
+    a name in which each `-` has become `_`, 3.15 with the name as it was written, in lower case.
 
     Files are read and written with `tell` and `seek` as with CPython's codecs. There are no
     `streamreader` and `streamwriter`, which `codecs.open` requires.
@@ -140,10 +145,8 @@ def codec_info(encoding: str, name: str | None = None) -> _codecs.CodecInfo:
 
     Copies: as `decode` and `encode`. Source: the documentation of `codecs`.
 
-    >>> import codecs
-    >>> codecs.register(lambda name: codec_info("shift_jis") if name == "onecopy_shift_jis" else None)
-    >>> "あ".encode("onecopy-shift_jis")
-    b'\x82\xa0'
+    >>> codec_info("shift_jis", "sjis").name
+    'sjis'
     """
     known = Decoder(encoding).encoding
 
@@ -161,6 +164,33 @@ def codec_info(encoding: str, name: str | None = None) -> _codecs.CodecInfo:
         incrementaldecoder=_functools.partial(Decoder, encoding),  # type: ignore[arg-type]
         name=name or f"onecopy-{known}",
     )
+
+
+def find_codec(name: str) -> _codecs.CodecInfo | None:
+    """The encoding of a name that begins with `onecopy-`: a search function for `codecs.register`.
+
+    Once it is registered, `open`, `str.encode` and `bytes.decode` accept `onecopy-` and each name that `decode`
+    accepts. Letter case, and the choice of `-`, `_` or a space, make no difference, on no version of CPython.
+
+    Args:
+        name: the name that is looked up.
+
+    Returns: `codec_info` of the encoding; None for every other name.
+
+    Copies: as `decode` and `encode`. Source: the documentation of `codecs`.
+
+    >>> import codecs
+    >>> codecs.register(find_codec)
+    >>> "あ".encode("onecopy-shift_jis")
+    b'\\x82\\xa0'
+    """
+    prefix, encoding = name[:8].lower(), name[8:]
+    if prefix not in ("onecopy-", "onecopy_", "onecopy "):
+        return None
+    try:
+        return codec_info(encoding)
+    except LookupError:
+        return None
 
 
 def detect(buffer: ReadableBuffer) -> Detection:
