@@ -111,8 +111,13 @@ def test_rows_have_a_single_reference_to_each_value(numbers: onecopy.Connection)
 
     rows = numbers.execute("select i + 100000, t from n").fetchall()
     row = rows[10]
-    assert sys.getrefcount(row) == 3  # rows, row, the argument
-    assert [sys.getrefcount(v) for v in row] == [3, 3]  # the tuple, v, the argument
+    # The same of a list and a tuple made here: CPython 3.14 and newer borrow an argument where earlier versions count it.
+    made = [(object(), object()) for _ in rows]
+    pair = made[10]
+    assert sys.getrefcount(row) == sys.getrefcount(pair)
+    assert [sys.getrefcount(v) for v in row] == [sys.getrefcount(v) for v in pair]
+    keeps = (pair[0],)
+    assert sys.getrefcount(keeps[0]) == sys.getrefcount(pair[1]) + 1  # The count sees one more.
 
 
 def test_rows_are_nothing_for_the_collector_to_walk(numbers: onecopy.Connection) -> None:

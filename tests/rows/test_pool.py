@@ -297,6 +297,8 @@ def test_closing_tells_who_waits_and_closes_what_comes_back() -> None:
     assert repr(pool) == "<onecopy.Pool: closed>"
 
 
+# CPython 3.12 and newer warn where a process that forks has threads, which is what is tested.
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_has_a_pool_of_its_own(file: str) -> None:
     pool = onecopy.Pool(file, max_size=1, timeout=5)
     con = pool.acquire()

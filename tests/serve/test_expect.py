@@ -436,6 +436,8 @@ def test_a_server_that_stops_lets_it_come(place: Place, app: Application) -> Non
     assert not stop.is_alive()
 
 
+# CPython 3.12 and newer warn where a process that forks has threads, which is what is tested.
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_is_refused_and_the_parent_reads(place: Place) -> None:
     client = place.ask("forks", "Content-Length: 5")
     client.goes_on(b"hello")

@@ -51,9 +51,9 @@ def test_without_utf8_there_is_no_view_and_none_is_made(string: str) -> None:
 
 def test_utf8_that_stands_is_used_and_converts_nothing() -> None:
     fresh = "Ж" * 20
-    # CPython makes its cache where C asks for UTF-8, as the name of a codec is asked for here.
+    # CPython makes its cache where its C code requires UTF-8: here, of the name of an error handler.
     with pytest.raises(LookupError):
-        "".encode(fresh)
+        "é".encode("ascii", fresh)
     assert sys.getsizeof(fresh) > sys.getsizeof("Ж" * 20)
     assert bytes(text.utf8_view(fresh)) == fresh.encode()
     with onecopy.ledger() as ledger:
