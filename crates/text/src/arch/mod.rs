@@ -64,6 +64,9 @@ pub(crate) mod validity;
 
 #[cfg(test)]
 mod changing_tests;
+#[cfg(test)]
+#[path = "../../tests/support/skips.rs"]
+mod skips;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;
 #[cfg(test)]

@@ -2,11 +2,13 @@
 
 use super::*;
 use crate::arch::scalar;
+use crate::arch::skips::can_test;
 use crate::arch::texts::{each_utf16, into_place, lengths, starts, texts, units};
 use crate::{Policy, Units, naive};
 
 fn is_here() -> bool {
-    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") && !cfg!(miri)
+    let is_here = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt");
+    can_test("avx2", is_here && !cfg!(miri))
 }
 
 fn code_points(units: Units<'_>) -> Option<Vec<u32>> {

@@ -2,11 +2,12 @@
 
 use super::*;
 use crate::arch::scalar;
+use crate::arch::skips::can_test;
 use crate::arch::texts::{each_utf16, into_place, lengths, starts, texts, units};
 use crate::{Kind, Policy, Units, naive};
 
 fn is_here() -> bool {
-    crate::kernel() == crate::Kernel::Avx512
+    can_test("avx512", crate::kernel() == crate::Kernel::Avx512)
 }
 
 /// All that can be asked of one text of UTF-8, well-formed or not.
