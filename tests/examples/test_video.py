@@ -217,7 +217,8 @@ def test_the_parts_that_the_application_gives(video: Path, clip: Path) -> None:
             assert part == os.pread(file.fileno(), 20 << 20, told["byte_offset"])
         with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(f"{url}frame?timecode=nine", timeout=60)
-        assert refused.value.code == 404 and "HH:MM:SS:FF" in json.load(refused.value)["error"]
+        with refused.value as answer:
+            assert answer.code == 404 and "HH:MM:SS:FF" in json.load(answer)["error"]
     finally:
         process.terminate()
         process.communicate()

@@ -29,6 +29,10 @@ enum Position {
     /// In a slot, so many bytes from the start of the object.
     Slot(usize),
     /// Among the values whose keys the class has, by an index that is found with the first of them; or in a dictionary.
+    #[cfg_attr(
+        not(Py_3_11),
+        expect(dead_code, reason = "before 3.11 each instance has a dictionary")
+    )]
     Shared(Cell<Option<usize>>),
     /// In a dictionary whose address is so many bytes from the start of the object.
     Dict(usize),
@@ -268,23 +272,22 @@ impl Values {
     /// The instance is alive, and was not changed since they were found.
     unsafe fn order<'a>(&self) -> impl ExactSizeIterator<Item = &'a u8> + use<'a> {
         // SAFETY: CPython 3.11 and 3.12 have the number of indexes two bytes before the values, and
-        // the indexes before it, the first one last; 3.13 has the number seven bytes before the
-        // values, and the indexes after them. `check` compares them with known orders.
+        // the indexes before it, the first one last. `check` compares them with known orders.
+        #[cfg(all(Py_3_11, not(Py_3_13)))]
         unsafe {
-            #[cfg(all(Py_3_11, not(Py_3_13)))]
-            {
-                let n = self.first.cast::<u8>().sub(2);
-                let order = std::slice::from_raw_parts(n.sub(usize::from(*n)), usize::from(*n));
-                order.iter().rev()
-            }
-            #[cfg(all(Py_3_13, not(Py_3_14)))]
-            {
-                let n = *self.first.cast::<u8>().sub(7);
-                std::slice::from_raw_parts(self.first.add(self.n).cast(), usize::from(n)).iter()
-            }
-            #[cfg(not(all(Py_3_11, not(Py_3_14))))]
-            [].iter()
+            let n = self.first.cast::<u8>().sub(2);
+            let order = std::slice::from_raw_parts(n.sub(usize::from(*n)), usize::from(*n));
+            order.iter().rev()
         }
+        // SAFETY: 3.13 has the number seven bytes before the values, and the indexes after them; as
+        // above.
+        #[cfg(all(Py_3_13, not(Py_3_14)))]
+        unsafe {
+            let n = *self.first.cast::<u8>().sub(7);
+            std::slice::from_raw_parts(self.first.add(self.n).cast(), usize::from(n)).iter()
+        }
+        #[cfg(not(all(Py_3_11, not(Py_3_14))))]
+        [].iter()
     }
 }
 
