@@ -1,6 +1,9 @@
-"""Build and test onecopy on the other CPythons of this machine: those on the PATH, and pyenv's.
+"""Build and test onecopy on other CPythons: those on the PATH, and pyenv's.
 
-python3 tools/pythons.py [3.12 …]     the fast tests of each; exits non-zero where one fails
+python3 tools/pythons.py [3.12 …]     exits non-zero where one fails
+
+Versions that are named are downloaded from Debian if they are not here (tools/debian.py), and one that cannot be had is
+a failure. The newest gets all fast tests, the others those of what depends on the version most.
 """
 
 from __future__ import annotations
@@ -13,11 +16,14 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import debian
 import dev
 import wheel
 from house import CACHE, ROOT, in_ci, main, run, say, step
 
-_WANTED = ("3.10", "3.11", "3.12", "3.13", "3.14")
+_WANTED = ("3.10", "3.11", "3.12", "3.13", "3.14", "3.15")
+#: Not dist/: these wheels are only tested.
+_WHEELS = ROOT / "target" / "wheels"
 #: What the fast tests import; the linters are not run again.
 _REQUIREMENTS = ROOT / "requirements" / "test.txt"
 
@@ -52,20 +58,23 @@ def _install(version: str, interpreter: str, wheel_file: str) -> str:
     return python
 
 
-#: The tests in two parts of about one length, so that those of the last version take both processors.
-_FIRST = tuple(f"tests/{room}" for room in ("bson", "copies", "json"))
+#: What depends on the version most, since it reads and makes CPython's objects in place.
+_IN_PLACE = tuple(f"tests/{folder}" for folder in ("bson", "json", "text"))
+#: The fast tests in two parts of about one length, so that those of the newest version take both processors.
+_FIRST = tuple(f"tests/{folder}" for folder in ("bson", "copies", "json"))
 #: These look at the checkout, or at a program without Python, not at the interpreter.
-_OTHERS = tuple(f"tests/{room}" for room in ("gateway", "house", "layers", "support", "wheel"))
+_OTHERS = tuple(f"tests/{folder}" for folder in ("gateway", "house", "layers", "support", "wheel"))
+_PARTS = {
+    "subset": _IN_PLACE,
+    "first": _FIRST,
+    "second": (*(f"--ignore={folder}" for folder in (*_FIRST, *_OTHERS)), "tests"),
+}
 
 
 def _passes(version: str, python: str, part: str) -> bool:
     """Whether a part of the fast tests passes; what they print comes in one piece, since two parts are tested at once."""
     # That planted faults turn the witness red is shown once: each showing is another release build.
-    tests = [python, "-m", "pytest", "-q", "-m", "not slow and not odbc", "-k", "not planted"]
-    if part == "first":
-        tests += _FIRST
-    else:
-        tests += [*(f"--ignore={room}" for room in (*_FIRST, *_OTHERS)), "tests"]
+    tests = [python, "-m", "pytest", "-q", "-m", "not slow and not odbc", "-k", "not planted", *_PARTS[part]]
     # Databases of its own: the tests of two parts use the same tables.
     environment = os.environ | {"ONECOPY_TEST_SERVERS": str(CACHE / f"servers-{version}-{part}")}
     # What a property is about is looked at with the first interpreter; here, that the others are spoken to rightly.
@@ -79,19 +88,30 @@ def _passes(version: str, python: str, part: str) -> bool:
 
 def _main() -> int:
     own = _version(str(dev.build())).removeprefix("CPython ")
-    wanted = tuple(word for word in sys.argv[1:] if re.fullmatch(r"3\.\d+", word)) or _WANTED
-    there = {version: path for version, path in found(wanted).items() if version != own}
-    say(f".venv is CPython {own}; beside it: {', '.join(there) or 'none found'}")
+    named = tuple(word for word in sys.argv[1:] if re.fullmatch(r"3\.\d+", word) and word != own)
+    there = {version: path for version, path in found(named or _WANTED).items() if version != own}
+    for version in named:
+        if version not in there and (path := debian.interpreter(version)):
+            there[version] = path
+    # The newest is last: its two parts then have both processors.
+    there = dict(sorted(there.items(), key=lambda entry: int(entry[0].split(".")[1])))
+    say(f".venv is CPython {own}; besides: {', '.join(there) or 'none found'}")
+    if missing := sorted(set(named) - set(there)):
+        say(f"missing: CPython {', '.join(missing)}\n             pyenv install {' '.join(missing)}")
+        return 1
     if not there and in_ci():
         say("CI=true: another CPython was due")
         return 1
+    newest = list(there)[-1:]
     # The next wheel is built while the tests of those before it run: these wait more than they work.
     with ThreadPoolExecutor(2) as tester:
         passing = {}
         for version, interpreter in there.items():
             with step(f"wheel and environment of CPython {version}"):
-                python = _install(version, interpreter, wheel.build(interpreter))
-            passing[version] = [tester.submit(_passes, version, python, part) for part in ("first", "second")]
+                # Without link-time optimisation, which takes most of the time of a release build.
+                python = _install(version, interpreter, wheel.build(interpreter, _WHEELS, profile="quick"))
+            parts = ("first", "second") if [version] == newest else ("subset",)
+            passing[version] = [tester.submit(_passes, version, python, part) for part in parts]
         failed = [version for version, parts in passing.items() if not all(part.result() for part in parts)]
     if failed:
         say(f"failed on CPython {', '.join(failed)}")

