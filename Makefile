@@ -44,7 +44,8 @@ fuzz-long: ## Fuzz for HOURS=2, all targets in turn or NAME=text_codec alone; pr
 	@$(PYTHON) tools/fuzz.py $(or $(NAME),all) --hours $(or $(HOURS),0) $(ARGS)
 
 soak: ## Kill the database at random points and see that each client notices
-	@$(PYTHON) tools/later.py soak tests/soak/__main__.py $(ARGS)
+	@$(PYTHON) tools/dev.py
+	@exec .venv/bin/python -m tests.soak $(ARGS)
 
 docs: ## The crates' documentation, warnings as errors, in target/doc
 	@$(PYTHON) tools/rust.py env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
