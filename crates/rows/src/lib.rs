@@ -27,11 +27,14 @@ pub mod arrow;
 #[allow(unsafe_code)] // Fence: structs of C that go to other libraries and come from them.
 pub mod arrow_c;
 pub mod cell;
+mod codes;
 pub mod connect;
 pub mod database;
 pub mod error;
 #[allow(unsafe_code)]
 mod fork;
+mod health;
+mod interval;
 #[cfg(feature = "memory-database")]
 pub mod memory;
 #[allow(unsafe_code)] // Fence: the driver manager's C functions and bound buffers.

@@ -124,7 +124,7 @@ impl<'a> Call<'a> {
         }
         if self.shared.quirks.hides_loss && self.is_dead() {
             self.shared.health.lose();
-            return Err(health::lost());
+            return Err(crate::health::lost());
         }
         let keeps = match how {
             ffi::COMMIT => self.shared.facts.commit_keeps,
@@ -142,7 +142,7 @@ impl<'a> Call<'a> {
     /// is transient, whatever its code: another connection may serve.
     pub(crate) fn watch<T>(&self, mut result: Result<T, Error>) -> Result<T, Error> {
         if let Err(error) = &mut result
-            && (health::says_lost(error, self.shared.quirks.dialect)
+            && (crate::health::says_lost(error, self.shared.quirks.dialect)
                 || (self.shared.quirks.knows_loss && !error.sqlstate.is_empty() && self.is_dead()))
         {
             self.shared.health.lose();

@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex};
 use super::connection_string::ConnectionString;
 use super::ffi::Handle;
 use super::handle::RawHandle;
-use super::health::ConnectionHealth;
 use super::manager::Manager;
 use super::quirks::{Quirks, Width};
 use super::shared::{DriverFacts, Shared, State};
@@ -16,6 +15,7 @@ use super::survey::Portrait;
 use crate::database::{ConnectOptions, ZeroDates};
 use crate::error::{Error, ErrorKind};
 use crate::fork;
+use crate::health::ConnectionHealth;
 use crate::sql::dialect::Dialect;
 
 /// A connection through an ODBC driver.

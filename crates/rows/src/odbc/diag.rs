@@ -2,12 +2,12 @@
 
 use std::cell::Cell;
 
-use super::codes;
 use super::ffi::{self, Handle};
 use super::manager::Manager;
 use super::quirks::Width;
 use super::secrets::Secrets;
 use super::unit::{Unit, until_nul};
+use crate::codes;
 use crate::error::{Error, ErrorKind};
 use crate::sql::dialect::Dialect;
 

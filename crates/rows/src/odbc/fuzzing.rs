@@ -7,8 +7,8 @@ use super::quirks;
 use super::url::DatabaseUrl;
 use crate::cell::Cell;
 use crate::error::Error;
+use crate::interval;
 pub use crate::odbc::block::fuzzing::AnsweredRows;
-use crate::odbc::column::interval;
 use crate::sql::dialect::Dialect;
 use crate::sql::statements;
 

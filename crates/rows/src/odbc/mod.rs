@@ -19,7 +19,7 @@
 //! | `block`, `column` | the buffers that a driver writes rows into; which buffer a column needs, and how a cell is read from it |
 //! | `many` | one statement for many rows of parameters |
 //! | `unit` | text as calls pass it, of either width |
-//! | `diag`, `codes` | diagnostics; the tables from SQLSTATE and native code to kind |
+//! | `diag` | diagnostics |
 //!
 //! # Several statements of one text
 //!
@@ -38,7 +38,6 @@ mod binding;
 pub(crate) mod block;
 mod call;
 mod casts;
-mod codes;
 pub(crate) mod column;
 mod connection;
 mod connection_string;

@@ -9,7 +9,6 @@ use super::block::buffer::Buffer;
 use super::diag;
 use super::ffi::{self, Handle};
 use super::handle::{RawHandle, StatementHandle, lock};
-use super::health::ConnectionHealth;
 use super::manager::Manager;
 use super::quirks::{Quirks, Width};
 use super::secrets::Secrets;
@@ -18,6 +17,7 @@ use super::unblock::{Caller, GRACE};
 use crate::database::ZeroDates;
 use crate::error::{Error, ErrorKind};
 use crate::fork;
+use crate::health::ConnectionHealth;
 
 /// A block is about half of this; a larger one was made for very wide rows.
 const LARGEST_SPARE: usize = 1 << 20;

@@ -4,9 +4,9 @@
 use onecopy_text::Units;
 
 use super::date::field;
-use super::interval;
 use super::spec::{Plan, Raw, Spec};
 use crate::cell::{self, Cell};
+use crate::interval;
 use crate::odbc::ffi::c;
 use crate::odbc::quirks::Quirks;
 use crate::schema::ColumnType;
