@@ -30,9 +30,8 @@ ROOMS = {
     "files": Room("text", "rustix"),
     "rows": Room(
         "text wire files",
-        "libloading libsqlite3-sys percent-encoding regex itoa libc",
+        "libloading libsqlite3-sys percent-encoding regex itoa libc postgres-protocol bytes rustix rustls",
         ("odbc", "sqlite", "arrow_c", "fork", "pages"),
-        "net",
     ),
     "serve": Room("text wire files", "libc rustls ring httpdate tempfile mime_guess percent-encoding", ("sys",)),
     "transfer": Room("files", "blake3 rustix rustls ring rcgen"),

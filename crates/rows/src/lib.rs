@@ -41,6 +41,7 @@ pub mod memory;
 pub mod odbc;
 #[allow(unsafe_code)] // Fence: memory that grows in place.
 mod pages;
+pub mod postgres;
 pub mod row_stream;
 pub mod schema;
 pub mod sink;

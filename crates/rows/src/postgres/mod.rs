@@ -1,0 +1,15 @@
+//! PostgreSQL by its own protocol (3.0), without a driver.
+//!
+//! | module | what it contains |
+//! |---|---|
+//! | `message` | messages of the server, read from received bytes |
+//! | `fields` | the fields of errors and notices |
+//! | `startup` | the start of a session: authentication |
+//! | `server` | what the server has reported of its session |
+
+#![allow(dead_code)] // Until the connection uses all of it.
+
+mod fields;
+mod message;
+mod server;
+mod startup;
