@@ -2,6 +2,9 @@
 //!
 //! | module | what it contains |
 //! |---|---|
+//! | `target` | connection URLs and `key=value` strings to libpq's keywords |
+//! | `surroundings` | the service file, `PG*` variables, the password file |
+//! | `settings` | the settings of a connection |
 //! | `message` | messages of the server, read from received bytes |
 //! | `fields` | the fields of errors and notices |
 //! | `startup` | the start of a session: authentication |
@@ -12,4 +15,7 @@
 mod fields;
 mod message;
 mod server;
+mod settings;
 mod startup;
+mod surroundings;
+mod target;
