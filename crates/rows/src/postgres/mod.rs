@@ -12,10 +12,15 @@
 
 #![allow(dead_code)] // Until the connection uses all of it.
 
+mod buffer;
 mod fields;
 mod message;
+#[cfg(test)]
+mod message_tests;
 mod server;
 mod settings;
+mod socket;
 mod startup;
 mod surroundings;
 mod target;
+mod tls;

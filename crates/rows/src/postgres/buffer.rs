@@ -1,0 +1,145 @@
+//! Memory that bytes are received into: first as the connection's inbox, then as the block of the statement whose rows they
+//! are. Two buffers take turns, so rows are never copied; only the incomplete message at the end moves to the next buffer.
+
+use super::message::{Frame, Framed, frame};
+use crate::error::Error;
+use crate::pages::Pages;
+
+/// Bytes of a new buffer: the server's results arrive at most as fast as they are read by so much.
+const NEW_BYTES: usize = 256 << 10;
+
+/// A larger buffer, which a large row needed, is not kept.
+const LARGEST_KEPT: usize = 1 << 20;
+
+/// Received bytes, of which those before `start` were read.
+#[derive(Debug)]
+pub(super) struct Buffer {
+    pages: Pages,
+    start: usize,
+    end: usize,
+}
+
+impl Buffer {
+    pub(super) fn new() -> Result<Buffer, Error> {
+        Ok(Buffer {
+            pages: Pages::new(NEW_BYTES).ok_or_else(|| Error::no_memory(NEW_BYTES))?,
+            start: 0,
+            end: 0,
+        })
+    }
+
+    /// The bytes that were not read yet.
+    #[inline]
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.pages.bytes()[self.start..self.end]
+    }
+
+    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.pages.bytes_mut()[self.start..self.end]
+    }
+
+    /// Marks `n` bytes as read.
+    #[inline]
+    pub(super) fn consume(&mut self, n: usize) {
+        self.start = (self.start + n).min(self.end);
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        (self.start, self.end) = (0, 0);
+    }
+
+    /// Whether it is worth keeping for another result.
+    pub(super) fn is_kept(&self) -> bool {
+        self.pages.bytes().len() <= LARGEST_KEPT
+    }
+
+    /// The complete message at the start.
+    ///
+    /// # Errors
+    /// A length that cannot be.
+    #[inline]
+    pub(super) fn frame(&self) -> Result<Option<Frame>, Error> {
+        match frame(self.bytes())? {
+            Framed::Complete(frame) => Ok(Some(frame)),
+            Framed::Partial(_) => Ok(None),
+        }
+    }
+
+    /// Free memory behind the received bytes, for more of them; it grows where a message needs it, never by more than what
+    /// was received: a length that lies takes no memory.
+    pub(super) fn free(&mut self) -> Result<&mut [u8], Error> {
+        let capacity = self.pages.bytes().len();
+        let len = self.end - self.start;
+        if self.start > 0 && (capacity - self.end) * 2 < capacity {
+            self.pages.bytes_mut().copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, len);
+        }
+        if (capacity - self.end) * 4 < capacity && !self.pages.resize(capacity * 2) {
+            return Err(Error::no_memory(capacity * 2));
+        }
+        Ok(&mut self.pages.bytes_mut()[self.end..])
+    }
+
+    /// Marks `n` bytes of the free memory as received.
+    pub(super) fn received(&mut self, n: usize) {
+        self.end = (self.end + n).min(self.pages.bytes().len());
+    }
+
+    /// Keeps the first `n` bytes, and moves those after them to `next`, which is empty.
+    pub(super) fn split_into(&mut self, n: usize, next: &mut Buffer) -> Result<(), Error> {
+        let at = (self.start + n).min(self.end);
+        let rest = &self.pages.bytes()[at..self.end];
+        next.clear();
+        if rest.len() > next.pages.bytes().len() && !next.pages.resize(rest.len()) {
+            return Err(Error::no_memory(rest.len()));
+        }
+        next.pages.bytes_mut()[..rest.len()].copy_from_slice(rest);
+        next.end = rest.len();
+        self.end = at;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fill(buffer: &mut Buffer, bytes: &[u8]) {
+        let free = buffer.free().unwrap();
+        free[..bytes.len()].copy_from_slice(bytes);
+        buffer.received(bytes.len());
+    }
+
+    #[test]
+    fn what_follows_the_rows_moves_to_the_next_buffer() {
+        let mut buffer = Buffer::new().unwrap();
+        fill(&mut buffer, b"read;rows;rest");
+        buffer.consume(5);
+        let mut next = Buffer::new().unwrap();
+        buffer.split_into(5, &mut next).unwrap();
+        assert_eq!(
+            (buffer.bytes(), next.bytes()),
+            (&b"rows;"[..], &b"rest"[..])
+        );
+        buffer.consume(5);
+        assert_eq!(buffer.free().unwrap().len(), NEW_BYTES);
+    }
+
+    #[test]
+    fn it_grows_only_with_what_was_received() {
+        let mut buffer = Buffer::new().unwrap();
+        // A row of a gigabyte is announced.
+        fill(&mut buffer, &[b'D', 0x40, 0, 0, 0]);
+        assert_eq!(buffer.frame().unwrap(), None);
+        assert_eq!(buffer.free().unwrap().len(), NEW_BYTES - 5);
+        for _ in 0..8 {
+            let n = buffer.free().unwrap().len();
+            buffer.received(n);
+        }
+        let len = buffer.pages.bytes().len();
+        assert!(len <= 4 * buffer.bytes().len() && !buffer.is_kept());
+    }
+}

@@ -1,0 +1,189 @@
+//! Tests of `message`, and messages for other tests.
+
+use super::message::*;
+use crate::error::Error;
+use proptest::prelude::*;
+
+/// A message of this kind and body.
+pub(super) fn message(tag: u8, body: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(body.len() + 4).unwrap();
+    [&[tag], &length.to_be_bytes()[..], body].concat()
+}
+
+fn read(bytes: &[u8]) -> Result<Message<'_>, Error> {
+    match frame(bytes)? {
+        Framed::Complete(frame) => Message::read(frame, bytes),
+        Framed::Partial(_) => panic!("the message is complete"),
+    }
+}
+
+#[test]
+fn a_frame_is_complete_with_its_last_byte() {
+    let bytes = message(b'C', b"SELECT 1\0");
+    for n in 0..bytes.len() {
+        let expected = if n < HEADER_BYTES { 0 } else { bytes.len() };
+        assert_eq!(frame(&bytes[..n]).unwrap(), Framed::Partial(expected));
+    }
+    let frame = Frame {
+        tag: b'C',
+        len: bytes.len(),
+    };
+    let longer = [&bytes[..], b"Z"].concat();
+    assert_eq!(
+        super::message::frame(&longer).unwrap(),
+        Framed::Complete(frame)
+    );
+    assert_eq!(frame.body(&longer), b"SELECT 1\0");
+}
+
+#[test]
+fn lengths_that_cannot_be_are_errors() {
+    for (tag, length) in [
+        (b'D', 3),
+        (b'D', 0),
+        (b'D', -1),
+        (b'D', i32::MIN),
+        (b'D', i32::MAX),
+        (b'C', 100 << 20),
+    ] {
+        let bytes = [&[tag], &i32::to_be_bytes(length)[..]].concat();
+        let error = frame(&bytes).unwrap_err();
+        assert_eq!(error.sqlstate, "08P01", "{length}");
+    }
+    let long_row = [&b"D"[..], &i32::to_be_bytes(1 << 30)].concat();
+    assert_eq!(frame(&long_row).unwrap(), Framed::Partial((1 << 30) + 1));
+}
+
+#[test]
+fn each_kind_of_message_has_its_fields() {
+    let described = [
+        &b"\0\x01name\0"[..],
+        &[
+            0, 0, 0, 1, 0, 2, 0, 0, 0, 25, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0,
+        ],
+    ]
+    .concat();
+    let field = FieldDescription {
+        name: "name".to_owned(),
+        type_oid: 25,
+        type_len: -1,
+        type_modifier: -1,
+    };
+    for (tag, body, expected) in [
+        (
+            b'R',
+            &[0, 0, 0, 0][..],
+            Message::Authentication(Authentication::Ok),
+        ),
+        (
+            b'R',
+            &[0, 0, 0, 3],
+            Message::Authentication(Authentication::CleartextPassword),
+        ),
+        (
+            b'R',
+            &[0, 0, 0, 5, 1, 2, 3, 4],
+            Message::Authentication(Authentication::Md5Password([1, 2, 3, 4])),
+        ),
+        (
+            b'R',
+            b"\0\0\0\x0aSCRAM-SHA-256\0\0",
+            Message::Authentication(Authentication::Sasl(vec![b"SCRAM-SHA-256"])),
+        ),
+        (
+            b'R',
+            b"\0\0\0\x0br=1",
+            Message::Authentication(Authentication::SaslContinue(b"r=1")),
+        ),
+        (
+            b'R',
+            b"\0\0\0\x0cv=1",
+            Message::Authentication(Authentication::SaslFinal(b"v=1")),
+        ),
+        (
+            b'R',
+            &[0, 0, 0, 7],
+            Message::Authentication(Authentication::Other(7)),
+        ),
+        (
+            b'K',
+            &[0, 0, 0, 7, 0, 0, 0, 9],
+            Message::BackendKeyData {
+                process_id: 7,
+                secret_key: 9,
+            },
+        ),
+        (
+            b'S',
+            b"TimeZone\0UTC\0",
+            Message::ParameterStatus {
+                name: "TimeZone".to_owned(),
+                value: "UTC".to_owned(),
+            },
+        ),
+        (b'Z', b"I", Message::ReadyForQuery(b'I')),
+        (
+            b'C',
+            b"INSERT 0 1\0",
+            Message::CommandComplete(b"INSERT 0 1"),
+        ),
+        (b'D', b"anything", Message::DataRow(b"anything")),
+        (
+            b't',
+            &[0, 1, 0, 0, 0, 23],
+            Message::ParameterDescription(vec![23]),
+        ),
+        (b'T', &described, Message::RowDescription(vec![field])),
+        (
+            b'A',
+            b"\0\0\0\x01c\0p\0",
+            Message::NotificationResponse {
+                channel: "c".to_owned(),
+                payload: "p".to_owned(),
+            },
+        ),
+        (b'1', b"", Message::ParseComplete),
+        (b'2', b"", Message::BindComplete),
+        (b'3', b"", Message::CloseComplete),
+        (b'I', b"", Message::EmptyQueryResponse),
+        (b'n', b"", Message::NoData),
+        (b's', b"", Message::PortalSuspended),
+    ] {
+        assert_eq!(read(&message(tag, body)).unwrap(), expected);
+    }
+}
+
+#[test]
+fn messages_that_are_cut_or_too_long_are_errors() {
+    for (tag, body) in [
+        (b'Z', &b"I"[..]),
+        (b'K', &[0, 0, 0, 7, 0, 0, 0, 9]),
+        (b'S', b"a\0b\0"),
+        (b'C', b"SELECT 1\0"),
+        (b't', &[0, 1, 0, 0, 0, 23]),
+        (b'1', b""),
+        (b'R', &[0, 0, 0, 5, 1, 2, 3, 4]),
+        (b'R', b"\0\0\0\x0aSCRAM-SHA-256\0\0"),
+    ] {
+        for n in 0..body.len() {
+            assert!(
+                read(&message(tag, &body[..n])).is_err(),
+                "{} of {n} bytes",
+                char::from(tag)
+            );
+        }
+        let longer = [body, b"x"].concat();
+        assert!(read(&message(tag, &longer)).is_err(), "{}", char::from(tag));
+    }
+    // A count of columns that are not there takes no memory for them.
+    assert!(read(&message(b'T', &[0xff, 0xff])).is_err());
+    assert!(read(&message(b'?', b"")).is_err());
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_messages_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..200), tag in any::<u8>()) {
+        let _ = frame(&bytes);
+        let _ = read(&message(tag, &bytes));
+    }
+}
