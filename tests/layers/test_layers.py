@@ -30,7 +30,7 @@ ROOMS = {
     "files": Room("text", "rustix"),
     "rows": Room(
         "text wire files",
-        "libloading libsqlite3-sys percent-encoding regex itoa libc postgres-protocol bytes rustix rustls",
+        "libloading libsqlite3-sys percent-encoding regex itoa libc postgres-protocol bytes sha2 rustix rustls",
         ("odbc", "sqlite", "arrow_c", "fork", "pages"),
     ),
     "serve": Room("text wire files", "libc rustls ring httpdate tempfile mime_guess percent-encoding", ("sys",)),

@@ -12,11 +12,15 @@
 
 #![allow(dead_code)] // Until the connection uses all of it.
 
+mod binding;
 mod buffer;
+mod dial;
 mod fields;
 mod message;
 #[cfg(test)]
 mod message_tests;
+mod moments;
+mod rows;
 mod server;
 mod settings;
 mod socket;
@@ -24,3 +28,4 @@ mod startup;
 mod surroundings;
 mod target;
 mod tls;
+mod types;
