@@ -14,17 +14,20 @@
 
 mod binding;
 mod buffer;
+mod cancel;
 mod dial;
 mod fields;
 mod message;
 #[cfg(test)]
 mod message_tests;
 mod moments;
+mod parameters;
 mod rows;
 mod server;
 mod settings;
 mod socket;
 mod startup;
+mod statement_cache;
 mod surroundings;
 mod target;
 mod tls;

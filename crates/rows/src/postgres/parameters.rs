@@ -1,0 +1,383 @@
+//! Parameters: `?` to `$1`, their types, and their form in Bind.
+
+use bytes::{BufMut, BytesMut};
+use postgres_protocol::IsNull;
+
+use super::moments;
+use super::types::{oid, oid_of_name};
+use crate::cell::{Date, Time};
+use crate::error::{Error, ErrorKind};
+use crate::sql::dialect::Dialect;
+use crate::sql::lexer::{Lexer, TokenKind};
+use crate::value::{DeclaredKind, Value};
+
+/// Parameters of a statement, at most: they are counted in 16 bits.
+const MOST: usize = 65_535;
+
+/// A statement's text as the server gets it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Translated {
+    pub(super) sql: String,
+    pub(super) n_parameters: usize,
+}
+
+/// Numbers the parameters of a text: each `?` outside of strings, names and comments is one, and `??` is the character `?`
+/// of an operator.
+pub(super) fn translate(sql: &str) -> Translated {
+    let mut translated = Translated {
+        sql: String::with_capacity(sql.len() + 16),
+        n_parameters: 0,
+    };
+    let mut tokens = Lexer::of_statement(sql, Dialect::Postgres).peekable();
+    while let Some(token) = tokens.next() {
+        if token.kind != TokenKind::QuestionMark {
+            // `??` is one token where the lexer takes it for an operator.
+            match token.kind {
+                TokenKind::Other => translated.sql.push_str(&token.text.replace("??", "?")),
+                _ => translated.sql.push_str(token.text),
+            }
+        } else if tokens
+            .next_if(|next| next.kind == TokenKind::QuestionMark)
+            .is_some()
+        {
+            translated.sql.push('?');
+        } else {
+            translated.n_parameters += 1;
+            translated.sql.push('$');
+            translated
+                .sql
+                .push_str(&translated.n_parameters.to_string());
+        }
+    }
+    translated
+}
+
+/// Refuses a wrong number of values, and text that PostgreSQL cannot hold.
+///
+/// # Errors
+/// [`ErrorKind::Programming`], [`ErrorKind::Data`].
+pub(super) fn check(n_parameters: usize, values: &[Value]) -> Result<(), Error> {
+    if values.len() != n_parameters {
+        return Err(Error::wrong_count(n_parameters, values.len()));
+    }
+    if values.len() > MOST {
+        let message = format!("a statement has at most {MOST} parameters in PostgreSQL");
+        return Err(Error::new(ErrorKind::Programming, message));
+    }
+    for (i, value) in values.iter().enumerate() {
+        if let Value::Text(text) | Value::Cast(text, _) | Value::Decimal(text) = own(value)
+            && text.contains('\0')
+        {
+            let mut error = Error::new(
+                ErrorKind::Data,
+                format!(
+                    "parameter {} contains a NUL character, which PostgreSQL has not in text",
+                    i + 1
+                ),
+            );
+            "22021".clone_into(&mut error.sqlstate);
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+/// The value without a declaration around it.
+fn own(value: &Value) -> &Value {
+    match value {
+        Value::Declared(inner, _) => own(inner),
+        value => value,
+    }
+}
+
+/// The type that a value is sent as; 0 leaves it to the server, as for a literal in quotes.
+pub(super) fn type_of(value: &Value) -> u32 {
+    match value {
+        Value::Null | Value::Text(_) => 0,
+        Value::Bool(_) => oid::BOOL,
+        // As for a number in the text of a statement.
+        Value::I64(n) if i32::try_from(*n).is_ok() => oid::INT4,
+        Value::I64(_) => oid::INT8,
+        Value::F64(_) => oid::FLOAT8,
+        Value::Decimal(_) => oid::NUMERIC,
+        Value::Bytes(_) => oid::BYTEA,
+        Value::Date(_) => oid::DATE,
+        Value::Time(_) => oid::TIME,
+        Value::Timestamp(stamp) => match stamp.offset_minutes {
+            Some(_) => oid::TIMESTAMPTZ,
+            None => oid::TIMESTAMP,
+        },
+        Value::Uuid(_) => oid::UUID,
+        Value::Cast(_, name) => oid_of_name(name),
+        Value::Declared(inner, declared) => match declared.kind {
+            DeclaredKind::Sized => type_of(inner),
+            DeclaredKind::Number if **inner == Value::Null => oid::INT8,
+            DeclaredKind::Moment if **inner == Value::Null => oid::TIMESTAMP,
+            DeclaredKind::Number | DeclaredKind::Moment => type_of(inner),
+            DeclaredKind::Bool => oid::BOOL,
+            DeclaredKind::Integer => oid::INT8,
+            DeclaredKind::Double => oid::FLOAT8,
+            DeclaredKind::Decimal => oid::NUMERIC,
+            DeclaredKind::Text => oid::TEXT,
+            DeclaredKind::Binary => oid::BYTEA,
+            DeclaredKind::Date => oid::DATE,
+            DeclaredKind::Time => oid::TIME,
+            DeclaredKind::Timestamp => match own(inner) {
+                Value::Timestamp(stamp) if stamp.offset_minutes.is_some() => oid::TIMESTAMPTZ,
+                _ => oid::TIMESTAMP,
+            },
+            DeclaredKind::Uuid => oid::UUID,
+        },
+    }
+}
+
+/// The types for several rows of values: of those that differ between rows, one that holds all, or 0.
+pub(super) fn types_of_rows(rows: &[Vec<Value>], n_parameters: usize) -> Vec<u32> {
+    let mut types: Vec<Option<u32>> = vec![None; n_parameters];
+    for row in rows {
+        for (known, value) in types.iter_mut().zip(row) {
+            if *own(value) == Value::Null {
+                continue;
+            }
+            let of_value = type_of(value);
+            *known = Some(match *known {
+                None => of_value,
+                Some(before) if before == of_value => before,
+                Some(oid::INT4 | oid::INT8) if matches!(of_value, oid::INT4 | oid::INT8) => {
+                    oid::INT8
+                }
+                Some(_) => 0,
+            });
+        }
+    }
+    types.into_iter().map(|t| t.unwrap_or(0)).collect()
+}
+
+/// Whether a value is sent in binary form as the type `as_oid`.
+pub(super) fn is_binary(value: &Value, as_oid: u32) -> bool {
+    match (own(value), as_oid) {
+        (Value::Bool(_), oid::BOOL)
+        | (Value::F64(_), oid::FLOAT8)
+        | (Value::Bytes(_), oid::BYTEA)
+        | (Value::Uuid(_), oid::UUID)
+        | (Value::I64(_), oid::INT8)
+        | (Value::Time(_), oid::TIME) => true,
+        (Value::I64(n), oid::INT4) => i32::try_from(*n).is_ok(),
+        (Value::Date(date), oid::DATE) => moments::days_of_date(date).is_some(),
+        (Value::Timestamp(stamp), oid::TIMESTAMP) if stamp.offset_minutes.is_none() => {
+            moments::micros_of_timestamp(stamp).is_some()
+        }
+        (Value::Timestamp(stamp), oid::TIMESTAMPTZ) if stamp.offset_minutes.is_some() => {
+            moments::micros_of_timestamp(stamp).is_some()
+        }
+        _ => false,
+    }
+}
+
+/// Writes a value in the form that [`is_binary`] says.
+pub(super) fn encode(value: &Value, as_oid: u32, out: &mut BytesMut) -> IsNull {
+    let value = own(value);
+    if *value == Value::Null {
+        return IsNull::Yes;
+    }
+    if !is_binary(value, as_oid) {
+        put_text(value, out);
+        return IsNull::No;
+    }
+    match value {
+        Value::Bool(b) => out.put_u8(u8::from(*b)),
+        Value::I64(n) if as_oid == oid::INT4 => out.put_i32(i32::try_from(*n).unwrap_or_default()),
+        Value::I64(n) => out.put_i64(*n),
+        Value::F64(f) => out.put_f64(*f),
+        Value::Bytes(bytes) => out.put_slice(bytes),
+        Value::Uuid(uuid) => out.put_slice(uuid),
+        Value::Date(date) => out.put_i32(moments::days_of_date(date).unwrap_or_default()),
+        Value::Time(time) => out.put_i64(moments::micros_of_time(time)),
+        Value::Timestamp(stamp) => {
+            out.put_i64(moments::micros_of_timestamp(stamp).unwrap_or_default());
+        }
+        _ => put_text(value, out),
+    }
+    IsNull::No
+}
+
+fn put_text(value: &Value, out: &mut BytesMut) {
+    let text = match value {
+        Value::Text(text) | Value::Decimal(text) | Value::Cast(text, _) => {
+            return out.put_slice(text.as_bytes());
+        }
+        Value::Null => return,
+        Value::Bool(b) => b.to_string(),
+        Value::I64(n) => n.to_string(),
+        Value::F64(f) => f.to_string(),
+        Value::Bytes(bytes) => {
+            let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+            format!("\\x{hex}")
+        }
+        Value::Date(date) => with_era(date, ""),
+        Value::Time(time) => time_text(time),
+        Value::Timestamp(stamp) => {
+            let mut rest = format!(" {}", time_text(&stamp.time));
+            if let Some(offset) = stamp.offset_minutes {
+                let sign = if offset < 0 { '-' } else { '+' };
+                let minutes = offset.unsigned_abs();
+                rest.push_str(&format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60));
+            }
+            with_era(&stamp.date, &rest)
+        }
+        Value::Uuid(uuid) => uuid.iter().map(|b| format!("{b:02x}")).collect(),
+        Value::Declared(inner, _) => return put_text(inner, out),
+    };
+    out.put_slice(text.as_bytes());
+}
+
+/// A date in ISO form with what follows it, and the era where it is before Christ.
+fn with_era(date: &Date, rest: &str) -> String {
+    let (year, era) = match date.year {
+        year @ 1.. => (i64::from(year), ""),
+        year => (1 - i64::from(year), " BC"),
+    };
+    format!("{year:04}-{:02}-{:02}{rest}{era}", date.month, date.day)
+}
+
+fn time_text(time: &Time) -> String {
+    let Time {
+        hour,
+        minute,
+        second,
+        nanosecond,
+    } = time;
+    format!("{hour:02}:{minute:02}:{second:02}.{nanosecond:09}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cell::Timestamp;
+    use crate::value::Declared;
+
+    #[test]
+    fn question_marks_are_numbered_outside_of_strings() {
+        for (sql, expected, n) in [
+            (
+                "select ?, '?', \"?\", ? -- ?",
+                "select $1, '?', \"?\", $2 -- ?",
+                2,
+            ),
+            ("select '{}'::jsonb ?? 'a'", "select '{}'::jsonb ? 'a'", 0),
+            ("select j ??| ?, j ??& ?", "select j ?| $1, j ?& $2", 2),
+            (
+                "select $$?$$, e'\\'?', /* ? /* ? */ ? */ ?",
+                "select $$?$$, e'\\'?', /* ? /* ? */ ? */ $1",
+                1,
+            ),
+            ("select a[1:2], x::text", "select a[1:2], x::text", 0),
+        ] {
+            let translated = translate(sql);
+            assert_eq!(
+                (translated.sql.as_str(), translated.n_parameters),
+                (expected, n),
+                "{sql}"
+            );
+        }
+    }
+
+    fn encoded(value: &Value, oid: u32) -> Vec<u8> {
+        let mut out = BytesMut::new();
+        encode(value, oid, &mut out);
+        out.to_vec()
+    }
+
+    #[test]
+    fn values_are_binary_where_their_type_is_that_of_the_parameter() {
+        let date = Date {
+            year: 2000,
+            month: 1,
+            day: 2,
+        };
+        let time = Time {
+            second: 1,
+            nanosecond: 500,
+            ..Time::default()
+        };
+        let stamp = Timestamp {
+            date,
+            time,
+            offset_minutes: Some(1),
+        };
+        for (value, expected) in [
+            (Value::I64(-2), vec![0xff, 0xff, 0xff, 0xfe]),
+            (Value::I64(1 << 32), vec![0, 0, 0, 1, 0, 0, 0, 0]),
+            (Value::Bool(true), vec![1]),
+            (Value::Date(date), vec![0, 0, 0, 1]),
+            (
+                Value::Timestamp(stamp),
+                (86_400_000_000i64 + 1_000_001 - 60_000_000)
+                    .to_be_bytes()
+                    .to_vec(),
+            ),
+            (Value::Text("é".to_owned()), "é".as_bytes().to_vec()),
+        ] {
+            assert_eq!(encoded(&value, type_of(&value)), expected, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn values_of_another_type_are_text() {
+        let date = Date {
+            year: -43,
+            month: 3,
+            day: 15,
+        };
+        let declared = |value, kind| {
+            Value::Declared(
+                Box::new(value),
+                Declared {
+                    kind,
+                    size: 0,
+                    digits: 0,
+                },
+            )
+        };
+        for (value, oid, expected) in [
+            (Value::I64(7), oid::TEXT, "7"),
+            (Value::I64(1 << 40), oid::INT4, "1099511627776"),
+            (Value::Bytes(vec![0xab, 0]), 0, "\\xab00"),
+            (Value::Date(date), 0, "0044-03-15 BC"),
+            (
+                Value::Date(Date {
+                    year: 2023,
+                    month: 2,
+                    day: 30,
+                }),
+                oid::DATE,
+                "2023-02-30",
+            ),
+            (
+                declared(Value::F64(1.5), DeclaredKind::Decimal),
+                oid::NUMERIC,
+                "1.5",
+            ),
+        ] {
+            assert_eq!(encoded(&value, oid), expected.as_bytes(), "{value:?}");
+        }
+    }
+
+    #[test]
+    fn types_of_rows_hold_all_of_them() {
+        let int = Value::I64;
+        let text = |t: &str| Value::Text(t.to_owned());
+        let rows = [
+            vec![int(1), Value::Null, int(1), text("a")],
+            vec![int(1 << 40), int(2), text("b"), Value::Null],
+        ];
+        assert_eq!(types_of_rows(&rows, 4), [oid::INT8, oid::INT4, 0, 0]);
+    }
+
+    #[test]
+    fn a_wrong_count_and_nul_are_refused() {
+        assert_eq!(check(1, &[]).unwrap_err().sqlstate, "07002");
+        let nul = Value::Text("a\0b".to_owned());
+        assert_eq!(check(1, &[nul]).unwrap_err().kind, ErrorKind::Data);
+    }
+}
