@@ -322,6 +322,13 @@ def odbc_string(profile: str, home: Home) -> str:
     return f"Driver={path};Server=127.0.0.1;Port={port};Database={name};{login}"
 
 
+def postgres_url(home: Home) -> str:
+    """The URL of PostgreSQL by its own protocol, without a driver."""
+    with home.state() as state:
+        port = state["postgres"]["port"]
+    return f"postgresql+native://{USER}:{PASSWORD}@127.0.0.1:{port}/postgres"
+
+
 def native(server: str, home: Home) -> dict[str, Any]:
     """What a native driver (psycopg, mysqlclient) needs to reach the same database."""
     with home.state() as state:
@@ -339,6 +346,12 @@ def environment(names: list[str], home: Home) -> dict[str, str]:
     """
     result: dict[str, str] = {}
     failed = start(names, home)
+    if "postgres" in names:
+        key = "ONECOPY_TEST_POSTGRES_NATIVE"
+        if "postgres" in failed:
+            result[f"{key}_MISSING"] = failed["postgres"]
+        else:
+            result[key] = postgres_url(home)
     for profile, (server, _) in PROFILES.items():
         if server not in names:
             continue

@@ -126,6 +126,8 @@ macro_rules! databases {
 databases! {$
     /// The embedded database.
     Sqlite => sqlite,
+    /// PostgreSQL by its own protocol.
+    Postgres => postgres,
     /// The database of the tests.
     #[cfg(feature = "memory-database")] Memory => memory,
     /// Any ODBC driver; it accepts every target that is left.

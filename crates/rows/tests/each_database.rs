@@ -50,9 +50,15 @@ fn databases() -> Vec<Database> {
             wrong: "selct 1",
         },
     ];
-    if let Some(connection) = Profile::Postgres.open() {
+    for (name, profile) in [
+        ("PostgreSQL", Profile::PostgresNative),
+        ("PostgreSQL by ODBC", Profile::Postgres),
+    ] {
+        let Some(connection) = profile.open() else {
+            continue;
+        };
         all.push(Database {
-            name: "PostgreSQL by ODBC",
+            name,
             connection,
             values: "select ?::int, ?::float8, ?::text, ?::text",
             numbers: NUMBERS,
@@ -211,4 +217,23 @@ fn an_error_after_rows_leaves_those_rows_right() {
     let (text, error) = stream(statement.into_chunks(Format::Json, &Ledger::off()).unwrap());
     assert!(error.is_some(), "an error must not look like an end");
     assert!(!text.ends_with(b"]"), "the array must not be closed");
+}
+
+#[test]
+fn results_that_are_open_at_once_have_all_their_rows() {
+    for database in databases().iter().filter(|d| d.name == "PostgreSQL") {
+        let sql = "select i, repeat('x', 300) from generate_series(0, 9999) i";
+        let mut first = database.connection.execute(sql, &[]).unwrap();
+        let mut second = database.connection.execute(sql, &[]).unwrap();
+        let third = database.connection.execute(sql, &[]).unwrap();
+        drop(third);
+        database.connection.commit().unwrap();
+        for statement in [&mut first, &mut second] {
+            let rows = all_rows(statement).unwrap();
+            assert_eq!(rows.len(), 10_000);
+            for (i, row) in (0..).zip(&rows) {
+                assert_eq!(row[0], Kept::I64(i));
+            }
+        }
+    }
 }

@@ -46,11 +46,6 @@ impl Breaker {
         }
     }
 
-    /// Lets the socket go, so that it is closed with its last owner.
-    pub(super) fn clear(&self) {
-        self.socket().take();
-    }
-
     /// Whether [`Breaker::break_off`] was called.
     pub(super) fn is_broken(&self) -> bool {
         self.is_broken.load(SeqCst)

@@ -10,25 +10,33 @@
 //! | `startup` | the start of a session: authentication |
 //! | `server` | what the server has reported of its session |
 
-#![allow(dead_code)] // Until the connection uses all of it.
-
 mod binding;
 mod buffer;
 mod cancel;
+mod connection;
 mod dial;
+mod execute;
 mod fields;
 mod message;
 #[cfg(test)]
 mod message_tests;
 mod moments;
+mod open;
 mod parameters;
 mod rows;
 mod server;
 mod settings;
+mod shared;
 mod socket;
 mod startup;
+mod statement;
 mod statement_cache;
 mod surroundings;
 mod target;
 mod tls;
 mod types;
+mod wire;
+
+pub use connection::Connection;
+pub use rows::Rows;
+pub use statement::Statement;

@@ -1,5 +1,6 @@
 //! A block of rows: the receive buffer itself. A cell is a slice of it, found by walking over the lengths of its row.
 
+use std::cell::Cell as MutCell;
 use std::sync::Arc;
 
 use onecopy_text::Units;
@@ -26,6 +27,8 @@ pub struct Rows {
     n_read: usize,
     /// Where the first column of each row of this block begins.
     rows: Vec<u32>,
+    /// The row that was emitted last.
+    last_emitted: MutCell<usize>,
     /// Columns that are left out of rows; empty where none is.
     pub(super) deferred: Vec<bool>,
 }
@@ -64,6 +67,20 @@ impl Rows {
         self.rows.clear();
         self.n_read = 0;
         self.buffer.take()
+    }
+
+    pub(super) fn kinds(&self) -> &[Kind] {
+        &self.kinds
+    }
+
+    /// The row of the block that was emitted last.
+    pub(super) fn last_emitted(&self) -> usize {
+        self.last_emitted.get()
+    }
+
+    /// Whether the buffer has rows that were not shown yet.
+    pub(super) fn has_more(&self) -> bool {
+        self.bytes().len() > self.n_read
     }
 
     fn bytes(&self) -> &[u8] {
@@ -269,6 +286,7 @@ impl Block for Rows {
         let bytes = self.bytes();
         for (row, start) in self.rows.iter().enumerate().skip(first_row) {
             sink.begin_row()?;
+            self.last_emitted.set(row);
             let mut at = *start as usize;
             for (column, kind) in self.kinds.iter().enumerate() {
                 let (value, next) = Self::value(bytes, at);

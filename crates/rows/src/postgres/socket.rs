@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{SendFlags, Shutdown, send, shutdown};
+use rustix::net::{SendFlags, send};
 use rustls::ClientConnection;
 
 use super::buffer::Buffer;
@@ -246,11 +246,6 @@ impl Socket {
         }
         inbox.received(n);
         Ok(())
-    }
-
-    /// Ends the connection: reads and writes of any thread return.
-    pub(super) fn shut_down(&self) {
-        let _ = shutdown(&self.stream, Shutdown::Both);
     }
 }
 

@@ -21,6 +21,8 @@ pub(super) struct Login {
     pub(super) parameters: Vec<(String, String)>,
     /// `tls-server-end-point` of the server's certificate (RFC 5929), of a connection with TLS.
     pub(super) channel_binding: Option<Vec<u8>>,
+    /// Whether a login without binding is refused.
+    pub(super) requires_binding: bool,
     /// Whether TLS is used.
     pub(super) is_encrypted: bool,
 }
@@ -155,6 +157,11 @@ impl Startup {
                 SCRAM_PLUS,
                 sasl::ChannelBinding::tls_server_end_point(hash.clone()),
             ),
+            _ if self.login.requires_binding => {
+                return Err(refused(
+                    "the server does not offer channel binding, which is required",
+                ));
+            }
             // A server that hides the mechanism with binding is found out by it.
             Some(_) if has(SCRAM) => (SCRAM, sasl::ChannelBinding::unrequested()),
             None if has(SCRAM) => (SCRAM, sasl::ChannelBinding::unsupported()),

@@ -19,6 +19,7 @@ use skips::skip;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Profile {
     Postgres,
+    PostgresNative,
     PostgresAnsi,
     MariaDb,
     SqliteOdbc,
@@ -31,6 +32,7 @@ impl Profile {
     pub(crate) fn variable(self) -> &'static str {
         match self {
             Profile::Postgres => "ONECOPY_TEST_POSTGRES",
+            Profile::PostgresNative => "ONECOPY_TEST_POSTGRES_NATIVE",
             Profile::PostgresAnsi => "ONECOPY_TEST_POSTGRES_ANSI",
             Profile::MariaDb => "ONECOPY_TEST_MARIADB",
             Profile::SqliteOdbc => "ONECOPY_TEST_SQLITE_ODBC",
