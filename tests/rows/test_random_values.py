@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conftest import Database
-from tests.support import random_values
+from tests.support import random_values, servers
 from tests.support.random_values import ROW_COUNTS
 from tests.support.random_values.clients import NAMES, WRITERS, Pair, compare_written, connect
 from tests.support.random_values.readers import READERS, Tally, compare_as_parameters, compare_read
@@ -19,6 +19,9 @@ def _connected(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     if request.param == "sqlite":
         file = str(tmp_path_factory.mktemp("random") / "values.db")
         return connect("sqlite", f"sqlite:{file}", {"database": file})
+    if request.param == "postgres_native":
+        reached: Database = request.getfixturevalue("postgres")
+        return connect("postgres_native", servers.url(reached.native), reached.native)
     database: Database = request.getfixturevalue(request.param)
     return connect(request.param, database.odbc, database.native)
 

@@ -322,13 +322,6 @@ def odbc_string(profile: str, home: Home) -> str:
     return f"Driver={path};Server=127.0.0.1;Port={port};Database={name};{login}"
 
 
-def postgres_url(home: Home) -> str:
-    """The URL of PostgreSQL by its own protocol, without a driver."""
-    with home.state() as state:
-        port = state["postgres"]["port"]
-    return f"postgresql+native://{USER}:{PASSWORD}@127.0.0.1:{port}/postgres"
-
-
 def native(server: str, home: Home) -> dict[str, Any]:
     """What a native driver (psycopg, mysqlclient) needs to reach the same database."""
     with home.state() as state:
@@ -337,6 +330,12 @@ def native(server: str, home: Home) -> dict[str, Any]:
         return {"database": known["file"]}
     database = "postgres" if server == "postgres" else DATABASE
     return {"host": "127.0.0.1", "port": known["port"], "user": USER, "password": PASSWORD, "database": database}
+
+
+def url(reached: dict[str, Any]) -> str:
+    """The URL of PostgreSQL by its own protocol, from what a native driver needs to reach it."""
+    login = f"{reached['user']}:{reached['password']}"
+    return f"postgresql+native://{login}@{reached['host']}:{reached['port']}/{reached['database']}"
 
 
 def environment(names: list[str], home: Home) -> dict[str, str]:
@@ -351,7 +350,7 @@ def environment(names: list[str], home: Home) -> dict[str, str]:
         if "postgres" in failed:
             result[f"{key}_MISSING"] = failed["postgres"]
         else:
-            result[key] = postgres_url(home)
+            result[key] = url(native("postgres", home))
     for profile, (server, _) in PROFILES.items():
         if server not in names:
             continue

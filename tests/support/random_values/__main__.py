@@ -90,10 +90,13 @@ def _reached(name: str, directory: Path) -> tuple[str, dict[str, Any]]:
         file = str(directory / "values.db")
         return f"sqlite:{file}", {"database": file}
     home = servers.Home()
-    server, _ = servers.PROFILES[name]
+    server = "postgres" if name == "postgres_native" else servers.PROFILES[name][0]
     if failed := servers.start([server], home):
         sys.exit(f"`{name}` does not start: {failed[server]}")
-    return servers.odbc_string(name, home), servers.native(server, home)
+    native = servers.native(server, home)
+    if name == "postgres_native":
+        return servers.url(native), native
+    return servers.odbc_string(name, home), native
 
 
 def main() -> int:

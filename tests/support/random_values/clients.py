@@ -17,8 +17,8 @@ from .postgres import POSTGRES
 from .readers import MOST_SINGLE_ROWS, Tally, same
 from .sqlite import SQLITE, SQLITE_ODBC
 
-#: The ODBC profiles, and SQLite as it is built in.
-NAMES = ("postgres", "postgres_ansi", "mariadb", "sqlite_odbc", "sqlite")
+#: PostgreSQL by its own protocol, the ODBC profiles, and SQLite as it is built in.
+NAMES = ("postgres_native", "postgres", "postgres_ansi", "mariadb", "sqlite_odbc", "sqlite")
 
 
 class Client(Protocol):

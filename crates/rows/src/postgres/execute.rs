@@ -318,7 +318,7 @@ pub(super) fn execute_many(
         let ended =
             shared.call(|wire| wire.command(if done.is_ok() { "COMMIT" } else { "ROLLBACK" }));
         // The error of a row goes before that of the rollback.
-        return done.and_then(|()| ended).map(|_| changed);
+        return done.and(ended).map(|_| changed);
     }
     done.map(|()| changed)
 }

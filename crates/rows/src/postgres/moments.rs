@@ -116,9 +116,9 @@ pub(super) fn parse_timestamptz(text: &[u8]) -> Option<Timestamp> {
         n @ 1..=9 => number(fraction)? * 10u32.pow(9 - u32::try_from(n).ok()?),
         _ => return None,
     };
-    let (hours, minutes) = match &zone[1..] {
-        &[a, b] => (number(&[a, b])?, 0),
-        &[a, b, b':', c, d] => (number(&[a, b])?, number(&[c, d])?),
+    let (hours, minutes) = match zone[1..] {
+        [a, b] => (number(&[a, b])?, 0),
+        [a, b, b':', c, d] => (number(&[a, b])?, number(&[c, d])?),
         _ => return None,
     };
     let offset = i16::try_from(hours * 60 + minutes).ok()?;

@@ -118,7 +118,7 @@ impl Rows {
 
     /// The value at `at`, and where the next one begins.
     #[inline]
-    fn value<'a>(bytes: &'a [u8], at: usize) -> (Option<&'a [u8]>, usize) {
+    fn value(bytes: &[u8], at: usize) -> (Option<&[u8]>, usize) {
         let len = i32::from_be_bytes(four(bytes, at));
         let start = at + 4;
         match usize::try_from(len) {

@@ -33,6 +33,9 @@ impl Completion {
     }
 }
 
+/// How a result has ended.
+pub(super) type ResultEnd = Result<Completion, Error>;
+
 /// Rows and the end of a result, on their way from the connection to the statement.
 #[derive(Debug, Default)]
 pub(super) struct Delivery {
@@ -45,7 +48,7 @@ pub(super) struct Delivery {
 pub(super) struct Delivered {
     /// Rows that were received for another statement to run.
     pub(super) chunks: VecDeque<Buffer>,
-    pub(super) end: Option<Result<Completion, Error>>,
+    pub(super) end: Option<ResultEnd>,
 }
 
 impl Delivery {
@@ -322,11 +325,10 @@ impl Wire {
     ///
     /// # Errors
     /// As [`Wire::event`]; the error of the statement itself is its end.
-    #[allow(clippy::type_complete)] // Rows, and the end.
     pub(super) fn pull(
         &mut self,
         mut spare: Option<Buffer>,
-    ) -> Result<(Option<Buffer>, Option<Result<Completion, Error>>), Error> {
+    ) -> Result<(Option<Buffer>, Option<ResultEnd>), Error> {
         loop {
             let n = self.rows_received().inspect_err(|_| self.is_lost = true)?;
             if n > 0 {
@@ -357,7 +359,7 @@ impl Wire {
     }
 
     /// Takes the messages that are complete already, up to the end of the answer.
-    fn end_if_received(&mut self) -> Result<Option<Result<Completion, Error>>, Error> {
+    fn end_if_received(&mut self) -> Result<Option<ResultEnd>, Error> {
         while let Some(frame) = self.inbox.frame()? {
             if frame.tag == b'D' {
                 break;
@@ -370,7 +372,7 @@ impl Wire {
     }
 
     /// Takes a message that is not a row; the result's end with its last.
-    fn step(&mut self) -> Result<Option<Result<Completion, Error>>, Error> {
+    fn step(&mut self) -> Result<Option<ResultEnd>, Error> {
         match self.event()? {
             Event::Completed(completion) => self.completion = completion,
             Event::Failed(fields) => {
