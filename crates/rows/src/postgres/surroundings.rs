@@ -204,6 +204,26 @@ pub(super) mod tests {
     use super::*;
     use std::collections::HashMap;
     use std::os::unix::fs::PermissionsExt;
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+    /// A directory that is removed at the end of its test.
+    struct Directory(PathBuf);
+
+    impl Directory {
+        fn new() -> Directory {
+            static N: AtomicU32 = AtomicU32::new(0);
+            let name = format!("onecopy-{}-{}", std::process::id(), N.fetch_add(1, Relaxed));
+            let path = std::env::temp_dir().join(name);
+            std::fs::create_dir(&path).unwrap();
+            Directory(path)
+        }
+    }
+
+    impl Drop for Directory {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
 
     pub(in super::super) struct OfTest(pub(in super::super) HashMap<String, String>);
 
@@ -224,10 +244,10 @@ pub(super) mod tests {
 
     #[test]
     fn variables_fill_what_the_string_and_the_service_leave_open() {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = Directory::new();
         let text = "# services\n[other]\nport=1\n[mine]\nhost=service-host\nuser = su \n\n[more]\nport=2\n";
-        std::fs::write(dir.path().join(".pg_service.conf"), text).unwrap();
-        let home = dir.path().to_str().unwrap();
+        std::fs::write(dir.0.join(".pg_service.conf"), text).unwrap();
+        let home = dir.0.to_str().unwrap();
         let env = environment(&[
             ("HOME", home),
             ("PGHOST", "env"),
@@ -258,8 +278,8 @@ pub(super) mod tests {
 
     #[test]
     fn the_password_is_that_of_the_first_line_that_fits() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("pass");
+        let dir = Directory::new();
+        let path = dir.0.join("pass");
         let text = "# c\nh:5432:other:me:no\nh:5432:d:me:a\\:b\\\\c\n*:*:*:*:any\n";
         std::fs::write(&path, text).unwrap();
         let keywords = Keywords::from([("passfile".to_owned(), path.to_str().unwrap().to_owned())]);
