@@ -23,10 +23,7 @@ struct Cells<'k, V> {
     value: V,
 }
 
-impl<V> Members for Cells<'_, V>
-where
-    V: Copy + Fn(usize) -> *mut ffi::PyObject,
-{
+impl<V: Copy + Fn(usize) -> *mut ffi::PyObject> Members for Cells<'_, V> {
     #[inline(always)]
     unsafe fn next(&self, at: &mut isize) -> Option<(*mut ffi::PyObject, *mut ffi::PyObject)> {
         let index = at.cast_unsigned();
