@@ -208,10 +208,13 @@ fn size(value: &Value) -> usize {
 
 /// `NaN` and the infinities have names in more than one form.
 fn special(text: &str) -> Option<[u8; 16]> {
-    let high = match text.to_ascii_lowercase().as_str() {
+    let (negative, name) = match text.strip_prefix('-') {
+        Some(name) => (true, name),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let high = match name.to_ascii_lowercase().as_str() {
         "nan" => 0x7C,
-        "infinity" | "inf" | "+infinity" => 0x78,
-        "-infinity" | "-inf" => 0xF8,
+        "infinity" | "inf" => if negative { 0xF8 } else { 0x78 },
         _ => return None,
     };
     let mut bytes = [0; 16];
