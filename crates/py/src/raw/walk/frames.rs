@@ -65,9 +65,9 @@ const KEPT: usize = 64;
 pub(super) struct Frames<'py> {
     frames: Vec<Frame>,
     /// Frames up to here are owned, or need not be.
-    n_owned: usize,
+    n_owned: u32,
     /// Frames that are no containers.
-    n_held: usize,
+    n_held: u32,
     py: Python<'py>,
 }
 
@@ -83,7 +83,7 @@ impl<'py> Frames<'py> {
 
     /// Frames that are no containers: what stands in place of another object.
     pub(super) fn n_held(&self) -> usize {
-        self.n_held
+        self.n_held as usize
     }
 
     #[inline(always)]
@@ -94,7 +94,7 @@ impl<'py> Frames<'py> {
     /// Containers that the walk is inside of.
     #[inline(always)]
     pub(super) fn depth(&self) -> usize {
-        self.frames.len() - self.n_held
+        self.frames.len() - self.n_held as usize
     }
 
     #[inline(always)]
@@ -153,7 +153,7 @@ impl<'py> Frames<'py> {
     /// Goes inside of a container that nobody else holds.
     pub(super) fn push_owned(&mut self, object: Bound<'py, PyAny>, form: Form, n: isize) {
         self.own();
-        self.n_held += usize::from(form == Form::Held);
+        self.n_held += u32::from(form == Form::Held);
         self.frames.push(Frame {
             object: object.into_ptr(),
             form,
@@ -162,7 +162,13 @@ impl<'py> Frames<'py> {
             n,
             start: 0,
         });
-        self.n_owned = self.frames.len();
+        self.n_owned = self.n_frames();
+    }
+
+    /// The number of frames: the depth is limited, and 32 bits keep what an encoder begins with within 128 bytes, which are moved
+    /// without a call of `memcpy`.
+    fn n_frames(&self) -> u32 {
+        self.frames.len() as u32
     }
 
     /// Leaves the innermost container; whether a reference to it was given back, which may have run any code.
@@ -179,8 +185,8 @@ impl<'py> Frames<'py> {
 
     #[cold]
     fn release(&mut self, frame: &Frame) {
-        self.n_owned = self.n_owned.min(self.frames.len());
-        self.n_held -= usize::from(frame.form == Form::Held);
+        self.n_owned = self.n_owned.min(self.n_frames());
+        self.n_held -= u32::from(frame.form == Form::Held);
         // Giving it back may run Python code: what is around it must be ours by then. It is: a frame is owned only
         // together with all before it.
         // SAFETY: attached, by the lifetime; the reference is ours.
@@ -189,14 +195,14 @@ impl<'py> Frames<'py> {
 
     /// Makes all references ours: to be called before Python code runs.
     pub(super) fn own(&mut self) {
-        for frame in &mut self.frames[self.n_owned..] {
+        for frame in &mut self.frames[self.n_owned as usize..] {
             if !frame.owned {
                 // SAFETY: attached; no Python code has run since the frame was pushed, or it would be owned: it is alive.
                 unsafe { ffi::Py_INCREF(frame.object) };
                 frame.owned = true;
             }
         }
-        self.n_owned = self.frames.len();
+        self.n_owned = self.n_frames();
     }
 
     pub(super) fn py(&self) -> Python<'py> {
