@@ -58,7 +58,7 @@ def _install(version: str, interpreter: str, wheel_file: str) -> str:
     return python
 
 
-#: What depends on the version most, since it reads and makes CPython's objects in place.
+#: Tests of code that reads and makes CPython's objects in place: it depends on the version most.
 _IN_PLACE = tuple(f"tests/{folder}" for folder in ("bson", "json", "text"))
 #: The fast tests in two parts of about one length, so that those of the newest version take both processors.
 _FIRST = tuple(f"tests/{folder}" for folder in ("bson", "copies", "json"))

@@ -50,7 +50,7 @@ COMMAND = [
     if (form, to) != ("bson", "terminal")
 ]
 WIDE = ["tds_msodbc", "tds_freetds", "tds_rust"]
-#: How often the gateway is asked: what a connection costs is then small beside what it answers.
+#: Requests to the gateway: the cost of a connection is small compared with the answers.
 N_REQUESTS = 3
 
 
@@ -131,7 +131,7 @@ def by_command(setting: Setting, folder: Path, to: str, form: str, target: str, 
 def _served(
     setting: Setting, folder: Path, form: str, target: str, sql: str, n_requests: int
 ) -> tuple[list[bytes], str, Path]:
-    """`onecopy serve`, asked some times: the answers, its standard error, and the folder of the counts."""
+    """The answers of `onecopy serve` to requests, its standard error, and the folder of the counts."""
     dump = folder / "dump"
     dump.mkdir(parents=True)
     (folder / "url").write_text(target, encoding="utf-8")
@@ -162,7 +162,7 @@ _IDLE: dict[str, dict[str, int]] = {}
 
 
 def _idle(setting: Setting, folder: Path) -> dict[str, int]:
-    """What a process of `onecopy serve` copies, moves and allocates without a request."""
+    """Bytes that a process of `onecopy serve` copies, moves and allocates without a request."""
     if setting.module not in _IDLE:
         _, _, dump = _served(setting.with_fault("none"), folder / "idle", "csv", "sqlite::memory:", "select 1 as x", 0)
         counts = dumped(dump)
@@ -171,7 +171,7 @@ def _idle(setting: Setting, folder: Path) -> dict[str, int]:
 
 
 def over_http(setting: Setting, folder: Path, form: str, target: str, sql: str) -> tuple[list[bytes], Counted]:
-    """`onecopy serve`, asked some times: the answers, and what was counted in all its processes."""
+    """The answers of `onecopy serve` to some requests, and the counts of all its processes."""
     bodies, said, dump = _served(setting, folder, form, target, sql, N_REQUESTS)
     witness = dumped(dump)
     n_processes = len(list(dump.glob("*.json")))

@@ -38,7 +38,7 @@ SECTIONS = _sections()
 
 
 def _is_documented(name: str, value: object, sections: list[tuple[str, str]]) -> bool:
-    """Whether code in a section names it. A module or a function, whose name may be a common word (`text`, `files`), is
+    """Returns whether code in a section names it. A module or a function, whose name may be a common word (`text`, `files`), is
     named as a part of `onecopy`; any other name begins the code."""
     begins = rf"(?:onecopy\.)?{name}(?!\w)"
     part = rf".*\bonecopy\.{name}(?!\w)"
@@ -63,7 +63,7 @@ def test_a_name_is_not_documented_by_prose(name: str) -> None:
     assert _is_documented(name, getattr(onecopy, name), [(f"`onecopy.{name}(x)`", "")])
 
 
-#: What is documented in a section of another name.
+#: Names that are documented in a section of another name.
 _ELSEWHERE = {
     "Blob": ("Values in place",),
     "Connection": ("SQLite", "Values in place", "Exceptions"),

@@ -19,7 +19,7 @@ pub enum RequestBody {
     Memory(Chunk),
     /// In a file that no folder names and that goes with the last who has it open; its position is at the start.
     File(File, u64),
-    /// Not received yet: the client waits to be asked for it.
+    /// Not received yet: the client waits for `100 Continue`.
     Awaited(AwaitedBody),
 }
 
@@ -40,7 +40,7 @@ impl RequestBody {
 /// and the connection ends behind it.
 pub struct AwaitedBody {
     request: Arc<BodyRequest>,
-    /// Notifies the connection that the body is asked for. False if its server has ended.
+    /// Notifies the connection that the body is requested. False if its server has ended.
     notify: Arc<dyn Fn() -> bool + Send + Sync>,
     announced: Option<u64>,
 }
@@ -223,7 +223,7 @@ impl fmt::Debug for AwaitedBody {
 }
 
 /// The permits of handlers to wait for the body of their request. Half of the handlers that may run at once have one: clients that
-/// are asked, and then send nothing, never hold them all.
+/// are sent `100 Continue`, and then send nothing, never hold them all.
 pub(crate) struct ExpectPermits {
     n_max: usize,
     requests: Mutex<Vec<Arc<BodyRequest>>>,

@@ -39,7 +39,7 @@ pub enum Pulled {
     More,
     /// There are no more.
     Done,
-    /// It failed, and has told whom it concerns. The answer is broken off so that nobody takes it for the whole.
+    /// It failed, and has reported the failure. The answer is aborted, so that no client takes it for complete.
     Failed,
 }
 

@@ -206,7 +206,7 @@ impl Shared {
         if self.is_stopping() {
             return; // One thread has the poll, so no other one is here.
         }
-        // A stop that is to be without delay is: 0 lies behind whatever the clock says.
+        // A stop that is to be without delay is: 0 is before any time of the clock.
         let grace_ms = self.signals.idle_grace_ms.load(SeqCst);
         let grace_ms = grace_ms.min(millis(self.config.limits.stop));
         let until_ms = if grace_ms == 0 { 0 } else { now_ms + grace_ms };
@@ -233,7 +233,7 @@ impl Shared {
     pub(crate) fn cut(&self, now_ms: u64, found: &mut Vec<Arc<Connection>>) {
         let connections = lock(&self.connections);
         if connections.len() == 0 || self.cutting.swap(true, SeqCst) {
-            return; // The time of the stop may pass after it was asked to end at once.
+            return; // The time of the stop may pass after an immediate end was requested.
         }
         lock(&self.ending).n_cut = connections.len();
         found.extend(

@@ -53,7 +53,7 @@ impl fmt::Debug for Breaker {
     }
 }
 
-/// How a stream ended, from the point of view of who asked for it.
+/// The end of a stream, as the client sees it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StreamEnd {

@@ -17,7 +17,7 @@ pub enum TlsProblem {
     EncryptedKey,
     /// The key is not that of the first certificate. Give the two that were made together.
     Mismatch,
-    /// It is in PEM, but what stands there cannot be used.
+    /// It is PEM, but its contents cannot be used.
     Malformed(String),
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A float is `c * 2^q`, and all that reads back as it is at most half of `2^q` away. Between 2^-16 and 2^52 the scale `10^m`
 //! that makes its first 16 digits a whole number is a factor below 2^64, so that one multiplication gives these digits and
-//! what is behind them without any error. Such a number is the result where it is near enough, from below or from above; else
+//! the digits after them without any error. Such a number is the result where it is near enough, from below or from above; else
 //! one more digit is: there is never a third case, for `m` is the least that `10^m * 2^q >= 1`.
 
 /// Ten to the eighth: what eight digits do not reach.
@@ -12,16 +12,16 @@ pub const EIGHT_DIGITS: u64 = 100_000_000;
 const FIRST: u64 = 1023 - 16;
 /// How many: up to the floats below 2^52.
 const N_EXPONENTS: usize = 68;
-/// Places behind the point that they have at most.
+/// Places after the point at most.
 pub(crate) const MOST_PLACES: usize = 21;
 
-/// What is asked of an exponent.
+/// Constants of an exponent.
 #[derive(Clone, Copy)]
 #[repr(align(16))]
 struct Scale {
     /// A unit in the last place of the float as a part of the 16th digit, in 2^-53.
     unit: u64,
-    /// Places behind the point, where 17 digits are written.
+    /// Places after the point, if 17 digits are written.
     n_places: usize,
 }
 
@@ -47,7 +47,7 @@ static SCALES: [Scale; N_EXPONENTS] = {
     all
 };
 
-/// Forms of a result, by twice the places behind the point; the second of two leaves out a zero in front of all.
+/// Forms of a result, by twice the places after the point; the second of two leaves out a leading zero.
 pub(crate) const N_FORMS: usize = 2 * MOST_PLACES + 2;
 
 /// The form of a decimal.
@@ -56,14 +56,14 @@ pub(crate) fn form_of(first: u64, n_places: usize) -> usize {
     2 * n_places + usize::from(first < 1_000_000_000_000_000)
 }
 
-/// What stands at a byte of a form.
+/// The content of a byte of a form.
 #[derive(Clone, Copy)]
 pub(crate) enum Byte {
     /// A digit: 0 to 15 are the first 16, and 16 the last.
     Digit(u8),
     /// The point.
     Point,
-    /// A zero, before the digits or behind them.
+    /// A zero, before the digits or after them.
     Zero,
 }
 
@@ -76,7 +76,7 @@ pub(crate) const fn form(i: usize) -> [Byte; 32] {
     let n_places = i / 2;
     let point = POINTS[i] as usize;
     all[point] = Byte::Point;
-    // Digits that are not before the point follow it, at once or behind zeros.
+    // Digits that are not before the point follow it, at once or after zeros.
     let (mut at, mut digit) = if n_places >= 17 {
         (n_places - 15, 0)
     } else {
@@ -112,7 +112,7 @@ pub(crate) struct Decimal {
     pub(crate) first: u64,
     /// One more.
     pub(crate) last: u64,
-    /// How many of the 17 are behind the point: 1 to [`MOST_PLACES`].
+    /// The number of the 17 after the point: 1 to [`MOST_PLACES`].
     pub(crate) n_places: usize,
 }
 
@@ -125,7 +125,7 @@ pub(crate) fn decimal(bits: u64) -> Option<Decimal> {
     let c = bits << 11 | 1 << 63;
     let product = u128::from(c) * u128::from(scale.unit);
     let (whole, rest) = ((product >> 64) as u64, product as u64);
-    // Half of a unit; a tie is read as the even float, so it is for an even one alone. All these are multiples of 2^14.
+    // Half of a unit; a tie is read as the even float, so it is only for an even one. All these are multiples of 2^14.
     let near = (scale.unit << 10) - (bits & 1);
     let is_below = rest <= near;
     let (_, is_above) = rest.overflowing_add(near);

@@ -50,7 +50,7 @@ pub struct MadeStr<S> {
     pub made: S,
     /// Whether it is a plain copy: the units matched those of the `str` already.
     pub is_copied: bool,
-    /// Bytes of the text that were written for nothing, since a wider character came behind them.
+    /// Bytes of the text that were written for nothing, since a wider character followed.
     pub in_vain_bytes: usize,
 }
 

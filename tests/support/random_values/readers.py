@@ -67,7 +67,7 @@ class Tally:
 
 
 def same(value: Any, expected: Any) -> bool:
-    """Whether a value and its type are those expected."""
+    """Returns whether a value and its type are those expected."""
     return type(value) is type(expected) and repr(value) == repr(expected)
 
 

@@ -23,7 +23,7 @@ def plain_text(value: Any) -> str:
 
 
 def is_text_of(text: str | None, value: Any) -> bool:
-    """Whether `text`, of a JSON value or a CSV field, is right for `value`."""
+    """Returns whether `text`, of a JSON value or a CSV field, is right for `value`."""
     match value:
         case None:
             return not text

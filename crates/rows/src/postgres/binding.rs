@@ -1,4 +1,4 @@
-//! What SCRAM is bound to: the hash of the server's certificate, `tls-server-end-point` (RFC 5929, section 4).
+//! Channel binding of SCRAM: the hash of the server's certificate, `tls-server-end-point` (RFC 5929, section 4).
 
 use rustls::ClientConnection;
 use sha2::{Digest, Sha256, Sha384, Sha512};

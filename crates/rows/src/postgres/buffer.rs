@@ -51,7 +51,7 @@ impl Buffer {
         (self.start, self.end) = (0, 0);
     }
 
-    /// Whether it is worth keeping for another result.
+    /// Returns whether it is worth keeping for another result.
     pub(super) fn is_kept(&self) -> bool {
         self.pages.bytes().len() <= LARGEST_KEPT
     }
@@ -68,7 +68,7 @@ impl Buffer {
         }
     }
 
-    /// Free memory behind the received bytes, for more of them; it grows where a message needs it, never by more than what
+    /// Free memory after the received bytes, for more of them; it grows where a message needs it, never by more than what
     /// was received: a length that lies takes no memory.
     pub(super) fn free(&mut self) -> Result<&mut [u8], Error> {
         let capacity = self.pages.bytes().len();

@@ -29,7 +29,7 @@ struct ActivityState {
     n_requests: usize,
 }
 
-/// What runs on a connection, and how it is cancelled.
+/// The command that runs on a connection, and its cancellation.
 #[derive(Debug)]
 pub(super) struct Activity {
     state: Mutex<ActivityState>,
@@ -79,7 +79,7 @@ impl Activity {
         self.state().running = 0;
     }
 
-    /// Whether the statement was cancelled while it ran.
+    /// Returns whether the statement was cancelled while it ran.
     pub(super) fn was_cancelled(&self, id: u64) -> bool {
         self.state()
             .cancelled
@@ -107,7 +107,7 @@ impl Activity {
         let activity = Arc::clone(self);
         let thread = std::thread::Builder::new().name("onecopy-cancel".to_owned());
         let started = thread.spawn(move || {
-            // Where it fails, the statement goes on until the connection is shut down.
+            // If it fails, the statement goes on until the connection is shut down.
             let _ = activity.request();
             activity.end_request();
         });

@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::sql::dialect::Dialect;
 use crate::value::Value;
 
-/// What a target begins with; a URL's `//` or `key=value` pairs follow.
+/// The prefix of a target; a URL's `//` or `key=value` pairs follow.
 const SCHEMES: [&str; 2] = ["postgresql+native:", "postgres+native:"];
 
 /// A connection to PostgreSQL.

@@ -60,7 +60,7 @@ impl Breaker {
     }
 }
 
-/// Where a session's server was found: what a request to cancel is sent to.
+/// The address at which a session's server was found, to which a CancelRequest is sent.
 #[derive(Clone, Debug)]
 pub(super) struct Reached {
     pub(super) endpoint: Endpoint,

@@ -111,7 +111,7 @@ fn write_execution(
     values: &[Value],
     kinds: &[Kind],
 ) -> Result<(), Error> {
-    // What was declared as unknown has the type that the server found.
+    // A parameter declared as unknown has the type that the server found.
     let oid = |i: usize| {
         let declared = prepared.declared.get(i).copied().filter(|oid| *oid != 0);
         declared.unwrap_or(0)
@@ -131,7 +131,7 @@ fn write_execution(
     frontend::execute("", 0, &mut wire.out).map_err(unfit)
 }
 
-/// Whether an error says that what was prepared does not exist any more, or returns something else now.
+/// Returns whether an error means that a prepared statement does not exist any more, or has another result now.
 fn is_stale(error: &Error) -> bool {
     let is_plan = error.sqlstate == "0A000" && error.message.contains("cached plan");
     is_plan || matches!(error.sqlstate.as_str(), "26000" | "42P05")

@@ -7,7 +7,7 @@ use crate::codes;
 use crate::error::{Error, ErrorKind, Message};
 use crate::sql::dialect::Dialect;
 
-/// What the server reports of an error, or of a notice. Fields that it left out are empty.
+/// The fields of an error or of a notice. Those that the server left out are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Fields {
     /// `ERROR`, `FATAL`, `PANIC`, or of a notice `WARNING`, `NOTICE`, `DEBUG`, `INFO`, `LOG`: never translated.
@@ -67,7 +67,7 @@ impl Fields {
         Ok(fields)
     }
 
-    /// Whether the server ends the session with it.
+    /// Returns whether the server ends the session with it.
     pub(super) fn is_fatal(&self) -> bool {
         matches!(self.severity.as_str(), "FATAL" | "PANIC")
     }
@@ -104,7 +104,7 @@ impl Fields {
         error
     }
 
-    /// The notice as a message beside a result.
+    /// The notice as a message of a result.
     pub(super) fn to_message(&self) -> Message {
         Message {
             text: self.text(""),

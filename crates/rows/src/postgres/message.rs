@@ -41,7 +41,7 @@ impl Frame {
     }
 }
 
-/// What received bytes begin with.
+/// The start of received bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framed {
     /// A complete message.
@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
         Ok(String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// What is left.
+    /// The rest.
     pub(super) fn rest(self) -> &'a [u8] {
         self.0
     }
@@ -158,11 +158,11 @@ pub(super) struct FieldDescription {
     pub(super) type_oid: u32,
     /// Bytes of a value; negative for a type of variable length.
     pub(super) type_len: i16,
-    /// What the type is declared with; -1 for nothing.
+    /// The type modifier; -1 for none.
     pub(super) type_modifier: i32,
 }
 
-/// What the server requests or reports of the authentication.
+/// A request or report of the server about the authentication.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Authentication<'a> {
     Ok,

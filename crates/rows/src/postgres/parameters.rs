@@ -153,7 +153,7 @@ pub(super) fn types_of_rows(rows: &[Vec<Value>], n_parameters: usize) -> Vec<u32
     types.into_iter().map(|t| t.unwrap_or(0)).collect()
 }
 
-/// Whether a value is sent in binary form as the type `as_oid`.
+/// Returns whether a value is sent in binary form as the type `as_oid`.
 pub(super) fn is_binary(value: &Value, as_oid: u32) -> bool {
     match (own(value), as_oid) {
         (Value::Bool(_), oid::BOOL)

@@ -25,7 +25,7 @@ pub struct Rows {
     kinds: Arc<[Kind]>,
     /// Bytes of the buffer whose rows were shown in this block or an earlier one.
     n_read: usize,
-    /// Where the first column of each row of this block begins.
+    /// The offset of the first column of each row of this block.
     rows: Vec<u32>,
     /// The row that was emitted last.
     last_emitted: MutCell<usize>,
@@ -78,7 +78,7 @@ impl Rows {
         self.last_emitted.get()
     }
 
-    /// Whether the buffer has rows that were not shown yet.
+    /// Returns whether the buffer has rows that were not shown yet.
     pub(super) fn has_more(&self) -> bool {
         self.bytes().len() > self.n_read
     }

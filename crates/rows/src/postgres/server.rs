@@ -1,4 +1,4 @@
-//! What a server has reported of its session: parameters, the transaction's status, its key for cancelling, notices and
+//! The state of a session as the server has reported it: parameters, the transaction's status, its key for cancelling, notices and
 //! notifications. Without I/O.
 
 use std::collections::HashMap;

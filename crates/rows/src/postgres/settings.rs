@@ -8,7 +8,7 @@ use super::target::{self, Keywords};
 use crate::database::ConnectOptions;
 use crate::error::{Error, ErrorKind};
 
-/// Where a server listens.
+/// The address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Address {
     /// A name or an address of IP, to be looked up, and its port.
@@ -26,7 +26,7 @@ pub(super) struct Host {
     pub(super) password: Option<Vec<u8>>,
 }
 
-/// Whether TLS is used, and what of the server's certificate is verified.
+/// The use of TLS, and the verification of the server's certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum SslMode {
     Disable,
@@ -37,7 +37,7 @@ pub(super) enum SslMode {
     VerifyFull,
 }
 
-/// Whether the authentication has to be bound to the TLS connection.
+/// The binding of the authentication to the TLS connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChannelBinding {
     Disable,
@@ -60,7 +60,7 @@ pub(super) enum SessionAttributes {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TlsSettings {
     pub(super) mode: SslMode,
-    /// Whether TLS begins without a request in the PostgreSQL protocol (servers from 17 on).
+    /// True if TLS begins without a request in the PostgreSQL protocol (servers from 17 on).
     pub(super) is_direct: bool,
     /// A file of certificates in PEM, or `system`.
     pub(super) root_certificates: Option<String>,
@@ -93,7 +93,7 @@ pub(super) struct Settings {
     pub(super) channel_binding: ChannelBinding,
     pub(super) session: SessionAttributes,
     pub(super) keepalives: Keepalives,
-    /// Whether the hosts are tried in a random order.
+    /// True if the hosts are tried in a random order.
     pub(super) balances: bool,
 }
 
@@ -285,7 +285,7 @@ fn hosts(keywords: &Keywords) -> Result<Vec<Host>, Error> {
         .collect()
 }
 
-/// The unix socket of a server of this machine where there is one, as libpq of Debian and of PostgreSQL have it; else TCP.
+/// The unix socket of a local server, if it exists in a directory of libpq (of Debian or PostgreSQL); else TCP.
 fn default_address(port: u16) -> Address {
     let file = format!(".s.PGSQL.{port}");
     let sockets = ["/var/run/postgresql", "/tmp"].map(|dir| Path::new(dir).join(&file));

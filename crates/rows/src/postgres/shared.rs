@@ -1,4 +1,4 @@
-//! What a connection and its statements share: the session under its lock, and what is known of it.
+//! The state that a connection and its statements share: the session, with its lock.
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ use crate::fork;
 use crate::health::{self, ConnectionHealth};
 use crate::sql::dialect::Dialect;
 
-/// What a connection and its statements share.
+/// The state that a connection and its statements share.
 #[derive(Debug)]
 pub(super) struct Shared {
     wire: Mutex<Wire>,
@@ -53,7 +53,7 @@ impl Shared {
         }
     }
 
-    /// Whether this process opened the connection.
+    /// Returns whether this process opened the connection.
     pub(super) fn is_ours(&self) -> bool {
         self.fork_generation == fork::generation()
     }

@@ -127,7 +127,7 @@ impl Socket {
         self.send_pending()
     }
 
-    /// Sends what TLS has to say beside the data.
+    /// Sends the records of TLS that are no data.
     fn send_pending(&mut self) -> io::Result<()> {
         let Some(tls) = &mut self.tls else {
             return Ok(());

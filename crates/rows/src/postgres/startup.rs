@@ -12,22 +12,22 @@ use crate::error::{Error, ErrorKind};
 const SCRAM: &[u8] = b"SCRAM-SHA-256";
 const SCRAM_PLUS: &[u8] = b"SCRAM-SHA-256-PLUS";
 
-/// Who logs in, and to which database. No `Debug`: it has the password.
+/// The user and the database of a login. No `Debug`: it has the password.
 #[derive(Clone, Default)]
 pub(super) struct Login {
     pub(super) user: String,
     pub(super) password: Option<Vec<u8>>,
-    /// Parameters of the startup message beside the user: `database`, `application_name` and settings of the session.
+    /// Parameters of the startup message, besides the user: `database`, `application_name` and settings of the session.
     pub(super) parameters: Vec<(String, String)>,
     /// `tls-server-end-point` of the server's certificate (RFC 5929), of a connection with TLS.
     pub(super) channel_binding: Option<Vec<u8>>,
-    /// Whether a login without binding is refused.
+    /// True if a login without channel binding is refused.
     pub(super) requires_binding: bool,
-    /// Whether TLS is used.
+    /// True if TLS is used.
     pub(super) is_encrypted: bool,
 }
 
-/// Where the authentication has come to.
+/// The state of the authentication.
 enum Stage {
     /// The startup message was sent.
     Started,
@@ -47,7 +47,7 @@ pub(super) struct Startup {
     stage: Stage,
 }
 
-/// What a message has led to.
+/// The next step after a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
     /// More messages are to come; what is in `out` is to be sent.

@@ -45,7 +45,7 @@ pub(super) struct StatementCache {
     n_names: u64,
     /// A name was lost by no act of ours: the server's sessions change (a pooler), and names are not used any more.
     is_off: bool,
-    /// Names that the server is still to be asked to free.
+    /// Names of statements that are still to be closed.
     closing: Vec<String>,
 }
 
@@ -136,7 +136,7 @@ impl StatementCache {
     }
 }
 
-/// Whether a command, by the tag of its completion, may change what prepared statements return or whether they exist.
+/// Returns whether a command, by the tag of its completion, may change what prepared statements return or whether they exist.
 pub(super) fn makes_stale(tag: &str) -> bool {
     let word = tag.split(' ').next().unwrap_or_default();
     matches!(

@@ -1,4 +1,4 @@
-//! What a connection string leaves open, from the surroundings: the service file, `PG*` variables, `~/.pgpass`.
+//! Defaults of a connection string: the service file, `PG*` variables, `~/.pgpass`.
 //!
 //! Source: PostgreSQL's documentation, "Environment Variables", "The Password File", "The Connection Service File".
 
@@ -137,7 +137,7 @@ fn service_of(text: &str, service: &str, path: &Path) -> Result<Option<Keywords>
     Ok(found)
 }
 
-/// What a line of the password file is chosen by.
+/// The fields by which a line of the password file is chosen.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PasswordKey<'a> {
     /// A host's name, or `localhost` for the directory of a unix socket that is the default one.

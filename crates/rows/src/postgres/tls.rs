@@ -16,7 +16,7 @@ use rustls::{
 use super::settings::{SslMode, TlsSettings};
 use crate::error::{Error, ErrorKind};
 
-/// Where distributions keep the certificates that the system trusts.
+/// Files in which distributions have the certificates that the system trusts.
 const SYSTEM_ROOTS: [&str; 5] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",

@@ -1,4 +1,4 @@
-//! Types of columns: by which form the server is asked to send values, and what cells they are.
+//! Types of columns: the form (text or binary) that is requested of the server, and the cells.
 
 use super::message::FieldDescription;
 use crate::schema::{Column, ColumnType};

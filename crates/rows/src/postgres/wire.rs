@@ -16,7 +16,7 @@ use super::socket::Socket;
 use super::statement_cache::{StatementCache, makes_stale};
 use crate::error::{Error, ErrorKind};
 
-/// What a command has come to.
+/// The end of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Completion {
     /// Rows that were inserted, changed or deleted.
@@ -64,7 +64,7 @@ impl Delivery {
     }
 }
 
-/// What the server has sent, besides what may come at any time.
+/// A message of the server, except those that may come at any time.
 #[derive(Debug)]
 pub(super) enum Event {
     Parsed,
@@ -347,7 +347,7 @@ impl Wire {
         }
     }
 
-    /// Whether a row or another message is next, of which at least the first byte is there.
+    /// Returns whether a row or another message is next, of which at least the first byte is there.
     fn peek(&mut self) -> Result<Event, Error> {
         while self.inbox.bytes().is_empty() {
             self.receive()?;

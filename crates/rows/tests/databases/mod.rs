@@ -42,7 +42,7 @@ impl Profile {
         }
     }
 
-    /// The connection string; `None`, with the reason reported, where there is no such database here. With `CI=true`
+    /// The connection string; `None`, with the reason reported, if the database is not available. With `CI=true`
     /// that is a failure.
     pub(crate) fn string(self) -> Option<String> {
         match std::env::var(self.variable()) {

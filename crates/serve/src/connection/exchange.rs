@@ -11,7 +11,7 @@ pub(super) struct Exchange {
     pub(super) http_1_0: bool,
     pub(super) keep_alive: bool,
     pub(super) started_us: u64,
-    /// Kept only where there is an access log.
+    /// Kept only with an access log.
     pub(super) names: Option<LoggedRequest>,
     pub(super) outcome: Outcome,
 }

@@ -27,7 +27,7 @@ pub(super) const ANSWERED: u32 = 1 << 10;
 /// The owner waits until it can send; see `writer.rs`.
 pub(super) const WRITER_WAITS: u32 = 1 << 11;
 
-/// The flags an event stands for.
+/// The flags of an event.
 pub(crate) fn flags_of(event: &Event) -> u32 {
     let mut flags = 0;
     if event.readable() {

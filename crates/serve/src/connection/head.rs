@@ -7,10 +7,10 @@ use crate::date::Date;
 use crate::headers::Headers;
 use crate::out::OutQueue;
 
-/// Up to so many bytes are copied behind the head: a part of their own costs the kernel more than that.
+/// Up to so many bytes are copied after the head: a part of their own costs the kernel more than that.
 pub(super) const FEW_BYTES: usize = 1024;
 
-/// How the length of a body is told.
+/// The framing of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
     /// No field: the status has no body, or its end is the end of the connection.

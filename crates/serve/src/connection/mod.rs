@@ -5,7 +5,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `flags.rs` | the flags others leave, and who owns the connection |
-//! | `names.rs` | what the access log is told of a request's head |
+//! | `names.rs` | fields of a request's head for the access log |
 //! | `exchange.rs`, `head.rs` | what an answer must know of its request; response heads |
 //! | `answer.rs`, `stream.rs` | an answer, one made item by item, a stream |
 //! | `body_reader.rs`, `pending.rs` | a request body that is received; a request whose handler runs before that |

@@ -14,7 +14,7 @@ pub(super) struct PendingHandler {
     pub(super) awaiting: Arc<BodyRequest>,
     /// The handler was not begun yet.
     pub(super) call: Option<Box<HandlerCall>>,
-    /// The body was not asked for yet.
+    /// The body was not requested yet.
     pub(super) unasked: Option<BodyCoding>,
 }
 

@@ -183,7 +183,7 @@ impl Drive<'_> {
         self.await_request();
     }
 
-    /// Nothing was sent: a whole answer that tells of the failure.
+    /// Nothing was sent: a whole answer that reports the failure.
     fn answer_instead(
         &mut self,
         stream: Stream,
@@ -213,7 +213,7 @@ impl Drive<'_> {
         self.close(!stream.chunked);
     }
 
-    /// The connection ends while a stream is under way: cancels the source. Its end is told of when it is dropped.
+    /// The connection ends while a stream is under way: cancels the source. Its end is reported when it is dropped.
     pub(super) fn abandon(&mut self, stream: Stream, why: CutReason, n_sent: u64) {
         guard(|| stream.cancel.cancel());
         if let Some(chunk) = stream.ready {
@@ -238,7 +238,7 @@ impl Drive<'_> {
         };
         self.shared.buffers.give(fill.chunk);
         let Some(mut answer) = self.state.orphan.take() else {
-            // Its stream was failed by a breaker, and told of then.
+            // Its stream was failed by a breaker, and reported then.
             if let Some(source) = fill.source {
                 let then = Box::new(|| ());
                 let job = Job::Drop { source, then };

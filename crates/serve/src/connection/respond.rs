@@ -138,7 +138,7 @@ impl Drive<'_> {
             .unwrap_or_else(|| Response::new(status))
     }
 
-    /// Queues a head, and `after` behind its empty line. Fields of more than a few bytes go out from the buffer they were checked in.
+    /// Queues a head, and `after` following its empty line. Fields of more than a few bytes go out from the buffer they were checked in.
     pub(super) fn push_head(
         &mut self,
         answer: &mut Answer,
@@ -184,7 +184,7 @@ impl Drive<'_> {
         let now_us = self.shared.config.clock.now_us();
         while self.state.answers.front().is_some_and(is_sent) {
             if let Some(answer) = self.state.answers.pop_front() {
-                self.tell(answer, n_sent, now_us);
+                self.report(answer, n_sent, now_us);
             }
         }
     }
@@ -194,10 +194,10 @@ impl Drive<'_> {
         if let Some(gone) = gone {
             answer.cut(gone);
         }
-        self.tell(answer, n_sent, self.shared.config.clock.now_us());
+        self.report(answer, n_sent, self.shared.config.clock.now_us());
     }
 
-    fn tell(&mut self, answer: Answer, n_sent: u64, now_us: u64) {
+    fn report(&mut self, answer: Answer, n_sent: u64, now_us: u64) {
         let names = answer.report(&self.shared.config, self.connection.peer, n_sent, now_us);
         if let Some(names) = names
             && self.kit.names.len() < MOST_NAMES
@@ -207,7 +207,7 @@ impl Drive<'_> {
         }
     }
 
-    /// Drops a source where it may block, and tells of its answer after that.
+    /// Drops a source on a thread that may block, and reports its answer after that.
     pub(super) fn drop_source(&self, source: Box<dyn ChunkSource>, answer: Answer) {
         let peer = self.connection.peer;
         let shared = Arc::clone(self.shared);

@@ -5,7 +5,7 @@ use onecopy_wire::http::Conditions;
 use crate::headers::FieldLine;
 use crate::sys::Folder;
 
-/// What a folder is served with. The default: files alone, none whose name or folder begins with a dot, `index.html` for a folder.
+/// Options by which a folder is served. The default: only files, none whose name or folder begins with a dot, `index.html` for a folder.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {
@@ -13,13 +13,13 @@ pub struct Options {
     pub listing: bool,
     /// Names that begin with a dot are served like others.
     pub hidden: bool,
-    /// `name.br`, `name.zst` and `name.gz` stand for `name` where the client takes them, unless they are older.
+    /// `name.br`, `name.zst` and `name.gz` are sent for `name` if the client accepts them, unless they are older.
     pub precompressed: bool,
     /// The value of `Cache-Control` of all files.
     pub cache_control: Option<String>,
 }
 
-/// What is asked for, by whoever has read it: the server itself, or a WSGI application.
+/// The request, by whichever component has read it: the server itself, or a WSGI application.
 #[derive(Debug)]
 pub struct Ask<'a> {
     /// `GET`, `HEAD`, or what is refused.
@@ -28,7 +28,7 @@ pub struct Ask<'a> {
     pub path: &'a [u8],
     /// The path as the client wrote it, percent-encoded, where redirects go to with a `/` more.
     pub location: &'a str,
-    /// What stands behind its `?`.
+    /// The query string.
     pub query: Option<&'a str>,
     /// The request's fields that make it conditional.
     pub conditions: Conditions<'a>,

@@ -50,13 +50,13 @@ pub fn kernel() -> Kernel {
 
 #[cold]
 fn choose() -> Kernel {
-    let asked = std::env::var("ONECOPY_KERNEL").unwrap_or_default();
-    let asked = [Kernel::Scalar, Kernel::Sse2, Kernel::Avx2, Kernel::Avx512]
+    let requested = std::env::var("ONECOPY_KERNEL").unwrap_or_default();
+    let requested = [Kernel::Scalar, Kernel::Sse2, Kernel::Avx2, Kernel::Avx512]
         .into_iter()
-        .find(|k| k.name() == asked);
+        .find(|k| k.name() == requested);
     let best = best();
     // Two threads may both choose: they choose the same.
-    let chosen = asked.map_or(best, |asked| asked.min(best));
+    let chosen = requested.map_or(best, |requested| requested.min(best));
     CHOSEN.store(chosen as u8, Relaxed);
     chosen
 }
@@ -106,7 +106,7 @@ pub(super) fn is_avx512() -> bool {
     cfg!(all(target_arch = "x86_64", not(miri))) && kernel() == Kernel::Avx512
 }
 
-/// What one look at 16-bit units tells.
+/// The result of one scan of 16-bit units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scan16 {
     /// The narrowest that holds every unit, at most [`Kind::Ucs2`].
@@ -115,10 +115,10 @@ pub(crate) struct Scan16 {
     pub(crate) surrogate: bool,
 }
 
-/// What one look at valid UTF-8 tells.
+/// The result of one scan of valid UTF-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scan8 {
-    /// The largest byte: its lead bytes tell the widest character.
+    /// The largest byte: the lead bytes say which character is the widest.
     pub(crate) max: u8,
     /// Bytes that do not continue a sequence.
     pub(crate) n_chars: usize,

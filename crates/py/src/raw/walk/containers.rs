@@ -19,7 +19,7 @@ pub(super) unsafe fn run<'py, 's, K: Kernels, F: Format<'py>>(
     encoder: &mut F,
     mut pen: Pen<'s>,
 ) -> Result<Pen<'s>, F::Stop> {
-    // Whether space was made for a member that is yet to be read.
+    // True if space was made for a member that is yet to be read.
     let mut is_due = false;
     // SAFETY: the root is alive, and what is reached from it as long as no code runs; before any runs, the encoder takes references
     // to all that it is inside of, and each container is read anew.

@@ -181,7 +181,7 @@ impl<'py, const STYLED: bool> Format<'py> for Json<'_, 'py, STYLED> {
         if STYLED {
             self.put_line(levels + 1, pen);
         } else {
-            // SAFETY: behind each member a comma was put, and no space was made since.
+            // SAFETY: a comma was put after each member, and no space was made since.
             unsafe { pen.set_at(pen.at().sub(1)) };
         }
         pen.put_short(&[ends(form)[1], b','], 2);
@@ -384,7 +384,7 @@ impl<'py, const STYLED: bool> Format<'py> for Json<'_, 'py, STYLED> {
         if form == Form::Columns {
             end_object(&mut pen);
         }
-        // SAFETY: behind each member a comma was put, and no space was made since.
+        // SAFETY: a comma was put after each member, and no space was made since.
         unsafe { pen.set_at(pen.at().sub(1)) };
         pen = self.0.room(pen, 2)?;
         pen.put_short(&[ends(form)[1], b','], 2);

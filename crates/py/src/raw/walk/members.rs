@@ -34,14 +34,14 @@ pub(super) enum Reason {
     Large(Kind),
 }
 
-/// Where the loop over the members was left.
+/// The point at which the loop over the members was left.
 pub(super) struct Interruption {
     pub(super) reason: Reason,
     /// The value that is yet to be written, where it is for one.
     pub(super) value: *mut ffi::PyObject,
     /// How far the outermost of the containers is gone through, as of a frame; those inside of it have frames.
     pub(super) at: isize,
-    /// Where the member of that value begins: with its tag, in formats that have tags.
+    /// The start of the member of that value: of its tag, in formats that have tags.
     pub(super) start: *mut u8,
 }
 

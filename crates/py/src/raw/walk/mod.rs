@@ -2,10 +2,10 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `asked` | what is requested of an encoder, and why it may end early |
+//! | `asked` | options and target of an encoder, and the reasons for which it ends early |
 //! | `containers` | the loop over the containers that an encoder is inside of |
 //! | `members` | the loop over the members of one container, and of those inside of it |
-//! | `format` | what both loops need of a format |
+//! | `format` | the interface between both loops and a format |
 //! | `python_members` | the members of lists, tuples, dicts and dataclasses |
 //! | `rows` | rows and columns of values as objects |
 //! | `json`, `step`, `texts`, `styled` | JSON: as a format, values of a few instructions, texts of any length, line breaks |
@@ -15,13 +15,13 @@
 //! | `frames` | the containers that an encoder is inside of, and who holds them |
 //! | `keys` | keys as they were written before |
 //! | `object`, `dict`, `attributes` | objects of CPython's own types, members of a `dict`, attributes of instances, read in place |
-//! | `classes`, `hints` | how the instances of a class are written, and attributes of classes |
+//! | `classes`, `hints` | forms of the instances of a class, and attributes of classes |
 //! | `native` | dates, UUIDs, enumerations, dataclasses and subclasses, read in place |
 //! | `decimal`, `marked` | `decimal.Decimal` and BSON's own types, read in place |
 //! | `array`, `items`, `scalar` | arrays of NumPy, their items, and scalars |
 //! | `other` | objects that Python code may have to run for |
 //! | `ahead` | objects that are fetched into the cache before they are read |
-//! | `beside`, `sinks` | text that goes past the chunk, straight into a `str`; where JSON goes besides a fresh `bytes` |
+//! | `beside`, `sinks` | text that is written into a `str` and not into the chunk; targets of JSON other than a new `bytes` |
 //!
 //! Texts, numbers and containers of CPython's own types are read where they are: no reference is counted and no Python code
 //! can run. All other objects are handed to [`Others`], which may run any: before that, the walk takes references to what it

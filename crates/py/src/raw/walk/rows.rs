@@ -246,10 +246,10 @@ impl Compact<'_, '_> {
     }
 }
 
-/// The end of an object, in the place of the last comma, and the comma behind it.
+/// Replaces the last comma by the end of an object, and puts a comma after it.
 #[inline(always)]
 pub(super) fn end_object(pen: &mut Pen<'_>) {
-    // SAFETY: behind each member a comma was put, and no room was made since.
+    // SAFETY: a comma was put after each member, and no space was made since.
     unsafe { pen.set_at(pen.at().sub(1)) };
     pen.put_short(b"},", 2);
 }

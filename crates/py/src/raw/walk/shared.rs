@@ -11,11 +11,11 @@ use super::members::{Interruption, Reason};
 use super::native::Recent;
 use super::step::Step;
 
-/// What an encoder has besides its pen, whatever it writes.
+/// The state of an encoder of any format, except its pen.
 pub(super) struct Shared<'py> {
     pub(super) frames: Frames<'py>,
     pub(super) keys: Keys,
-    /// Where the loop over the members was left.
+    /// The point at which the loop over the members was left.
     pub(super) interruption: Interruption,
     /// Classes and zones found since code last ran.
     pub(super) recent: Recent,

@@ -1,4 +1,4 @@
-//! What options put between the members of JSON: line breaks with their indent; and sorted keys.
+//! Options of JSON: line breaks with their indent between members, and sorted keys.
 
 use onecopy_text::{Pen, Put};
 use pyo3::ffi;

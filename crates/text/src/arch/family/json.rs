@@ -21,7 +21,7 @@ pub const JSON_PLAIN_UNITS: usize = 32;
 /// # Panics
 /// Each, where the pen has not [`json_room`]: a bug of the caller.
 pub trait JsonKernels: Copy {
-    /// Puts at most [`JSON_PLAIN_BYTES`] bytes of ASCII or UTF-8, where none of them is escaped, and gives the place behind them.
+    /// Puts at most [`JSON_PLAIN_BYTES`] bytes of ASCII or UTF-8, where none of them is escaped, and returns the address after them.
     /// This is the step that most texts take: what a pen would check was checked before, once for a text and all around it.
     ///
     /// # Safety
@@ -47,7 +47,7 @@ pub trait JsonKernels: Copy {
     /// `out` is writable for [`JSON_PLAIN_UNITS`], apart from `u`.
     unsafe fn json_copy_ucs2(self, u: &[u16], out: *mut u16) -> bool;
 
-    /// Writes a float as [`put_float`](crate::arch::float::put_float) does, and gives the place behind it; `None`, with nothing written,
+    /// Writes a float as [`put_float`](crate::arch::float::put_float) does, and returns the address after it; `None`, with nothing written,
     /// where that puts none, and where these kernels are no better than it.
     ///
     /// # Safety
@@ -60,7 +60,7 @@ pub trait JsonKernels: Copy {
     /// As there.
     unsafe fn json_float32(self, value: f32, out: *mut u8) -> Option<*mut u8>;
 
-    /// Puts text of one byte a character, of which `is_ascii` tells whether that is known.
+    /// Puts text of one byte a character, of which `is_ascii` says if that is known.
     fn put_json_latin1(self, u: &[u8], is_ascii: bool, pen: &mut Pen<'_>);
 
     /// Puts valid UTF-8.

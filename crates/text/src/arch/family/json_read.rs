@@ -63,9 +63,9 @@ impl Plain<'_> {
 pub struct ShortNumber {
     /// Bytes that it has, without its sign.
     pub len: usize,
-    /// All its digits as a number, whether before or behind the point.
+    /// All its digits as a number, before or after the point.
     pub digits: u64,
-    /// How many of them stand behind the point; 0 where there is none.
+    /// The number of them after the point; 0 without a point.
     pub n_behind: usize,
 }
 
@@ -102,16 +102,16 @@ pub trait JsonSteps: Copy {
     /// As [`JsonSteps::plain_u16`], of 32-bit units.
     fn plain_u32(self, rest: &[u32]) -> (usize, bool);
 
-    /// How many bytes of white space (space, tab, line feed, carriage return) stand at the start.
+    /// The number of bytes of white space (space, tab, line feed, carriage return) at the start.
     fn blank_u8(self, rest: &[u8]) -> usize;
 
     /// Whether [`JsonSteps::look`] is worth while: one look for several strings and numbers.
     const LOOKS: bool;
 
-    /// What the first 64 bytes are. Those behind the end are special.
+    /// The classes of the first 64 bytes. Those after the end are special.
     fn look(self, rest: &[u8]) -> Look;
 
-    /// The number of `n_before` digits at `at`, a point if there are others behind it, and these: at most 19 in all.
+    /// The number of `n_before` digits at `at`, a point if others follow it, and these: at most 19 in all.
     fn digits(self, text: &[u8], at: usize, n_before: u32, n_behind: u32) -> u64;
 
     /// Where the string that `rest` is in the middle of has its closing quote; `rest` starts outside of any escape. `None` where
@@ -133,7 +133,7 @@ pub trait JsonSteps: Copy {
     /// `out` takes as many bytes, apart from the text.
     unsafe fn copy_half(self, text: &[u8], out: *mut u8);
 
-    /// Whether two texts are the same, of which the first is known to have more bytes behind it or before.
+    /// Whether two texts are the same, of which the first is known to have more bytes after it or before it.
     fn starts_with(self, rest: &[u8], text: &[u8]) -> bool;
 }
 

@@ -75,7 +75,7 @@ pub trait Kernels: CellSteps + JsonSteps + JsonKernels + Utf8Kernels {
     /// A number that most short texts have for themselves.
     fn hash(self, text: &[u8]) -> u32;
 
-    /// Fetches what lies `bytes` behind the start of a text into the first cache, if there is anything.
+    /// Prefetches the memory `bytes` after the start of a text into the first cache, if there is anything.
     fn fetch(self, text: &[u8], bytes: usize);
 }
 

@@ -14,7 +14,7 @@ pub const UTF8_SHORT_BYTES: usize = 64;
 
 /// What a family of kernels does for text that becomes UTF-8.
 pub trait Utf8Kernels: Copy {
-    /// Puts at most [`UTF8_SHORT_BYTES`] bytes as they are, and gives the place behind them.
+    /// Puts at most [`UTF8_SHORT_BYTES`] bytes as they are, and returns the address after them.
     ///
     /// # Safety
     /// `out` is writable for [`UTF8_SHORT_BYTES`], apart from `u`; `u` is no longer than that.
