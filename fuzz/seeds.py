@@ -197,6 +197,7 @@ def main() -> None:
             chance = b"".join(hashlib.sha256(bytes([kind, len(options), n])).digest() for n in range(3))
             # A list of one, and what is tried behind it.
             (folder / f"kind{kind:02}.{len(options)}").write_bytes(options + bytes([9, 7, kind]) + chance)
+    postgres_messages()
     bson_reader()
     python_changing()
     transfer()
@@ -233,6 +234,33 @@ def bson_reader() -> None:
         # Where it is parted, and which options are given.
         (of_objects / name).write_bytes(b"\x09\x00" + data)
         (of_objects / f"{name}.options").write_bytes(b"\x05\xff" + bytes(range(1, 9)) + data)
+
+
+def postgres_messages() -> None:
+    """A header of five bytes (writer, types), then messages."""
+
+    def message(tag: bytes, body: bytes) -> bytes:
+        return tag + (len(body) + 4).to_bytes(4, "big") + body
+
+    def row(*values: bytes | None) -> bytes:
+        sized = ((2**32 - 1).to_bytes(4, "big") if v is None else len(v).to_bytes(4, "big") + v for v in values)
+        return message(b"D", len(values).to_bytes(2, "big") + b"".join(sized))
+
+    folder = HERE / "seeds" / "postgres_messages"
+    folder.mkdir(parents=True, exist_ok=True)
+    field = b"n\0" + bytes(6) + (23).to_bytes(4, "big") + (4).to_bytes(2, "big") + b"\xff" * 4 + bytes(2)
+    error = message(b"E", b"SERROR\0C42601\0Msyntax error\0P8\0\0")
+    session = [message(b"R", bytes(4)), message(b"S", b"TimeZone\0UTC\0"), message(b"K", bytes(8))]
+    session += [message(b"T", b"\0\1" + field), row(b"\0\0\0\7"), message(b"C", b"SELECT 1\0"), message(b"Z", b"I")]
+    (folder / "session").write_bytes(bytes(5) + b"".join(session))
+    (folder / "error").write_bytes(bytes(5) + error + message(b"Z", b"E"))
+    sasl = message(b"R", (10).to_bytes(4, "big") + b"SCRAM-SHA-256\0\0")
+    (folder / "sasl").write_bytes(bytes(5) + sasl + message(b"N", b"Mnotice\0\0"))
+    for writer in range(5):
+        for k, values in enumerate(([b"abc", None], [bytes(8), b"-1.5"], [bytes(4), bytes(16)], [b"\1", b"$1,234.50"])):
+            head = bytes([writer, 2, 3 * k, 3 * k + 1, k])
+            (folder / f"rows.{writer}.{k}").write_bytes(head + row(*values) * 2)
+    (folder / "target").write_bytes(bytes(5) + b"//ann:p%40s@db.example:6432,b/sales?sslmode=require&connect_timeout=3")
 
 
 def python_changing() -> None:

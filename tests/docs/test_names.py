@@ -23,7 +23,7 @@ _SPAN = re.compile(r"`([^`\n]+)`")
 
 
 def _sections() -> list[tuple[str, str]]:
-    """The sections of the reference and the guide, each with its heading: what the guide only says in prose is left out."""
+    """The sections of the reference and the guide, each with its heading, without the guide's prose."""
     sections = []
     for folder in ("reference", "guide"):
         for path in (ROOT / "docs" / folder).glob("*.md"):
@@ -38,8 +38,11 @@ SECTIONS = _sections()
 
 
 def _is_documented(name: str, value: object, sections: list[tuple[str, str]]) -> bool:
-    """Returns whether code in a section names it. A module or a function, whose name may be a common word (`text`, `files`), is
-    named as a part of `onecopy`; any other name begins the code."""
+    """Returns whether code in a section names it.
+
+    A module or a function, whose name may be a common word (`text`, `files`), is named as a part of
+    `onecopy`; any other name begins the code.
+    """
     begins = rf"(?:onecopy\.)?{name}(?!\w)"
     part = rf".*\bonecopy\.{name}(?!\w)"
     is_word = name.islower() and isinstance(value, (types.ModuleType, types.FunctionType, types.BuiltinFunctionType))

@@ -111,7 +111,8 @@ def test_rows_have_a_single_reference_to_each_value(numbers: onecopy.Connection)
 
     rows = numbers.execute("select i + 100000, t from n").fetchall()
     row = rows[10]
-    # The same of a list and a tuple made here: CPython 3.14 and newer borrow an argument where earlier versions count it.
+    # The same of a list and a tuple made here: CPython 3.14 and newer borrow an argument, which
+    # earlier versions count.
     made = [(object(), object()) for _ in rows]
     pair = made[10]
     assert sys.getrefcount(row) == sys.getrefcount(pair)

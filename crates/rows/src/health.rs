@@ -59,8 +59,8 @@ pub(crate) fn lost() -> Error {
 
 /// Whether an error says that the connection is gone.
 ///
-/// Source: ISO/IEC 9075-2 and the ODBC reference (class 08), PostgreSQL's appendix A (class 57, 25P03), MariaDB's list of
-/// error codes.
+/// Source: ISO/IEC 9075-2 and the ODBC reference (class 08), PostgreSQL's appendix A (class 57,
+/// 25P03), MariaDB's list of error codes.
 pub(crate) fn says_lost(error: &Error, dialect: Dialect) -> bool {
     let by_code = dialect == Dialect::MySql
         // ER_SERVER_SHUTDOWN, ER_CONNECTION_KILLED, CR_SERVER_GONE_ERROR, CR_SERVER_LOST, CR_SERVER_LOST_EXTENDED, the

@@ -4,8 +4,8 @@ use onecopy_text::Units;
 
 use crate::cell::Cell;
 
-/// A span of days and time is exact; one with months or years, in another `IntervalStyle`, or beyond 64 bits of microseconds
-/// is given as its text.
+/// A span of days and time is exact; one with months or years, in another `IntervalStyle`, or
+/// beyond 64 bits of microseconds is given as its text.
 pub(crate) fn cell(text: &[u8]) -> Cell<'_> {
     match parse(text) {
         Some(microseconds) => Cell::Interval { microseconds, text },

@@ -222,8 +222,9 @@ impl fmt::Debug for AwaitedBody {
     }
 }
 
-/// The permits of handlers to wait for the body of their request. Half of the handlers that may run at once have one: clients that
-/// are sent `100 Continue`, and then send nothing, never hold them all.
+/// The permits of handlers to wait for the body of their request. Half of the handlers that may run
+/// at once have one: clients that are sent `100 Continue`, and then send nothing, never hold them
+/// all.
 pub(crate) struct ExpectPermits {
     n_max: usize,
     requests: Mutex<Vec<Arc<BodyRequest>>>,

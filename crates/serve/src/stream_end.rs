@@ -7,9 +7,10 @@ use onecopy_wire::ChunkError;
 
 use crate::lock;
 
-/// Fails a stream from outside while a worker is inside its source: for a source that obeys no cancel, as some database
-/// drivers. The client has its answer (by [`crate::Chunks::on_error`], or a broken end) without waiting for the source; the
-/// worker stays with it until it comes back, and the connection is closed, for what it then brings belongs to nobody.
+/// Fails a stream from outside while a worker is inside its source: for a source that obeys no
+/// cancel, as some database drivers. The client has its answer (by [`crate::Chunks::on_error`], or
+/// a broken end) without waiting for the source; the worker stays with it until it comes back, and
+/// the connection is closed, for what it then brings belongs to nobody.
 #[derive(Clone, Default)]
 pub struct Breaker(Arc<Mutex<BreakerState>>);
 
@@ -26,7 +27,8 @@ impl Breaker {
         Breaker::default()
     }
 
-    /// Fails the stream with `error`, unless it has ended, its source has come back, or it was failed before. Never waits.
+    /// Fails the stream with `error`, unless it has ended, its source has come back, or it was
+    /// failed before. Never waits.
     pub fn fail(&self, error: ChunkError) {
         let mut state = lock(&self.0);
         state.failed.get_or_insert(error);

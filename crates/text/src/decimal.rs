@@ -1,9 +1,10 @@
 //! The shortest decimal that reads back as the same float, of floats of usual size.
 //!
-//! A float is `c * 2^q`, and all that reads back as it is at most half of `2^q` away. Between 2^-16 and 2^52 the scale `10^m`
-//! that makes its first 16 digits a whole number is a factor below 2^64, so that one multiplication gives these digits and
-//! the digits after them without any error. Such a number is the result where it is near enough, from below or from above; else
-//! one more digit is: there is never a third case, for `m` is the least that `10^m * 2^q >= 1`.
+//! A float is `c * 2^q`, and all that reads back as it is at most half of `2^q` away. Between 2^-16
+//! and 2^52 the scale `10^m` that makes its first 16 digits a whole number is a factor below 2^64,
+//! so that one multiplication gives these digits and the digits after them without any error. Such
+//! a number is the result where it is near enough, from below or from above; else one more digit
+//! is: there is never a third case, for `m` is the least that `10^m * 2^q >= 1`.
 
 /// Ten to the eighth: what eight digits do not reach.
 pub const EIGHT_DIGITS: u64 = 100_000_000;
@@ -121,7 +122,8 @@ pub(crate) struct Decimal {
 pub(crate) fn decimal(bits: u64) -> Option<Decimal> {
     let exponent = (bits >> 52 & 0x7FF).wrapping_sub(FIRST);
     let scale = SCALES.get(exponent as usize)?;
-    // 2^11 * c; a mask of the lower bits would be made of a part of a register, and wait for what the last float left there.
+    // 2^11 * c; a mask of the lower bits would be made of a part of a register, and wait for what
+    // the last float left there.
     let c = bits << 11 | 1 << 63;
     let product = u128::from(c) * u128::from(scale.unit);
     let (whole, rest) = ((product >> 64) as u64, product as u64);

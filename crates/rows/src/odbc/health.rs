@@ -1,8 +1,8 @@
 //! Whether the driver reports its connection as dead.
 //!
-//! Its report is not enough: psqlodbc calls a rollback on a lost connection a success, and MariaDB's answer to
-//! `SQL_ATTR_CONNECTION_DEAD` is a round trip that fails while an answer is under way. So a loss that an error reported is kept
-//! in [`crate::health::ConnectionHealth`].
+//! Its report is not enough: psqlodbc calls a rollback on a lost connection a success, and
+//! MariaDB's answer to `SQL_ATTR_CONNECTION_DEAD` is a round trip that fails while an answer is
+//! under way. So a loss that an error reported is kept in [`crate::health::ConnectionHealth`].
 
 use super::ffi::{self, Handle};
 use super::manager::Manager;

@@ -1,5 +1,6 @@
-//! Memory that bytes are received into: first as the connection's inbox, then as the block of the statement whose rows they
-//! are. Two buffers take turns, so rows are never copied; only the incomplete message at the end moves to the next buffer.
+//! Memory that bytes are received into: first as the connection's inbox, then as the block of the
+//! statement whose rows they are. Two buffers take turns, so rows are never copied; only the
+//! incomplete message at the end moves to the next buffer.
 
 use super::message::{Frame, Framed, frame};
 use crate::error::Error;
@@ -68,8 +69,8 @@ impl Buffer {
         }
     }
 
-    /// Free memory after the received bytes, for more of them; it grows where a message needs it, never by more than what
-    /// was received: a length that lies takes no memory.
+    /// Free memory after the received bytes, for more of them; it grows where a message needs it,
+    /// never by more than what was received: a length that lies takes no memory.
     pub(super) fn free(&mut self) -> Result<&mut [u8], Error> {
         let capacity = self.pages.bytes().len();
         let len = self.end - self.start;

@@ -1,5 +1,5 @@
-//! Cancelling: a request on a second connection, by a thread of its own; where the server does not answer it, the connection
-//! is shut down.
+//! Cancelling: a request on a second connection, by a thread of its own; where the server does not
+//! answer it, the connection is shut down.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

@@ -1,7 +1,8 @@
 //! Messages of the server: their frame and their fields, read from bytes that were received.
 //!
-//! Source: PostgreSQL's documentation, "Message Formats". Each length is checked before it is used: a length below that of its
-//! own field, a field beyond the end of its message, bytes left over, and a message too long for its kind are errors.
+//! Source: PostgreSQL's documentation, "Message Formats". Each length is checked before it is used:
+//! a length below that of its own field, a field beyond the end of its message, bytes left over,
+//! and a message too long for its kind are errors.
 
 use super::fields::Fields;
 use crate::error::{Error, ErrorKind};

@@ -23,6 +23,8 @@ mod connection;
 mod dial;
 mod execute;
 mod fields;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod message;
 #[cfg(test)]
 mod message_tests;

@@ -90,8 +90,8 @@ pub(super) fn micros_of_timestamp(stamp: &Timestamp) -> Option<i64> {
     micros.checked_sub(offset)
 }
 
-/// A timestamp with an offset in PostgreSQL's ISO style (`2024-02-29 12:00:00.5+01`, `…+05:30`); `None` for another style,
-/// for infinity, for years before Christ and for offsets with seconds.
+/// A timestamp with an offset in PostgreSQL's ISO style (`2024-02-29 12:00:00.5+01`, `…+05:30`);
+/// `None` for another style, for infinity, for years before Christ and for offsets with seconds.
 pub(super) fn parse_timestamptz(text: &[u8]) -> Option<Timestamp> {
     fn number(digits: &[u8]) -> Option<u32> {
         let is_digits = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);

@@ -1,4 +1,5 @@
-//! Opens a session: the hosts in their order, TLS or not, the login, and whether the session is of the kind that is wanted.
+//! Opens a session: the hosts in their order, TLS or not, the login, and whether the session is of
+//! the kind that is wanted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

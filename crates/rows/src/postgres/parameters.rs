@@ -21,8 +21,8 @@ pub(super) struct Translated {
     pub(super) n_parameters: usize,
 }
 
-/// Numbers the parameters of a text: each `?` outside of strings, names and comments is one, and `??` is the character `?`
-/// of an operator.
+/// Numbers the parameters of a text: each `?` outside of strings, names and comments is one, and
+/// `??` is the character `?` of an operator.
 pub(super) fn translate(sql: &str) -> Translated {
     let mut translated = Translated {
         sql: String::with_capacity(sql.len() + 16),

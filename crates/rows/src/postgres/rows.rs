@@ -87,8 +87,8 @@ impl Rows {
         self.buffer.as_ref().map_or(&[], Buffer::bytes)
     }
 
-    /// Makes the next rows of the buffer the block, at most so many; how many there are. Each length is checked here, so
-    /// that emitting cannot fail.
+    /// Makes the next rows of the buffer the block, at most so many; how many there are. Each
+    /// length is checked here, so that emitting cannot fail.
     ///
     /// # Errors
     /// A row that does not have the described columns, or whose lengths do not fill it.
@@ -187,8 +187,8 @@ fn check(body: &mut [u8], kinds: &[Kind]) -> Result<(), Error> {
     }
 }
 
-/// Rewrites an amount such as `-$1,234.50` to its digits, in place and after as many spaces as it became shorter. An amount
-/// in another form, which `lc_monetary` decides, stays as it is.
+/// Rewrites an amount such as `-$1,234.50` to its digits, in place and after as many spaces as it
+/// became shorter. An amount in another form, which `lc_monetary` decides, stays as it is.
 fn plain_money(amount: &mut [u8]) {
     let is_expected = |b: &u8| b.is_ascii_digit() || matches!(b, b'-' | b'$' | b',' | b'.');
     let n_points = amount.iter().filter(|b| **b == b'.').count();

@@ -1,5 +1,5 @@
-//! The state of a session as the server has reported it: parameters, the transaction's status, its key for cancelling, notices and
-//! notifications. Without I/O.
+//! The state of a session as the server has reported it: parameters, the transaction's status, its
+//! key for cancelling, notices and notifications. Without I/O.
 
 use std::collections::HashMap;
 

@@ -86,7 +86,8 @@ impl Shared {
     /// Refuses a connection that cannot be used.
     ///
     /// # Errors
-    /// [`ErrorKind::Interface`] if it was closed or belongs to another process; [`ErrorKind::Operational`] if it was lost.
+    /// [`ErrorKind::Interface`] if it was closed or belongs to another process;
+    /// [`ErrorKind::Operational`] if it was lost.
     pub(super) fn check(&self) -> Result<(), Error> {
         if !self.is_ours() {
             return Err(Error::new(

@@ -177,8 +177,8 @@ impl Socket {
         }
     }
 
-    /// Sends all of `bytes`. Where the server sends meanwhile and takes nothing, what it sends is received into `inbox`:
-    /// neither side waits for the other.
+    /// Sends all of `bytes`. Where the server sends meanwhile and takes nothing, what it sends is
+    /// received into `inbox`: neither side waits for the other.
     pub(super) fn write_all(&mut self, bytes: &[u8], inbox: &mut Buffer) -> io::Result<()> {
         let Some(mut tls) = self.tls.take() else {
             return self.write_parts(bytes, inbox, None);

@@ -1,5 +1,5 @@
-//! The start of a session: the parameters of the startup message, authentication, and what the server reports before it is
-//! ready. Without I/O: messages in, bytes out.
+//! The start of a session: the parameters of the startup message, authentication, and what the
+//! server reports before it is ready. Without I/O: messages in, bytes out.
 
 use bytes::BytesMut;
 use postgres_protocol::authentication::{md5_hash, sasl};
@@ -78,8 +78,8 @@ impl Startup {
     /// Answers a message.
     ///
     /// # Errors
-    /// [`ErrorKind::Connect`] for a login that the server refuses, or a method that is not supported; a violation of the
-    /// protocol for a message at the wrong time.
+    /// [`ErrorKind::Connect`] for a login that the server refuses, or a method that is not
+    /// supported; a violation of the protocol for a message at the wrong time.
     pub(super) fn take(
         &mut self,
         message: &Message<'_>,

@@ -1,7 +1,7 @@
 //! A per-connection cache of statements, keyed by their text: the translated text, and what the server has prepared.
 //!
-//! A text is prepared under a name when it is executed for the second time. What changes the schema or the session makes the
-//! server's descriptions stale: all names are given up then.
+//! A text is prepared under a name when it is executed for the second time. What changes the schema
+//! or the session makes the server's descriptions stale: all names are given up then.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -136,7 +136,8 @@ impl StatementCache {
     }
 }
 
-/// Returns whether a command, by the tag of its completion, may change what prepared statements return or whether they exist.
+/// Returns whether a command, by the tag of its completion, may change what prepared statements
+/// return or whether they exist.
 pub(super) fn makes_stale(tag: &str) -> bool {
     let word = tag.split(' ').next().unwrap_or_default();
     matches!(

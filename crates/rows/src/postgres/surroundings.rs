@@ -51,8 +51,8 @@ impl Environment for OfProcess {
     }
 }
 
-/// Adds what `keywords` leave open. Where a keyword is given in several places, the connection string has precedence over
-/// the service, and the service over the environment.
+/// Adds what `keywords` leave open. Where a keyword is given in several places, the connection
+/// string has precedence over the service, and the service over the environment.
 ///
 /// # Errors
 /// [`ErrorKind::Connect`] for a service that is not found, or a service file that is malformed.

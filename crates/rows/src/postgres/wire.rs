@@ -1,5 +1,5 @@
-//! A session's socket with what was received and what is to be sent: messages out, events in. Reached under the connection's
-//! lock only.
+//! A session's socket with what was received and what is to be sent: messages out, events in.
+//! Reached under the connection's lock only.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -393,8 +393,8 @@ impl Wire {
         Ok(None)
     }
 
-    /// Receives the rest of a result that is under way, for its statement if that still exists, so that another statement
-    /// can run.
+    /// Receives the rest of a result that is under way, for its statement if that still exists, so
+    /// that another statement can run.
     ///
     /// # Errors
     /// A lost connection.

@@ -23,7 +23,8 @@ pub(super) struct BodyReader {
 
 /// Whom a body is for.
 pub(super) enum BodyReceiver {
-    /// A handler that is called with it, and the head: its bytes, and the offsets of all its parts. Copies: one, of the head only.
+    /// A handler that is called with it, and the head: its bytes, and the offsets of all its parts.
+    /// Copies: one, of the head only.
     Call(Vec<u8>, HeadIndex),
     /// A handler that runs, and waits for it.
     Tell(Arc<BodyRequest>),

@@ -138,7 +138,8 @@ impl Drive<'_> {
             .unwrap_or_else(|| Response::new(status))
     }
 
-    /// Queues a head, and `after` following its empty line. Fields of more than a few bytes go out from the buffer they were checked in.
+    /// Queues a head, and `after` following its empty line. Fields of more than a few bytes go out
+    /// from the buffer they were checked in.
     pub(super) fn push_head(
         &mut self,
         answer: &mut Answer,

@@ -5,7 +5,8 @@ use onecopy_wire::http::Conditions;
 use crate::headers::FieldLine;
 use crate::sys::Folder;
 
-/// Options by which a folder is served. The default: only files, none whose name or folder begins with a dot, `index.html` for a folder.
+/// Options by which a folder is served. The default: only files, none whose name or folder begins
+/// with a dot, `index.html` for a folder.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {

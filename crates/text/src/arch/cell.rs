@@ -1,8 +1,9 @@
 //! Short texts, the size of a cell: looked at in a vector or two, and nothing of what was seen passes through memory.
 //!
-//! They do what [`measure`](crate::measure) and [`Measured::write`](crate::Measured::write) do for any text. Who has one cell
-//! or a column of them gives the whole work to [`with_kernels`](super::family::with_kernels), which compiles it for each family of kernels: the choice is
-//! made once, and each step is inlined into the caller's loop.
+//! They do what [`measure`](crate::measure) and [`Measured::write`](crate::Measured::write) do for
+//! any text. Who has one cell or a column of them gives the whole work to
+//! [`with_kernels`](super::family::with_kernels), which compiles it for each family of kernels: the
+//! choice is made once, and each step is inlined into the caller's loop.
 
 use super::family::{Ascii, Kernels};
 #[cfg(target_arch = "x86_64")]

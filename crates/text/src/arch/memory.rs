@@ -8,8 +8,9 @@ pub(crate) fn uninit<U>(units: &[U]) -> &[MaybeUninit<U>] {
     unsafe { std::slice::from_raw_parts(units.as_ptr().cast(), units.len()) }
 }
 
-/// The bytes of a unit as a part of what need not be initialised. `[T; N]::map` would call a function for each byte where the compiler
-/// does not inline it into a function with target features.
+/// The bytes of a unit as a part of what need not be initialised. `[T; N]::map` would call a
+/// function for each byte where the compiler does not inline it into a function with target
+/// features.
 #[inline(always)]
 pub(crate) fn uninit_bytes<const N: usize>(bytes: [u8; N]) -> [MaybeUninit<u8>; N] {
     let mut out = [MaybeUninit::uninit(); N];

@@ -1,6 +1,7 @@
 //! The kernels: vector code beside its scalar twin, and the one place that chooses between them.
 //!
-//! From the bottom; a module uses only those above its line, and `mod.rs` chooses the kernel for single scans and copies.
+//! From the bottom; a module uses only those above its line, and `mod.rs` chooses the kernel for
+//! single scans and copies.
 //!
 //! | module | what it holds |
 //! |---|---|

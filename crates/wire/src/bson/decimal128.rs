@@ -27,8 +27,8 @@ impl Decimal128 {
     /// Minus infinity.
     pub const NEG_INFINITY: Decimal128 = Decimal128(Self::INFINITY.0 | Self::SIGN);
 
-    /// The decimal of `[+-]digits[.digits][e[+-]digits]`, or of `nan`, `inf` or `infinity` in any case, with a sign or without;
-    /// NaN keeps no sign.
+    /// The decimal of `[+-]digits[.digits][e[+-]digits]`, or of `nan`, `inf` or `infinity` in any
+    /// case, with a sign or without; NaN keeps no sign.
     ///
     /// # Errors
     /// [`WriteError::NotADecimal`]; [`WriteError::DecimalTooLong`] where it would have to be rounded.

@@ -271,17 +271,17 @@ impl Values {
     /// # Safety
     /// The instance is alive, and was not changed since they were found.
     unsafe fn order<'a>(&self) -> impl ExactSizeIterator<Item = &'a u8> + use<'a> {
+        #[cfg(all(Py_3_11, not(Py_3_13)))]
         // SAFETY: CPython 3.11 and 3.12 have the number of indexes two bytes before the values, and
         // the indexes before it, the first one last. `check` compares them with known orders.
-        #[cfg(all(Py_3_11, not(Py_3_13)))]
         unsafe {
             let n = self.first.cast::<u8>().sub(2);
             let order = std::slice::from_raw_parts(n.sub(usize::from(*n)), usize::from(*n));
             order.iter().rev()
         }
+        #[cfg(all(Py_3_13, not(Py_3_14)))]
         // SAFETY: 3.13 has the number seven bytes before the values, and the indexes after them; as
         // above.
-        #[cfg(all(Py_3_13, not(Py_3_14)))]
         unsafe {
             let n = *self.first.cast::<u8>().sub(7);
             std::slice::from_raw_parts(self.first.add(self.n).cast(), usize::from(n)).iter()

@@ -1,4 +1,5 @@
-//! The loop over the containers that an encoder is inside of: it resumes each where the loop over its members was interrupted.
+//! The loop over the containers that an encoder is inside of: it resumes each where the loop over
+//! its members was interrupted.
 
 use onecopy_text::Pen;
 use onecopy_text::convert::Kernels;
@@ -21,8 +22,9 @@ pub(super) unsafe fn run<'py, 's, K: Kernels, F: Format<'py>>(
 ) -> Result<Pen<'s>, F::Stop> {
     // True if space was made for a member that is yet to be read.
     let mut is_due = false;
-    // SAFETY: the root is alive, and what is reached from it as long as no code runs; before any runs, the encoder takes references
-    // to all that it is inside of, and each container is read anew.
+    // SAFETY: the root is alive, and what is reached from it as long as no code runs; before any
+    // runs, the encoder takes references to all that it is inside of, and each container is read
+    // anew.
     unsafe {
         loop {
             let interruption = &mut encoder.shared().interruption;

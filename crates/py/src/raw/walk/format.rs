@@ -21,8 +21,8 @@ pub(super) trait Format<'py>: Sized {
 
     fn shared(&mut self) -> &mut Shared<'py>;
 
-    /// Returns whether there is space for a key, a value that takes a few instructions, and `key_bytes` more, so many levels above the
-    /// innermost one.
+    /// Returns whether there is space for a key, a value that takes a few instructions, and
+    /// `key_bytes` more, so many levels above the innermost one.
     fn has_space(&self, levels: usize, key_bytes: usize, pen: &Pen<'_>) -> bool;
 
     /// Returns whether there is space for the end of a container.
@@ -184,7 +184,8 @@ pub(super) trait Format<'py>: Sized {
         self.shared().interruption.set(reason, value, at, start);
     }
 
-    /// Gives a container in which the loop was interrupted its frame; the one that it is a member of is gone through up to `at`.
+    /// Gives a container in which the loop was interrupted its frame; the one that it is a member
+    /// of is gone through up to `at`.
     ///
     /// # Safety
     /// As [`Frames::push`](super::frames::Frames::push).

@@ -139,8 +139,8 @@ impl<'py> Frames<'py> {
         });
     }
 
-    /// Notes how far the innermost of the first `n` is gone through. Those after it were pushed from the innermost to the outermost,
-    /// and are turned round.
+    /// Notes how far the innermost of the first `n` is gone through. Those after it were pushed
+    /// from the innermost to the outermost, and are turned round.
     #[cold]
     #[inline(never)]
     pub(super) fn settle(&mut self, n: usize, at: isize) {
@@ -165,8 +165,8 @@ impl<'py> Frames<'py> {
         self.n_owned = self.n_frames();
     }
 
-    /// The number of frames: the depth is limited, and 32 bits keep what an encoder begins with within 128 bytes, which are moved
-    /// without a call of `memcpy`.
+    /// The number of frames: the depth is limited, and 32 bits keep what an encoder begins with
+    /// within 128 bytes, which are moved without a call of `memcpy`.
     fn n_frames(&self) -> u32 {
         self.frames.len() as u32
     }

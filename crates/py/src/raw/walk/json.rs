@@ -214,8 +214,8 @@ impl<'py, const STYLED: bool> Format<'py> for Json<'_, 'py, STYLED> {
             return Err(Stop::Changed);
         };
         let frame: *mut Frame = frame;
-        // SAFETY: the frame stays where it is until one is pushed; its object is alive. Code may run where space is made: the key is
-        // looked at after that.
+        // SAFETY: the frame stays where it is until one is pushed; its object is alive. Code may
+        // run where space is made: the key is looked at after that.
         unsafe {
             let (container, at) = ((*frame).object, (*frame).at);
             let levels = self.levels();

@@ -1,8 +1,8 @@
 //! The loop over the members of a container, whatever the container and the format are.
 //!
-//! A container that is written from its first member to its last has no frame. Where more space, Python code or a longer step is needed,
-//! the loop is interrupted: each container that it is inside of is given its frame, and [`containers`](super::containers) goes on from
-//! there.
+//! A container that is written from its first member to its last has no frame. Where more space,
+//! Python code or a longer step is needed, the loop is interrupted: each container that it is
+//! inside of is given its frame, and [`containers`](super::containers) goes on from there.
 
 use onecopy_text::Pen;
 use onecopy_text::convert::{Kernels, Work};
@@ -26,7 +26,8 @@ pub(super) enum Reason {
     Done,
     /// There is no space for the next member.
     Space,
-    /// The next key is long, or no `str`; or the instance does not have this attribute. Nothing of the member is written.
+    /// The next key is long, or no `str`; or the instance does not have this attribute. Nothing of
+    /// the member is written.
     Key,
     /// The value takes more than a few instructions.
     Slow(Kind),
@@ -71,8 +72,8 @@ impl Interruption {
     }
 }
 
-/// The members of one container that is alive, as long as no code runs. A member may have a key, and has no value where that has to be
-/// looked up by its key.
+/// The members of one container that is alive, as long as no code runs. A member may have a key,
+/// and has no value where that has to be looked up by its key.
 pub(super) trait Members: Copy {
     /// The first member at `at` or after it, and moves `at` after it. The key is null if the members have none.
     ///
@@ -180,7 +181,8 @@ pub(super) unsafe fn write<'py, 's, K: Kernels, F: Format<'py>, M: Members>(
     pen
 }
 
-/// The members of a list or tuple, a `dict`, or of a list of pairs, from `at` on. As work they are written, by a function of its own.
+/// The members of a list or tuple, a `dict`, or of a list of pairs, from `at` on. As work they are
+/// written, by a function of its own.
 struct WriteMembers<'w, 's, F, const FORM: u8> {
     encoder: &'w mut F,
     container: *mut ffi::PyObject,
@@ -294,8 +296,8 @@ pub(super) unsafe fn container<'py, 's, K: Kernels, F: Format<'py>>(
         // SAFETY: the duties are the caller's.
         return unsafe { other_container(kernels, encoder, value, kind, tag, at, levels, pen) };
     }
-    // SAFETY: alive, by the caller's word. Each level takes what ends it besides its members, of the space that the last of them has
-    // left.
+    // SAFETY: alive, by the caller's word. Each level takes what ends it besides its members, of
+    // the space that the last of them has left.
     unsafe {
         let n = match form {
             Form::Dict => dict::len(value),

@@ -269,8 +269,8 @@ impl<'py> Walk<'_, 'py> {
         unsafe { self.target.chunk.commit(pen.at() as usize - start as usize) };
     }
 
-    /// Writes the name of the next field of a frame, of any form, and returns its value. Code runs where the instance does not have the
-    /// field where its class has it.
+    /// Writes the name of the next field of a frame, of any form, and returns its value. Code runs
+    /// where the instance does not have the field where its class has it.
     ///
     /// # Safety
     /// `frame` is the innermost one, of fields, and one of them is not written.

@@ -174,7 +174,8 @@ impl Compact<'_, '_> {
                 return Ok(pen);
             }
             ahead::fetch_object(rows, index);
-            // SAFETY: alive, by the caller's word; of a list or tuple, also of a class of its own, the size is the number of items.
+            // SAFETY: alive, by the caller's word; of a list or tuple, also of a class of its own,
+            // the size is the number of items.
             unsafe {
                 ahead::fetch_rows(rows, index);
                 let is_list = ffi::PyList_Check(row) != 0;

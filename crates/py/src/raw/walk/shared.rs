@@ -53,7 +53,8 @@ impl<'py> Shared<'py> {
         self.found = std::ptr::null();
     }
 
-    /// Brings the frames in order that were pushed since there were `n`, and notes how far the one before them is gone through.
+    /// Brings the frames in order that were pushed since there were `n`, and notes how far the one
+    /// before them is gone through.
     #[inline(always)]
     pub(super) fn settle(&mut self, n: usize) {
         if self.interruption.reason != Reason::Done {

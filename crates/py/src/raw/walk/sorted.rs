@@ -10,8 +10,8 @@ use pyo3::types::PyList;
 use super::dict;
 use super::object::{self, Kind};
 
-/// A list of the keys and values of a `dict` in turn, by the code points of the keys; `None` if a key is not of `str` itself, or the
-/// `dict` changed.
+/// A list of the keys and values of a `dict` in turn, by the code points of the keys; `None` if a
+/// key is not of `str` itself, or the `dict` changed.
 ///
 /// # Errors
 /// If there is no memory.
@@ -22,8 +22,9 @@ pub(super) unsafe fn pairs<'py>(
     py: Python<'py>,
     dict: *mut ffi::PyObject,
 ) -> PyResult<Option<Bound<'py, PyList>>> {
-    // SAFETY: attached, and the `dict` is held. Nothing runs after the list was made, so what it borrows stays alive until it has
-    // references; a list of which items are missing may be dropped.
+    // SAFETY: attached, and the `dict` is held. Nothing runs after the list was made, so what it
+    // borrows stays alive until it has references; a list of which items are missing may be
+    // dropped.
     unsafe {
         let n = dict::len(dict).cast_unsigned();
         let list = Bound::from_owned_ptr_or_err(py, ffi::PyList_New(2 * n as isize))?;

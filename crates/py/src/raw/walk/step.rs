@@ -252,7 +252,7 @@ unsafe fn number<K: Kernels>(kernels: K, value: Scalar, style: &Style, pen: &mut
     Step::Done
 }
 
-/// Writes a short text and what comes behind it; `false` where it is long, or not to be written as it is.
+/// Writes a short text and what follows it; `false` where it is long, or not to be written as it is.
 ///
 /// # Safety
 /// `value` is a `str` that is alive, and the pen has half of [`ROOM`].
@@ -262,18 +262,18 @@ unsafe fn short_text<K: Kernels, const STYLED: bool>(
     walk: &mut Walk<'_, '_>,
     value: *mut ffi::PyObject,
     pen: &mut Pen<'_>,
-    behind: [u8; 2],
+    suffix: [u8; 2],
 ) -> bool {
     let at = pen.at();
     debug_assert!(pen.room() >= JSON_PLAIN_BYTES + 3);
     // SAFETY: a `str` that is alive. The pen has half of ROOM, by the caller's word, which is more than the longest text that is
-    // written here, a quote, and what comes behind.
+    // written here, a quote, and what follows.
     unsafe {
         at.write(b'"');
         let out = at.add(1);
         let (end, units) = if let Some(u) = object::ascii(value) {
             if u.len() > JSON_PLAIN_BYTES {
-                return any_short_text::<K, STYLED>(kernels, walk, value, pen, behind);
+                return any_short_text::<K, STYLED>(kernels, walk, value, pen, suffix);
             }
             (kernels.json_plain(u, out), Units::Latin1(u))
         } else {
@@ -284,7 +284,7 @@ unsafe fn short_text<K: Kernels, const STYLED: bool>(
                 return false;
             }
             if walk.is_latin1 {
-                return latin1_text::<K, STYLED>(kernels, walk, units, pen, behind);
+                return latin1_text::<K, STYLED>(kernels, walk, units, pen, suffix);
             }
             let end = match units {
                 Units::Latin1(u) if is_ascii && u.len() <= JSON_PLAIN_BYTES => {
@@ -298,9 +298,9 @@ unsafe fn short_text<K: Kernels, const STYLED: bool>(
             (end, units)
         };
         let Some(end) = end else {
-            return any_short_text::<K, STYLED>(kernels, walk, value, pen, behind);
+            return any_short_text::<K, STYLED>(kernels, walk, value, pen, suffix);
         };
-        end.cast::<[u8; 2]>().write_unaligned(behind);
+        end.cast::<[u8; 2]>().write_unaligned(suffix);
         pen.set_at(end.add(2));
         walk.count(units);
     }
@@ -317,19 +317,19 @@ unsafe fn latin1_text<K: Kernels, const STYLED: bool>(
     walk: &mut Walk<'_, '_>,
     units: Units<'_>,
     pen: &mut Pen<'_>,
-    behind: [u8; 2],
+    suffix: [u8; 2],
 ) -> bool {
     let u = match (units, walk.target.beside) {
         (Units::Latin1(u), _) => u,
         (Units::Ucs2(u), Some(beside)) => {
-            // SAFETY: the quote behind the pen is written.
+            // SAFETY: the quote after the pen is written.
             let is_put = unsafe { beside.put_short(kernels, u, pen) };
             if is_put {
-                // SAFETY: room for the quote and what comes behind, as for any short text.
+                // SAFETY: room for the quote and what follows, as for any short text.
                 unsafe {
-                    let behind_quote = pen.at().add(1);
-                    behind_quote.cast::<[u8; 2]>().write_unaligned(behind);
-                    pen.set_at(behind_quote.add(2));
+                    let after_quote = pen.at().add(1);
+                    after_quote.cast::<[u8; 2]>().write_unaligned(suffix);
+                    pen.set_at(after_quote.add(2));
                 }
                 walk.count(units);
             }
@@ -342,7 +342,7 @@ unsafe fn latin1_text<K: Kernels, const STYLED: bool>(
         if u.len() <= JSON_PLAIN_BYTES
             && let Some(end) = kernels.json_plain(u, pen.at().add(1))
         {
-            end.cast::<[u8; 2]>().write_unaligned(behind);
+            end.cast::<[u8; 2]>().write_unaligned(suffix);
             pen.set_at(end.add(2));
             walk.count(units);
             return true;
@@ -354,7 +354,7 @@ unsafe fn latin1_text<K: Kernels, const STYLED: bool>(
     pen.put_byte(b'"');
     kernels.put_json_latin1(u, true, pen);
     walk.count(units);
-    pen.put_short(&behind, 2);
+    pen.put_short(&suffix, 2);
     true
 }
 
@@ -368,14 +368,14 @@ unsafe fn any_short_text<K: Kernels, const STYLED: bool>(
     walk: &mut Walk<'_, '_>,
     value: *mut ffi::PyObject,
     pen: &mut Pen<'_>,
-    behind: [u8; 2],
+    suffix: [u8; 2],
 ) -> bool {
     // SAFETY: a `str` that is alive.
     let Some((units, is_ascii)) = (unsafe { object::text(value) }) else {
         return false;
     };
     let n = units.len_units();
-    // A longer one too, where its room and that of what comes behind is there: the way of any text costs 15 ns.
+    // A longer one too, where its room and that of what follows is there: the way of any text costs 15 ns.
     if n > SHORT_UNITS && (n > BLOCK_UNITS || pen.room() < json_room(n) + ROOM) {
         return false;
     }
@@ -399,11 +399,11 @@ unsafe fn any_short_text<K: Kernels, const STYLED: bool>(
         return false;
     }
     walk.count(units);
-    pen.put_short(&behind, 2);
+    pen.put_short(&suffix, 2);
     true
 }
 
-/// Writes the short text of a key, and the colon behind it: what was written for the same object before, or anew.
+/// Writes the short text of a key, and the colon after it: what was written for the same object before, or anew.
 ///
 /// # Safety
 /// `key` is alive, and the pen has half of [`ROOM`].
@@ -437,7 +437,7 @@ pub(super) unsafe fn short_key<K: Kernels, const STYLED: bool>(
     true
 }
 
-/// Writes a float, and the comma behind it; null for NaN and the infinities.
+/// Writes a float, and the comma after it; null for NaN and the infinities.
 ///
 /// Two addresses in, one out: a pen that is passed by reference would no longer stay in registers.
 ///

@@ -8,7 +8,8 @@ use std::arch::x86_64::*;
 #[target_feature(enable = "avx2")]
 pub(in crate::arch) unsafe fn copy(text: &[u8], out: *mut u8) {
     let (p, n) = (text.as_ptr(), text.len());
-    // SAFETY: each arm moves its size from the start and up to the end, both inside n bytes, and reads before it writes.
+    // SAFETY: each arm moves its size from the start and up to the end, both inside n bytes, and
+    // reads before it writes.
     unsafe {
         if n >= 32 {
             let load = |at: usize| _mm256_loadu_si256(p.add(at).cast());

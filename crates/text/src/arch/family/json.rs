@@ -2,8 +2,8 @@
 
 use crate::sink::Pen;
 
-/// Bytes that a pen needs for a text of `n` units of any width: each may become an escape of six, and kernels write whole
-/// vectors.
+/// Bytes that a pen needs for a text of `n` units of any width: each may become an escape of six,
+/// and kernels write whole vectors.
 #[inline(always)]
 #[must_use]
 pub fn json_room(n_units: usize) -> usize {
@@ -21,8 +21,9 @@ pub const JSON_PLAIN_UNITS: usize = 32;
 /// # Panics
 /// Each, where the pen has not [`json_room`]: a bug of the caller.
 pub trait JsonKernels: Copy {
-    /// Puts at most [`JSON_PLAIN_BYTES`] bytes of ASCII or UTF-8, where none of them is escaped, and returns the address after them.
-    /// This is the step that most texts take: what a pen would check was checked before, once for a text and all around it.
+    /// Puts at most [`JSON_PLAIN_BYTES`] bytes of ASCII or UTF-8, where none of them is escaped,
+    /// and returns the address after them. This is the step that most texts take: what a pen would
+    /// check was checked before, once for a text and all around it.
     ///
     /// # Safety
     /// `out` is writable for [`JSON_PLAIN_BYTES`], apart from `u`.
@@ -40,15 +41,16 @@ pub trait JsonKernels: Copy {
     /// As [`JsonKernels::json_plain`].
     unsafe fn json_short_ucs2(self, u: &[u16], out: *mut u8) -> Option<*mut u8>;
 
-    /// Copies 16-bit units, at most [`JSON_PLAIN_UNITS`], where none of them is escaped and none is half of a pair; `false` where
-    /// one is: what is at `out` is of no meaning then.
+    /// Copies 16-bit units, at most [`JSON_PLAIN_UNITS`], where none of them is escaped and none is
+    /// half of a pair; `false` where one is: what is at `out` is of no meaning then.
     ///
     /// # Safety
     /// `out` is writable for [`JSON_PLAIN_UNITS`], apart from `u`.
     unsafe fn json_copy_ucs2(self, u: &[u16], out: *mut u16) -> bool;
 
-    /// Writes a float as [`put_float`](crate::arch::float::put_float) does, and returns the address after it; `None`, with nothing written,
-    /// where that puts none, and where these kernels are no better than it.
+    /// Writes a float as [`put_float`](crate::arch::float::put_float) does, and returns the address
+    /// after it; `None`, with nothing written, where that puts none, and where these kernels are no
+    /// better than it.
     ///
     /// # Safety
     /// `out` is writable for [`FLOAT_BYTES`](crate::arch::float::FLOAT_BYTES).

@@ -93,7 +93,8 @@ pub struct UnescapedLength {
 
 /// What a family of kernels does for the reader of JSON.
 pub trait JsonSteps: Copy {
-    /// The bytes before the first that ends a string or its plain part: `"`, `\`, or below U+0020. All, where none does.
+    /// The bytes before the first that ends a string or its plain part: `"`, `\`, or below U+0020.
+    /// All, where none does.
     fn plain_u8(self, rest: &[u8]) -> Plain<'_>;
 
     /// As [`JsonSteps::plain_u8`], of 16-bit units: how many, and whether all are ASCII.
@@ -114,12 +115,12 @@ pub trait JsonSteps: Copy {
     /// The number of `n_before` digits at `at`, a point if others follow it, and these: at most 19 in all.
     fn digits(self, text: &[u8], at: usize, n_before: u32, n_behind: u32) -> u64;
 
-    /// Where the string that `rest` is in the middle of has its closing quote; `rest` starts outside of any escape. `None` where
-    /// it has none, or a character below U+0020 before it.
+    /// Where the string that `rest` is in the middle of has its closing quote; `rest` starts
+    /// outside of any escape. `None` where it has none, or a character below U+0020 before it.
     fn closing_quote_u8(self, rest: &[u8]) -> Option<usize>;
 
-    /// Copies the body of a string with the escapes of one letter replaced, up to the first other escape (`\u`, or one that is
-    /// wrong). `body` has no character below U+0020.
+    /// Copies the body of a string with the escapes of one letter replaced, up to the first other
+    /// escape (`\u`, or one that is wrong). `body` has no character below U+0020.
     ///
     /// # Panics
     /// Where `out` is shorter than the body.

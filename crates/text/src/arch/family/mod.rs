@@ -29,8 +29,8 @@ pub trait Work {
     /// What comes of it.
     type Output;
 
-    /// Does it. This is to be `#[inline(always)]`, with all that is done for each cell: what is not inlined is not compiled
-    /// for the kernels' instructions, and pays a call for each of them.
+    /// Does it. This is to be `#[inline(always)]`, with all that is done for each cell: what is not
+    /// inlined is not compiled for the kernels' instructions, and pays a call for each of them.
     fn run<K: Kernels>(self, kernels: K) -> Self::Output;
 }
 
@@ -65,8 +65,8 @@ pub(super) fn on_avx512<W: Work>(work: W) -> W::Output {
 
 /// A family of kernels for cells: a value of it proves that this processor has them.
 pub trait Kernels: CellSteps + JsonSteps + JsonKernels + Utf8Kernels {
-    /// Does more work, compiled for the same instructions as a function of its own: for what calls itself, or is called from more
-    /// than one place.
+    /// Does more work, compiled for the same instructions as a function of its own: for what calls
+    /// itself, or is called from more than one place.
     fn call<W: Work>(self, work: W) -> W::Output;
 
     /// Whether two texts are the same.
