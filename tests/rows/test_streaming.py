@@ -75,15 +75,32 @@ def test_a_statement_whose_results_are_short_is_prepared_once(postgres: Database
         assert cur.execute("select id, note from t1000 where id = :key", {"key": 7}).fetchall() == [seen[6]]
 
 
-def test_a_statement_with_a_column_of_type_bit_is_not_kept(postgres: Database) -> None:
-    # psqlodbc 13.02 uses freed memory when such a statement is still there while a table is dropped.
+def test_statements_are_closed_before_a_table_is_dropped_if_a_bit_column_was_read(postgres: Database) -> None:
+    # psqlodbc 13.02 uses freed memory if they are still there.
     with onecopy.connect(postgres.odbc) as con:
         con.execute("create temporary table bits (id integer, three bit(3))")
-        con.execute("insert into bits values (1, '101')")
+        con.execute("create temporary table other (id integer)")
+        con.execute("insert into bits values (1, '101'), (2, '010')")
         for _ in range(10):
             assert con.execute("select id from bits where id = ?", [1]).fetchall() == [(1,)]
             assert con.execute("select three from bits where id = ?", [1]).fetchall() == [("101",)]
-        assert _plans(con) == 1
+        reading = con.execute("select id, three from bits order by id")
+        assert reading.fetchone() == (1, "101")
+        assert _plans(con) == 2
+        con.execute("drop table other")
+        assert _plans(con) == 0
+        with pytest.raises(onecopy.InterfaceError, match="before a table was dropped or altered"):
+            reading.fetchall()
+        assert con.execute("select three from bits where id = ?", [2]).fetchall() == [("010",)]
+
+
+def test_results_stay_open_if_no_bit_column_was_read(postgres: Database) -> None:
+    with onecopy.connect(postgres.odbc) as con:
+        con.execute("create temporary table other (id integer)")
+        reading = con.execute("select id from t1000 order by id")
+        assert reading.fetchone() == (1,)
+        con.execute("drop table other")
+        assert len(reading.fetchall()) == 999
 
 
 @pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")

@@ -92,6 +92,11 @@ impl<'a> Call<'a> {
         Some(waiting)
     }
 
+    /// Frees the handles of all statements, those with results too: see [`Quirks::miscounts`](super::quirks::Quirks).
+    pub(super) fn free_statements(&mut self) {
+        self.state.free_statements();
+    }
+
     /// Whether the result of this text will be short, by those before.
     pub(super) fn is_short(&self, sql: &str) -> bool {
         self.state.cache.is_short(sql)

@@ -1,7 +1,7 @@
 //! A connection: its handle, its lock, its transactions.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex};
 
 use super::connection_string::ConnectionString;
@@ -82,6 +82,7 @@ impl Connection {
                 }),
                 spare: Mutex::new(None),
                 ended: AtomicU64::new(0),
+                has_miscounted: AtomicBool::new(false),
                 caller: Arc::default(),
                 active: Arc::default(),
             }),

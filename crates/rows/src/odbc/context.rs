@@ -104,7 +104,8 @@ pub(super) fn gone() -> Error {
 }
 
 fn closed() -> Error {
-    let message = "the statement was closed with its connection";
+    let message =
+        "the statement was closed: with its connection, or before a table was dropped or altered";
     Error::new(ErrorKind::Interface, message)
 }
 

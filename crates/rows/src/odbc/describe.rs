@@ -1,5 +1,7 @@
 //! What a result's columns are, by SQLDescribeCol and SQLColAttribute.
 
+use std::sync::atomic::Ordering;
+
 use super::ffi::{self, Handle, sql};
 use super::quirks::Width;
 use super::shared::Shared;
@@ -57,6 +59,9 @@ pub(crate) fn column(shared: &Shared, statement: Handle, index: usize) -> Option
         _ => None,
     };
     d.type_name = type_name(shared, statement, number);
+    if shared.quirks.miscounts == Some(&*d.type_name) {
+        shared.has_miscounted.store(true, Ordering::Relaxed);
+    }
     match d.sql_type {
         sql::TINYINT | sql::SMALLINT | sql::INTEGER | sql::BIGINT => {
             d.unsigned = number_attribute(shared, statement, number, ffi::DESC_UNSIGNED) == 1;

@@ -38,8 +38,9 @@ pub(super) const PSQLODBC: &[Fault] = &[
         versions: "13.02",
         what: "uses freed memory, where a table has a column of type `bit`, and a table is dropped \
                or altered by a connection that has more than one statement of that table",
-        remedy: "onecopy frees such a statement when its result ends; close results before the \
-                 connection drops or alters a table",
+        remedy: "onecopy closes all statements of such a connection, and their results, before it \
+                 drops or alters a table",
+        is_handled: true,
         ..EVERYWHERE
     },
     Fault {

@@ -6,7 +6,6 @@
 use std::time::Duration;
 
 use super::faults::{self, Fault};
-use crate::schema::Schema;
 use crate::sql::dialect::Dialect;
 
 /// Which form of text passes between us and a driver: in calls, cells, parameters and messages.
@@ -164,10 +163,11 @@ pub(crate) struct Quirks {
     pub(crate) hides_loss: bool,
     /// Which prepared handles may be executed again: they are kept by their texts.
     pub(crate) keeps_prepared: CacheSupport,
-    /// A statement with a column of this type is freed with its result, whatever `keeps_prepared` says. psqlodbc 13.02
-    /// counts who uses its description of a table; each SQLDescribeCol of a `bit` column sets that count to 1. The next
-    /// DROP or ALTER TABLE of the connection then frees descriptions that statements still use.
-    pub(crate) freed_with: Option<&'static str>,
+    /// Once a column of this type was described, all statements of the connection are freed before it
+    /// drops or alters a table. psqlodbc 13.02 counts the statements that use its description of a
+    /// table; each SQLDescribeCol of a `bit` column sets that count to 1. DROP and ALTER TABLE then
+    /// free descriptions that statements still use.
+    pub(crate) miscounts: Option<&'static str>,
     /// Whether rows come as they are read, or all of them before the first.
     pub(crate) streams: Streams,
     /// What a user should know at connect.
@@ -212,7 +212,7 @@ pub(crate) static UNKNOWN: Quirks = Quirks {
     knows_loss: true,
     hides_loss: false,
     keeps_prepared: CacheSupport::Nothing,
-    freed_with: None,
+    miscounts: None,
     streams: Streams::ByItself,
     notices: &[],
     faults: &[],
@@ -277,7 +277,7 @@ const PSQLODBC: Quirks = Quirks {
         attribute: 65539, // SQL_ATTR_PGOPT_USE_DECLAREFETCH
     },
     // The name that it has for `bit`.
-    freed_with: Some("unknown"),
+    miscounts: Some("unknown"),
     streams: Streams::By {
         keyword: "UseDeclareFetch",
         off: "0",
@@ -327,7 +327,7 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         guid_parameters: false,
         long_parameter_bytes: 65535,
         keeps_prepared: CacheSupport::All,
-        freed_with: None,
+        miscounts: None,
         streams: Streams::Never,
         notices: &[
             "the MariaDB ODBC driver holds the whole result in memory before the first row: no option of it streams",
@@ -456,12 +456,6 @@ impl Quirks {
     /// Whether a statement that was prepared keeps the types of its parameters and of its result's columns.
     pub(crate) fn fixes_types(&self) -> bool {
         matches!(self.keeps_prepared, CacheSupport::WithoutCursor { .. })
-    }
-
-    /// Whether a statement with these columns is freed with its result. See [`Quirks::freed_with`].
-    pub(crate) fn frees(&self, schema: &Schema) -> bool {
-        let has = |name| schema.columns.iter().any(|c| c.type_name == name);
-        self.freed_with.is_some_and(has)
     }
 }
 

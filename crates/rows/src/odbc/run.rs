@@ -1,6 +1,7 @@
 //! Executing a statement: at once, prepared first, or prepared long before.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::call::Call;
 use super::casts;
@@ -44,6 +45,11 @@ pub(super) fn run(
     let sql = &*casts::with_casts(sql, parameters, shared.quirks.dialect);
     if statements::is_plain_query(sql, shared.quirks.dialect) {
         return run_text(shared, call, sql, parameters);
+    }
+    if shared.has_miscounted.load(Ordering::Relaxed)
+        && statements::drops_or_alters_table(sql, shared.quirks.dialect)
+    {
+        call.free_statements();
     }
     call.set_cursor(false);
     let ran = run_text(shared, call, sql, parameters);

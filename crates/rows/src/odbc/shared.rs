@@ -1,6 +1,6 @@
 //! What a connection and its statements share: the driver's handle, its lock, and what is known of the driver.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use onecopy_text::Policy;
@@ -51,6 +51,8 @@ pub(crate) struct Shared {
     pub(super) spare: Mutex<Option<Buffer>>,
     /// How often a transaction of this connection has ended in a way that ends cursors.
     pub(crate) ended: AtomicU64,
+    /// True if a column was described of the type in [`Quirks::miscounts`](super::quirks::Quirks).
+    pub(super) has_miscounted: AtomicBool,
     /// The thread inside a driver call now.
     pub(super) caller: Arc<Caller>,
     /// The statement inside a driver call now.
@@ -85,6 +87,20 @@ pub(super) struct State {
     pub(super) statements: Vec<Weak<StatementHandle>>,
     /// Prepared statements that nobody uses now.
     pub(super) cache: StatementCache,
+}
+
+impl State {
+    /// Frees the handles of all statements, also of those that have results or are kept.
+    pub(super) fn free_statements(&mut self) {
+        for statement in self.cache.take_all() {
+            statement.free();
+        }
+        for statement in self.statements.drain(..) {
+            if let Some(statement) = statement.upgrade() {
+                statement.free();
+            }
+        }
+    }
 }
 
 impl Shared {
@@ -172,14 +188,7 @@ impl Shared {
         }
         self.caller.enter();
         let _limit = self.caller.limit(GRACE);
-        for statement in state.cache.take_all() {
-            statement.free();
-        }
-        for statement in state.statements.drain(..) {
-            if let Some(statement) = statement.upgrade() {
-                statement.free();
-            }
-        }
+        state.free_statements();
         // SAFETY: a live connection handle that this call has taken for itself; its statements are freed. An open
         // transaction is rolled back first: SQLDisconnect refuses with 25000 otherwise.
         let rc = unsafe {

@@ -68,9 +68,7 @@ impl Drop for Statement {
             Some(ahead) => ahead.end(),
         };
         // The buffers go after this: a driver writes into them until its handle is freed, or nothing is bound any more.
-        let is_kept = self.pending.is_none()
-            && !self.context.handle.is_cancelled()
-            && !shared.quirks.frees(&self.schema);
+        let is_kept = self.pending.is_none() && !self.context.handle.is_cancelled();
         let key = self.key.take().filter(|_| is_kept);
         let columns = self.reader.as_mut().map(|reader| Columns {
             planned: reader.take_columns(),

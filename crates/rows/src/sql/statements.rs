@@ -140,6 +140,18 @@ pub fn returns_rows(sql: &str, dialect: Dialect) -> bool {
         && tokens(sql, dialect).any(|token| token.is(word))
 }
 
+/// Returns whether a text has `DROP TABLE` or `ALTER TABLE` in it, also as one of several statements.
+pub(crate) fn drops_or_alters_table(sql: &str, dialect: Dialect) -> bool {
+    let words = Lexer::new(sql, dialect).filter(|token| !token.is_blank());
+    words
+        .scan(false, |is_after, token| {
+            let found = *is_after && token.is("TABLE");
+            *is_after = token.is("DROP") || token.is("ALTER");
+            Some(found)
+        })
+        .any(|found| found)
+}
+
 /// Returns whether a text of PostgreSQL's is a `COPY` between a table and the client.
 pub(crate) fn copies_through_client(sql: &str) -> bool {
     first_word(sql, Dialect::Postgres) == "COPY"
@@ -160,6 +172,25 @@ pub(crate) fn loads_local_file(sql: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_table_that_is_dropped_or_altered_is_found_in_any_statement() {
+        for sql in [
+            "drop table t",
+            "/* a */ Alter\n-- b\nTABLE only t add c int",
+            "select 1; drop table if exists t",
+        ] {
+            assert!(drops_or_alters_table(sql, Dialect::Postgres), "{sql}");
+        }
+        for sql in [
+            "select 'drop table t'",
+            "drop view v",
+            "create table t (\"drop\" int)",
+            "-- drop table t",
+        ] {
+            assert!(!drops_or_alters_table(sql, Dialect::Postgres), "{sql}");
+        }
+    }
 
     #[test]
     fn a_copy_through_the_client_is_known_by_its_words() {
